@@ -1,0 +1,45 @@
+# Two commands are enough: `make run` and `make test`. Both install what is missing (Debian, Ubuntu) and build first.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test lint fmt bench clean
+
+# debug builds several times faster; release is what to measure and to deploy.
+CONFIGURATION ?= debug
+# Further words: make run ARGS="--gateways 2", make test ARGS="--filter Replay", make bench ARGS="--help"
+ARGS ?=
+
+help:
+	@echo "make run     install what is missing, build, and run everything on this machine (strata dev)"
+	@echo "make test    the same set-up, then all tests"
+	@echo "make lint    format and licence headers"
+	@echo "make fmt     put the format right"
+	@echo "make bench   benchmarks (release build)"
+	@echo "make clean   remove what was built; data in .strata/ stays"
+
+setup:
+	@scripts/setup.sh
+
+build: setup
+	@scripts/build.sh $(CONFIGURATION)
+
+# exec, so that Ctrl-C and the exit status belong to strata alone.
+run: build
+	@exec .build/$(CONFIGURATION)/strata dev $(ARGS)
+
+test: setup
+	@scripts/build.sh debug --build-tests
+	@swift test --skip-build --disable-xctest $(ARGS)
+
+lint:
+	@scripts/lint.sh
+
+fmt:
+	@find Shared Services Tests Package.swift -name '*.swift' ! -name '*.pb.swift' -print0 | xargs -0 swift format -i --parallel
+
+bench: setup
+	@scripts/build.sh release
+	@exec .build/release/bench $(ARGS)
+
+clean:
+	@swift package clean

@@ -1,0 +1,163 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Settings shared by every target of ours. CI adds `-warnings-as-errors` for them through STRATA_STRICT.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+] + (Context.environment["STRATA_STRICT"] == "1" ? [.treatAllWarnings(as: .error)] : [])
+
+// Products of other packages, named once.
+let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioWebSocket = Target.Dependency.product(name: "NIOWebSocket", package: "swift-nio")
+let nioFoundation = Target.Dependency.product(name: "NIOFoundationCompat", package: "swift-nio")
+let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioHTTPTypes = Target.Dependency.product(name: "NIOHTTPTypes", package: "swift-nio-extras")
+let nioHTTPTypesHTTP1 = Target.Dependency.product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
+let hummingbirdTLS = Target.Dependency.product(name: "HummingbirdTLS", package: "hummingbird")
+let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
+let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras = Target.Dependency.product(name: "_CryptoExtras", package: "swift-crypto")
+let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
+let swiftASN1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
+let swiftProtobuf = Target.Dependency.product(name: "SwiftProtobuf", package: "swift-protobuf")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
+let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
+let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
+let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
+
+func library(_ name: String, _ path: String, _ dependencies: [Target.Dependency], exclude: [String] = [], resources: [Resource] = []) -> Target {
+    .target(name: name, dependencies: dependencies, path: path, exclude: exclude, resources: resources, swiftSettings: settings)
+}
+
+func executable(_ name: String, _ path: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: settings)
+}
+
+let package = Package(
+    name: "strata",
+    products: [
+        .executable(name: "gateway", targets: ["GatewayMain"]),
+        .executable(name: "conversations", targets: ["ConversationsMain"]),
+        .executable(name: "metadata", targets: ["MetadataMain"]),
+        .executable(name: "presence", targets: ["PresenceMain"]),
+        .executable(name: "strata", targets: ["StrataMain"]),
+        .executable(name: "bench", targets: ["Bench"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
+    ],
+    targets: [
+        // Shared: Model imports nothing of ours; each target below imports only what stands above it.
+        library("Model", "Shared/Model", []),
+        library("Wire", "Shared/Wire", ["Model", nioCore]),
+        library("RPC", "Shared/RPC", [nioCore, nioPosix, nioSSL, crypto, logging, metrics, coreMetrics, lifecycle, collections]),
+        library("Contracts", "Shared/Contracts", ["Model", "RPC", swiftProtobuf, nioCore], exclude: ["Protos", "README.md"]),
+        .systemLibrary(name: "CLibPQ", path: "Shared/CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        library("Postgres", "Shared/Postgres", ["CLibPQ", logging, metrics, lifecycle, collections]),
+        .systemLibrary(name: "CHiredis", path: "Shared/CHiredis", providers: [.apt(["libhiredis-dev"])]),
+        library("Redis", "Shared/Redis", ["CHiredis", nioCore, nioPosix, logging, metrics, lifecycle, collections]),
+        library("ServiceKit", "Shared/ServiceKit", [
+            "RPC", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging, metrics, coreMetrics, lifecycle, unixSignals, configuration,
+            systemPackage,
+        ]),
+        library("Schema", "Shared/Schema", ["Postgres"], resources: [.embedInCode("Migrations")]),
+        library("LocalServers", "Shared/LocalServers", [subprocess, systemPackage, logging]),
+        library("ProtocolClient", "Shared/ProtocolClient", [
+            asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL, nioFoundation, logging,
+        ]),
+
+        // Services: the logic of each is a library; its executable holds main and wiring.
+        library("Gateway", "Services/Gateway", [
+            "Model", "Wire", "RPC", "Contracts", "Redis", "ServiceKit", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS,
+            nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes,
+            crypto, logging, metrics, coreMetrics, lifecycle, configuration, collections,
+        ], exclude: ["Main"]),
+        executable("GatewayMain", "Services/Gateway/Main", ["Gateway", "ServiceKit"]),
+        library("Conversations", "Services/Conversations", [
+            "Model", "RPC", "Contracts", "Postgres", "Redis", "ServiceKit", crypto, cryptoExtras, logging, metrics, lifecycle,
+            configuration, nioCore, nioPosix, collections, swiftProtobuf,
+        ], exclude: ["Main"]),
+        executable("ConversationsMain", "Services/Conversations/Main", ["Conversations", "ServiceKit"]),
+        library("Metadata", "Services/Metadata", [
+            "Model", "RPC", "Contracts", "Postgres", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration, nioCore,
+        ], exclude: ["Main"]),
+        executable("MetadataMain", "Services/Metadata/Main", ["Metadata", "ServiceKit"]),
+        library("Presence", "Services/Presence", [
+            "Model", "RPC", "Contracts", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration, nioCore,
+        ], exclude: ["Main"]),
+        executable("PresenceMain", "Services/Presence/Main", ["Presence", "ServiceKit"]),
+        library("StrataCommand", "Services/Strata", [
+            "Model", "Postgres", "Schema", "LocalServers", "ProtocolClient", jwtKit, crypto, cryptoExtras, x509, swiftASN1,
+            asyncHTTPClient, subprocess, systemPackage, argumentParser, logging, nioCore, nioPosix, nioHTTP1, lifecycle,
+        ], exclude: ["Main"]),
+        executable("StrataMain", "Services/Strata/Main", ["StrataCommand", argumentParser]),
+
+        // Tests: one target beside each module, and those that run the real executables.
+        library("TestSupport", "Tests/Support", [
+            "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix,
+        ]),
+        tests("ModelTests", ["Model"]),
+        tests("WireTests", ["Wire", "Model", nioCore]),
+        tests("RPCTests", ["RPC", nioCore, nioPosix, nioEmbedded, nioSSL, x509, swiftASN1, crypto, lifecycle, logging]),
+        tests("PostgresTests", ["Postgres", "TestSupport", logging]),
+        tests("RedisTests", ["Redis", "TestSupport", "LocalServers", nioCore, nioPosix, nioEmbedded, logging]),
+        tests("ServiceKitTests", [
+            "ServiceKit", "RPC", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, logging, metrics, coreMetrics, lifecycle, configuration,
+        ]),
+        tests("ConversationsTests", [
+            "Conversations", "Contracts", "Model", "TestSupport", "Postgres", "Redis", "RPC", "Schema", "ServiceKit", crypto, cryptoExtras,
+            swiftProtobuf, nioCore, nioPosix, lifecycle, logging,
+        ]),
+        tests("MetadataTests", ["Metadata", "Contracts", "Model", "TestSupport", "Postgres", "Redis", logging]),
+        tests("PresenceTests", ["Presence", "Contracts", "Model", "TestSupport", "Redis", logging]),
+        tests("GatewayTests", ["Gateway", "Contracts", "Model", "Wire", nioCore, nioEmbedded, nioWebSocket, logging]),
+        tests("StrataTests", ["StrataCommand", "LocalServers", argumentParser, cryptoExtras, x509, swiftASN1]),
+        tests("EndToEndTests", ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis", logging]),
+        .executableTarget(
+            name: "Bench",
+            dependencies: [
+                "Model", "Wire", "RPC", "Contracts", "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", "Gateway",
+                nioCore, nioPosix, nioWebSocket, nioHTTP1, logging, subprocess, argumentParser,
+            ],
+            path: "Tests/Benchmarks", swiftSettings: settings),
+    ]
+)
