@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One durable change of a conversation: the unit of order, of publication and of replay (ARCHITECTURE §4).
+///
+/// The same value is built when the change is published and when it is read back from the log, and rendered by the same code.
+public struct Change: Hashable, Sendable {
+    public var appID: AppID
+    public var conversationID: ConversationID
+    public var position: Position
+    /// Never less than the previous change's of the same conversation.
+    public var createdAt: Timestamp
+    public var actor: UserID
+    /// The connection and request that asked for it, if a socket did.
+    public var origin: Origin?
+    /// Messages the conversation has had after this change, those deleted included.
+    public var messageCount: Int64
+    /// The new numbers of the users whose numbers this change altered. Empty in a replay, which ends with current numbers instead.
+    public var numbers: [UserID: UserNumbers]
+    public var content: Content
+
+    public init(
+        appID: AppID, conversationID: ConversationID, position: Position, createdAt: Timestamp, actor: UserID, origin: Origin?,
+        messageCount: Int64, numbers: [UserID: UserNumbers], content: Content
+    ) {
+        self.appID = appID
+        self.conversationID = conversationID
+        self.position = position
+        self.createdAt = createdAt
+        self.actor = actor
+        self.origin = origin
+        self.messageCount = messageCount
+        self.numbers = numbers
+        self.content = content
+    }
+
+    /// Where a change was asked for: lets a gateway answer a request from the change if that arrives first.
+    public struct Origin: Hashable, Sendable {
+        /// Unique over all gateways and restarts.
+        public var connection: UInt64
+        public var request: UInt64
+        public init(connection: UInt64, request: UInt64) {
+            self.connection = connection
+            self.request = request
+        }
+    }
+
+    /// What happened. Bodies (`conversation`, `message`) are absent where the object has been deleted since, or does not travel with the notice.
+    public indirect enum Content: Hashable, Sendable {
+        /// The conversation came to be. The body may be newer than the change: then its own position says so, and what lies between
+        /// and concerns participants or metadata is contained in it.
+        case conversationCreated(Conversation?)
+        /// Users joined or left; `distinctCleared` if the conversation was distinct until now. `conversation` (for those added) as above.
+        case participantsChanged(added: [BasicIdentity], removed: [UserID], distinctCleared: Bool, conversation: Conversation?)
+        case metadataChanged([MetadataEffect])
+        /// Gone for everybody: the last change of a conversation.
+        case conversationDeleted
+        case messageCreated(id: MessageID, ordinal: Int64, Message?)
+        /// Gone for everybody. `lastMessage` is what everybody now sees as the newest (nil: none), if that changed; users who hid messages
+        /// and see another one are in `lastMessageOverrides`.
+        case messageDeleted(id: MessageID, ordinal: Int64, lastMessage: LastMessage)
+        /// Receipts of one or several users over one or several messages.
+        case receipts([Receipt])
+        /// `user` has read every message up to the position of `upTo`.
+        case allRead(user: UserID, upTo: Position)
+    }
+
+    /// A receipt that had an effect.
+    public struct Receipt: Hashable, Sendable {
+        public var user: UserID
+        public var messageID: MessageID
+        public var ordinal: Int64
+        public var status: RecipientStatus
+        public init(user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus) {
+            self.user = user
+            self.messageID = messageID
+            self.ordinal = ordinal
+            self.status = status
+        }
+    }
+
+    /// What a deletion did to `last_message`.
+    public struct LastMessage: Hashable, Sendable {
+        /// False: the deleted message was not the last one of anybody.
+        public var changed: Bool
+        /// Of all who are not in `overrides`.
+        public var message: Message?
+        /// Users who hid messages and therefore see another last message; nil: none.
+        public var overrides: [UserID: Message?]
+        public init(changed: Bool, message: Message?, overrides: [UserID: Message?] = [:]) {
+            self.changed = changed
+            self.message = message
+            self.overrides = overrides
+        }
+    }
+}
+
+/// One entry of a user's own log: what belongs to him and to no conversation (ARCHITECTURE §4).
+public struct UserChange: Hashable, Sendable {
+    public var appID: AppID
+    public var user: UserID
+    /// Dense, in commit order, per user.
+    public var position: Position
+    public var createdAt: Timestamp
+    public var content: Content
+    public init(appID: AppID, user: UserID, position: Position, createdAt: Timestamp, content: Content) {
+        self.appID = appID
+        self.user = user
+        self.position = position
+        self.createdAt = createdAt
+        self.content = content
+    }
+
+    /// What happened.
+    public indirect enum Content: Hashable, Sendable {
+        /// He deleted a conversation from his devices: everything up to `upTo` is hidden from him. `wholly`: it is not on his list now;
+        /// otherwise (on a replay, after newer messages) only what lies before is gone.
+        case conversationHidden(ConversationID, upTo: Position, wholly: Bool)
+        /// A hidden conversation is visible again, by a newer message or because he created its distinct match.
+        case conversationShown(ConversationView?)
+        /// He deleted a message from his devices. `view` holds the conversation's numbers and last message as he sees them now.
+        case messageHidden(MessageID, view: ConversationView?)
+        /// His own identity changed; only the properties that did.
+        case identityChanged(Identity)
+    }
+}
+
+/// Tells the gateways of a user that he is in a conversation they may not have subscribed to. Published on the user's channel; only a hint.
+public struct UserNotice: Hashable, Sendable {
+    public enum Content: Hashable, Sendable {
+        /// Added, or the conversation was created with him, at `position`.
+        case added(ConversationID, position: Position)
+        case change(UserChange)
+        /// Sessions ended: their sockets must be closed. `tokenDigest` nil: all of the user's.
+        case sessionEnded(tokenDigest: [UInt8]?)
+    }
+    public var appID: AppID
+    public var user: UserID
+    public var content: Content
+    public init(appID: AppID, user: UserID, content: Content) {
+        self.appID = appID
+        self.user = user
+        self.content = content
+    }
+}
+
+/// What a participant is doing at his keyboard (spec 12.6).
+public enum TypingAction: String, Sendable, CaseIterable { case started, paused, finished }
+
+/// An announced typing transition, published on the conversation's channel beside its changes.
+public struct TypingSignal: Hashable, Sendable {
+    public var conversationID: ConversationID
+    public var user: UserID
+    public var action: TypingAction
+    public init(conversationID: ConversationID, user: UserID, action: TypingAction) {
+        self.conversationID = conversationID
+        self.user = user
+        self.action = action
+    }
+}

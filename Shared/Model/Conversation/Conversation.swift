@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A conversation as all its participants share it.
+public struct Conversation: Hashable, Sendable {
+    public var id: ConversationID
+    public var createdAt: Timestamp
+    public var isDistinct: Bool
+    /// Sorted by user id.
+    public var participants: [BasicIdentity]
+    /// Nil: not loaded. The conversations service leaves it to the gateway, which asks the metadata service.
+    public var metadata: MetadataTree?
+    /// The last change that this value contains. Of a value composed of two sources it is the lower one (ARCHITECTURE §6).
+    public var position: Position
+    public init(
+        id: ConversationID, createdAt: Timestamp, isDistinct: Bool, participants: [BasicIdentity], metadata: MetadataTree?, position: Position
+    ) {
+        self.id = id
+        self.createdAt = createdAt
+        self.isDistinct = isDistinct
+        self.participants = participants
+        self.metadata = metadata
+        self.position = position
+    }
+}
+
+/// The numbers one user sees on a conversation, and the position up to which they are true.
+///
+/// They are arithmetic over a message count that every change carries, not counters kept up to date (ARCHITECTURE §4).
+public struct UserNumbers: Hashable, Sendable {
+    /// Messages that do not count as unread: his own, read, hidden or deleted ones.
+    public var uncounted: Int64
+    /// Messages that he does not see: hidden by himself, or deleted for all.
+    public var hidden: Int64
+    public var position: Position
+    public init(uncounted: Int64, hidden: Int64, position: Position) {
+        self.uncounted = uncounted
+        self.hidden = hidden
+        self.position = position
+    }
+    /// `unread_message_count` when the conversation has had `messageCount` messages.
+    public func unread(of messageCount: Int64) -> Int64 { max(0, messageCount - uncounted) }
+    /// `total_message_count` when the conversation has had `messageCount` messages.
+    public func total(of messageCount: Int64) -> Int64 { max(0, messageCount - hidden) }
+}
+
+/// A conversation from one user's point of view (spec 5.1).
+public struct ConversationView: Hashable, Sendable {
+    public var conversation: Conversation
+    /// False for somebody who left or was removed: he sees the conversation as it was then, with `participants: []`.
+    public var isParticipant: Bool
+    public var lastMessage: Message?
+    public var numbers: UserNumbers
+    /// Messages the conversation has ever had, those deleted included.
+    public var messageCount: Int64
+    public init(conversation: Conversation, isParticipant: Bool, lastMessage: Message?, numbers: UserNumbers, messageCount: Int64) {
+        self.conversation = conversation
+        self.isParticipant = isParticipant
+        self.lastMessage = lastMessage
+        self.numbers = numbers
+        self.messageCount = messageCount
+    }
+    /// `unread_message_count`.
+    public var unreadCount: Int64 { isParticipant ? numbers.unread(of: messageCount) : 0 }
+    /// `total_message_count`.
+    public var totalCount: Int64 { numbers.total(of: messageCount) }
+}
+
+/// Who a deletion is for (spec 5.7, 6.6).
+public enum DeletionMode: String, Sendable {
+    case allParticipants = "all_participants"
+    case myDevices = "my_devices"
+}
+
+/// The order of a list of conversations (spec 5.2).
+public enum ConversationOrder: String, Sendable {
+    case createdAt = "created_at"
+    case lastMessage = "last_message"
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
+
+/// An identifier that is a UUID of one kind of object, so that a message's id can never stand where a conversation's is meant.
+public protocol ObjectID: RawRepresentable<UUID>, Hashable, Sendable, CustomStringConvertible {
+    /// The word before the UUID in a `layer:///` id, for example `conversations`.
+    static var path: String { get }
+    init(rawValue: UUID)
+}
+
+extension ObjectID {
+    /// A fresh random identifier.
+    public static func random() -> Self { Self(rawValue: UUID()) }
+
+    /// The UUID in lower case, as the database and every URL spell it.
+    public var description: String { rawValue.lowercaseText }
+
+    /// The identifier as the wire spells it: `layer:///<path>/<uuid>`.
+    public var layerID: String { "layer:///\(Self.path)/\(description)" }
+
+    /// Reads a bare UUID or a `layer:///<path>/<uuid>` id (also with two slashes, as old documents spell it); nil for anything else.
+    public init?(parsing text: some StringProtocol) {
+        let utf8 = text.utf8
+        guard let start = utf8.index(utf8.endIndex, offsetBy: -36, limitedBy: utf8.startIndex), let uuid = UUID(text: utf8[start...]) else {
+            return nil
+        }
+        let prefix = utf8[..<start]
+        guard prefix.isEmpty || LayerID.isPrefix(prefix, of: Self.path) else { return nil }
+        self.init(rawValue: uuid)
+    }
+}
+
+/// The spelling of ids on the wire.
+enum LayerID {
+    /// Whether `text` is `layer:///<path>/`, or the same with two slashes.
+    static func isPrefix(_ text: some Collection<UInt8>, of path: String) -> Bool {
+        var rest = text[...]
+        for byte in "layer://".utf8 { guard rest.popFirst() == byte else { return false } }
+        if rest.first == UInt8(ascii: "/") { rest = rest.dropFirst() }
+        guard rest.starts(with: path.utf8) else { return false }
+        return rest.dropFirst(path.utf8.count).elementsEqual(CollectionOfOne(UInt8(ascii: "/")))
+    }
+}
+
+/// Identifies a tenant: the application whose users talk to each other.
+public struct AppID: ObjectID {
+    public static let path = "apps/production"
+    public let rawValue: UUID
+    public init(rawValue: UUID) { self.rawValue = rawValue }
+
+    /// Accepts `layer:///apps/production/<uuid>`, `layer:///apps/staging/<uuid>`, their two-slash spellings and the bare UUID (spec 1.6).
+    public init?(parsing text: some StringProtocol) {
+        let utf8 = text.utf8
+        guard let start = utf8.index(utf8.endIndex, offsetBy: -36, limitedBy: utf8.startIndex), let uuid = UUID(text: utf8[start...]) else {
+            return nil
+        }
+        let prefix = utf8[..<start]
+        guard prefix.isEmpty || LayerID.isPrefix(prefix, of: AppID.path) || LayerID.isPrefix(prefix, of: "apps/staging") else { return nil }
+        self.init(rawValue: uuid)
+    }
+}
+
+/// Identifies a conversation.
+public struct ConversationID: ObjectID {
+    public static let path = "conversations"
+    public let rawValue: UUID
+    public init(rawValue: UUID) { self.rawValue = rawValue }
+
+    /// The Redis hash tag of this conversation, 0 to 63. Everything ephemeral about a conversation (its channel, its typists and
+    /// their deadlines) carries it, since in a cluster a script can only touch and publish keys of one slot (ARCHITECTURE §6, §7).
+    public var shard: Int { Int(rawValue.uuid.15 & 63) }
+}
+
+/// Identifies a message.
+public struct MessageID: ObjectID {
+    public static let path = "messages"
+    public let rawValue: UUID
+    public init(rawValue: UUID) { self.rawValue = rawValue }
+}
+
+/// A place in the one order of a conversation's durable changes: 1, 2, 3, … without gaps, in commit order (ARCHITECTURE §4).
+public struct Position: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
+    public let rawValue: Int64
+    public init(rawValue: Int64) { self.rawValue = rawValue }
+    public init(_ rawValue: Int64) { self.rawValue = rawValue }
+
+    /// Before the first change.
+    public static let zero = Position(0)
+    /// The position that must follow this one.
+    public var next: Position { Position(rawValue &+ 1) }
+    public var description: String { String(rawValue) }
+    public static func < (a: Position, b: Position) -> Bool { a.rawValue < b.rawValue }
+
+    /// How far apart the wire keeps the positions of two neighbouring messages, so that clients can number unsent ones in between.
+    public static let wireStep: Int64 = 8192
+    /// The `position` member of a message on the wire.
+    public var wireValue: Int64 { rawValue &* Position.wireStep }
+    /// The greatest change position whose `wireValue` is at most `wireValue`; positions beyond any real one are kept in range.
+    public init(wireValue: Int64) { self.init(max(0, wireValue) / Position.wireStep) }
+}

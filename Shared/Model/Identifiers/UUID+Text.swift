@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
+
+extension UUID {
+    /// Reads the 36 characters of a UUID in either case; nil for anything else.
+    public init?(text: some Collection<UInt8>) {
+        var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        var digits = 0
+        var place = 0
+        for byte in text {
+            if place == 8 || place == 13 || place == 18 || place == 23 {
+                guard byte == UInt8(ascii: "-") else { return nil }
+            } else {
+                guard place < 36, let digit = UUID.hexValue(byte) else { return nil }
+                withUnsafeMutableBytes(of: &value) { $0[digits >> 1] = $0[digits >> 1] << 4 | digit }
+                digits += 1
+            }
+            place += 1
+        }
+        guard place == 36 else { return nil }
+        self.init(uuid: value)
+    }
+
+    /// The 36 characters in lower case.
+    public var lowercaseText: String {
+        String(unsafeUninitializedCapacity: 36) { target in
+            var place = 0
+            withUnsafeBytes(of: uuid) { bytes in
+                for index in 0..<16 {
+                    if index == 4 || index == 6 || index == 8 || index == 10 {
+                        target[place] = UInt8(ascii: "-")
+                        place += 1
+                    }
+                    target[place] = UUID.hexDigit(bytes[index] >> 4)
+                    target[place + 1] = UUID.hexDigit(bytes[index] & 15)
+                    place += 2
+                }
+            }
+            return place
+        }
+    }
+
+    private static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value }
+
+    private static func hexValue(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

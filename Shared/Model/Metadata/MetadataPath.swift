@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The way to a value in a metadata tree: one or more keys of letters, digits, `-` and `_` (ARCHITECTURE §5).
+///
+/// In storage and on the wire the keys are joined by dots; no key can contain one, so nothing is ever escaped.
+public struct MetadataPath: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The dotted path, for example `trip.city`; empty for the root.
+    public let dotted: String
+
+    /// The whole tree.
+    public static let root = MetadataPath(trusted: "")
+    /// Takes a path that was checked before, for example one read back from our own database.
+    public init(trusted dotted: String) { self.dotted = dotted }
+
+    /// Checks a dotted path without the leading `metadata.`.
+    /// - Throws: ``Failure`` naming `metadata.<path>` if a key is empty or has another character, or the path is too deep or too long.
+    public init(validating dotted: some StringProtocol) throws(Failure) {
+        let utf8 = dotted.utf8
+        guard utf8.count <= Limits.metadataPathBytes else {
+            throw .invalid("metadata", "has a key path of more than \(Limits.metadataPathBytes) bytes")
+        }
+        var depth = 1
+        var keyLength = 0
+        for byte in utf8 {
+            if byte == UInt8(ascii: ".") {
+                guard keyLength > 0 else { throw .invalid("metadata.\(dotted)", "has an empty key in its path") }
+                depth += 1
+                keyLength = 0
+            } else {
+                guard MetadataPath.isKeyByte(byte) else {
+                    throw .invalid("metadata.\(dotted)", "has a key with a character other than letters, digits, - and _")
+                }
+                keyLength += 1
+            }
+        }
+        guard keyLength > 0 else { throw .invalid("metadata.\(dotted)", "has an empty key in its path") }
+        guard depth <= Limits.metadataDepth else {
+            throw .invalid("metadata.\(dotted)", "is nested deeper than \(Limits.metadataDepth) levels")
+        }
+        self.dotted = String(dotted)
+    }
+
+    /// The path of `key` below this one. `key` must have been checked.
+    public func appending(_ key: some StringProtocol) -> MetadataPath {
+        MetadataPath(trusted: dotted.isEmpty ? String(key) : "\(dotted).\(key)")
+    }
+    /// The keys from the root down.
+    public var keys: [Substring] { dotted.isEmpty ? [] : dotted.split(separator: ".", omittingEmptySubsequences: false) }
+    public var description: String { dotted }
+    /// Byte order, as the database's C collation.
+    public static func < (a: MetadataPath, b: MetadataPath) -> Bool { a.dotted.utf8.lexicographicallyPrecedes(b.dotted.utf8) }
+
+    /// Whether `byte` may stand in a key.
+    @inline(__always)
+    public static func isKeyByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+            UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}
