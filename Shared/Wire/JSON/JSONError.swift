@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+
+/// Why bytes are not acceptable JSON, and where. Never holds any of the content.
+public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What is wrong.
+    public enum Reason: String, Sendable {
+        case unexpectedEnd = "it ends too early"
+        case unexpectedCharacter = "a character that cannot stand here"
+        case trailingData = "something follows the value"
+        case invalidLiteral = "a word that is not true, false or null"
+        case invalidNumber = "a malformed number"
+        case numberOutOfRange = "a number that is too large"
+        case invalidEscape = "a malformed escape sequence"
+        case loneSurrogate = "half of a surrogate pair"
+        case nulCharacter = "a NUL character in a string"
+        case controlCharacter = "an unescaped control character in a string"
+        case invalidUTF8 = "text that is not UTF-8"
+        case tooDeep = "too many levels of nesting"
+    }
+    /// Bytes before the place at fault.
+    public let offset: Int
+    /// What is wrong there.
+    public let reason: Reason
+
+    init(_ reason: Reason, at offset: Int) {
+        self.reason = reason
+        self.offset = offset
+    }
+
+    /// Reason and place.
+    public var description: String { "\(reason.rawValue) at byte \(offset)" }
+    /// What a client is told.
+    public var failure: Failure { Failure(.invalidRequest, "The body is not valid JSON: \(description).") }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+public import NIOCore
+
+/// A strict JSON parser (RFC 8259) in one pass over the bytes.
+///
+/// Beyond the grammar it refuses what no part of the system could store: a NUL in a string, and half a surrogate pair.
+public struct JSONReader {
+    let base: UnsafePointer<UInt8>
+    let count: Int
+    let maximumDepth: Int
+    var index = 0
+
+    /// Reads exactly one value, surrounded by nothing but white space.
+    /// - Parameter maximumDepth: how many arrays and objects may lie in each other; at most 512, as each costs some stack.
+    public static func parse(_ bytes: UnsafeRawBufferPointer, maximumDepth: Int = 64) throws(JSONError) -> JSONValue {
+        guard bytes.count > 0, let start = bytes.baseAddress else { throw JSONError(.unexpectedEnd, at: 0) }
+        let base = start.assumingMemoryBound(to: UInt8.self)
+        var reader = JSONReader(base: base, count: bytes.count, maximumDepth: min(max(maximumDepth, 0), 512))
+        let value = try reader.value(depth: 0)
+        reader.skipWhitespace()
+        guard reader.index == reader.count else { throw JSONError(.trailingData, at: reader.index) }
+        return value
+    }
+
+    /// Reads the readable bytes of `buffer`.
+    public static func parse(_ buffer: ByteBuffer, maximumDepth: Int = 64) throws(JSONError) -> JSONValue {
+        try buffer.withUnsafeReadableBytes { bytes in
+            Result { () throws(JSONError) in try parse(bytes, maximumDepth: maximumDepth) }
+        }
+        .get()
+    }
+
+    /// Reads a view of a buffer.
+    public static func parse(_ view: ByteBufferView, maximumDepth: Int = 64) throws(JSONError) -> JSONValue {
+        try view.withUnsafeBytes { bytes in
+            Result { () throws(JSONError) in try parse(bytes, maximumDepth: maximumDepth) }
+        }
+        .get()
+    }
+
+    /// Reads the UTF-8 of `text`.
+    public static func parse(_ text: String, maximumDepth: Int = 64) throws(JSONError) -> JSONValue {
+        try parse(ByteBuffer(string: text), maximumDepth: maximumDepth)
+    }
+
+    /// Reads the body of a request.
+    /// - Throws: ``Failure`` `invalid_request`, which says where the text stops being JSON.
+    public static func body(_ buffer: ByteBuffer) throws(Failure) -> JSONValue {
+        do throws(JSONError) {
+            return try parse(buffer)
+        } catch {
+            throw error.failure
+        }
+    }
+
+    @inline(__always)
+    mutating func skipWhitespace() {
+        while index < count {
+            switch base[index] {
+            case 0x20, 0x0a, 0x0d, 0x09: index += 1
+            default: return
+            }
+        }
+    }
+
+    /// The next byte that is no white space, which is not consumed.
+    @inline(__always)
+    mutating func peek() throws(JSONError) -> UInt8 {
+        skipWhitespace()
+        guard index < count else { throw JSONError(.unexpectedEnd, at: count) }
+        return base[index]
+    }
+
+    private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+        switch try peek() {
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "{"): return try object(depth: depth + 1)
+        case UInt8(ascii: "["): return try array(depth: depth + 1)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+        case UInt8(ascii: "t"): return try literal("true", .bool(true))
+        case UInt8(ascii: "f"): return try literal("false", .bool(false))
+        case UInt8(ascii: "n"): return try literal("null", .null)
+        default: throw JSONError(.unexpectedCharacter, at: index)
+        }
+    }
+
+    private mutating func literal(_ word: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
+        let length = word.utf8CodeUnitCount
+        for offset in 0..<length {
+            guard index + offset < count else { throw JSONError(.unexpectedEnd, at: count) }
+            guard base[index + offset] == word.utf8Start[offset] else { throw JSONError(.invalidLiteral, at: index) }
+        }
+        index += length
+        return value
+    }
+
+    private mutating func array(depth: Int) throws(JSONError) -> JSONValue {
+        guard depth <= maximumDepth else { throw JSONError(.tooDeep, at: index) }
+        index += 1
+        if try peek() == UInt8(ascii: "]") {
+            index += 1
+            return .array([])
+        }
+        var elements: [JSONValue] = []
+        while true {
+            elements.append(try value(depth: depth))
+            switch try peek() {
+            case UInt8(ascii: ","): index += 1
+            case UInt8(ascii: "]"):
+                index += 1
+                return .array(elements)
+            default: throw JSONError(.unexpectedCharacter, at: index)
+            }
+        }
+    }
+
+    private mutating func object(depth: Int) throws(JSONError) -> JSONValue {
+        guard depth <= maximumDepth else { throw JSONError(.tooDeep, at: index) }
+        index += 1
+        if try peek() == UInt8(ascii: "}") {
+            index += 1
+            return .object([])
+        }
+        var members: [JSONValue.Member] = []
+        members.reserveCapacity(4)
+        while true {
+            guard try peek() == UInt8(ascii: "\"") else { throw JSONError(.unexpectedCharacter, at: index) }
+            let name = try string()
+            guard try peek() == UInt8(ascii: ":") else { throw JSONError(.unexpectedCharacter, at: index) }
+            index += 1
+            members.append(JSONValue.Member(name, try value(depth: depth)))
+            switch try peek() {
+            case UInt8(ascii: ","): index += 1
+            case UInt8(ascii: "}"):
+                index += 1
+                return .object(members)
+            default: throw JSONError(.unexpectedCharacter, at: index)
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+
+extension Renderer {
+    /// A conversation as `reader` sees it (spec 5.1), with our own `position`: the last change it contains.
+    ///
+    /// Metadata that was not loaded is shown as none; whoever has not asked for it yet must do so before.
+    public func write(_ view: ConversationView, for reader: UserID, version: WireVersion, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writeShared(view.conversation, isParticipant: view.isParticipant, into: &writer)
+        writer.key("last_message")
+        if let message = view.lastMessage { write(message, for: reader, version: version, into: &writer) } else { writer.null() }
+        writer.key("unread_message_count")
+        writer.int(view.unreadCount)
+        writer.key("total_message_count")
+        writer.int(view.totalCount)
+        writer.endObject()
+    }
+
+    /// A conversation in which nothing has been said yet.
+    func write(new conversation: Conversation, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writeShared(conversation, isParticipant: true, into: &writer)
+        writer.key("last_message")
+        writer.null()
+        writer.key("unread_message_count")
+        writer.int(0)
+        writer.key("total_message_count")
+        writer.int(0)
+        writer.endObject()
+    }
+
+    private func writeShared(_ conversation: Conversation, isParticipant: Bool, into writer: inout JSONWriter) {
+        writer.key("id")
+        writer.conversationID(conversation.id)
+        writer.key("url")
+        writer.string(prefix: conversationURL, uuid: conversation.id.rawValue)
+        writer.key("messages_url")
+        writer.openString(conversationURL)
+        writer.uuid(conversation.id.rawValue)
+        writer.literal("/messages")
+        writer.closeString()
+        writer.key("created_at")
+        writer.timestamp(conversation.createdAt)
+        writer.key("participants")
+        writer.beginArray()
+        // Clients stop sending receipts when the list is empty, which is how they learn that they are out (spec 5.1).
+        if isParticipant { for participant in conversation.participants { write(participant, into: &writer) } }
+        writer.endArray()
+        writer.key("distinct")
+        writer.bool(conversation.isDistinct)
+        writer.key("metadata")
+        write(conversation.metadata ?? MetadataTree(), into: &writer)
+        writer.key("position")
+        writer.int(conversation.position.rawValue)
+    }
+
+    /// A metadata tree, its keys in byte order.
+    public func write(_ tree: MetadataTree, into writer: inout JSONWriter) {
+        writer.beginObject()
+        for (key, value) in tree.children.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+            writer.key(escaping: key)
+            switch value {
+            case .text(let text): writer.string(text)
+            case .tree(let tree): write(tree, into: &writer)
+            }
+        }
+        writer.endObject()
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+
+extension Renderer {
+    /// A basic identity (spec 4.2).
+    public func write(_ identity: BasicIdentity, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writeBasics(identity, into: &writer)
+        writer.endObject()
+    }
+
+    /// A full identity (spec 4.1), with the presence if it is given.
+    public func write(_ identity: Identity, presence: Presence? = nil, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writeBasics(identity.basic, into: &writer)
+        writer.key("first_name")
+        writer.string(identity.firstName)
+        writer.key("last_name")
+        writer.string(identity.lastName)
+        writer.key("phone_number")
+        writer.string(identity.phoneNumber)
+        writer.key("email_address")
+        writer.string(identity.emailAddress)
+        writer.key("public_key")
+        writer.string(identity.publicKey)
+        // Documents and client libraries use different names for the same thing.
+        writer.key("type")
+        writer.string(identity.kind.rawValue)
+        writer.key("identity_type")
+        writer.string(identity.kind.rawValue)
+        writer.key("metadata")
+        write(metadata: identity.metadata, into: &writer)
+        if let presence {
+            writer.key("presence")
+            writer.beginObject()
+            writer.key("status")
+            writer.string(presence.status.rawValue)
+            writer.key("last_seen_at")
+            writer.timestamp(presence.lastSeenAt)
+            writer.endObject()
+        }
+        writer.endObject()
+    }
+
+    func write(metadata: [String: String], into writer: inout JSONWriter) {
+        writer.beginObject()
+        for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
+            writer.key(escaping: key)
+            writer.string(value)
+        }
+        writer.endObject()
+    }
+
+    private func writeBasics(_ identity: BasicIdentity, into writer: inout JSONWriter) {
+        let encoded = identity.userID.percentEncoded
+        writer.key("id")
+        writer.identityID(percentEncoded: encoded)
+        writer.key("url")
+        writer.string(prefix: identityURL, plain: encoded)
+        writer.key("user_id")
+        writer.string(identity.userID.rawValue)
+        writer.key("display_name")
+        writer.string(identity.displayName)
+        writer.key("avatar_url")
+        writer.string(identity.avatarURL)
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The versions of the public protocol. REST and socket choose theirs independently (spec 1.2, 15).
+public enum WireVersion: Hashable, Sendable, CaseIterable {
+    case v2, v3
+
+    /// The WebSocket subprotocol that means this version.
+    public var subprotocol: String {
+        switch self {
+        case .v2: "layer-2.0"
+        case .v3: "layer-3.0"
+        }
+    }
+
+    /// Nil for a subprotocol that is not spoken here.
+    public init?(subprotocol: some StringProtocol) {
+        switch subprotocol {
+        case "layer-2.0": self = .v2
+        case "layer-3.0": self = .v3
+        default: return nil
+        }
+    }
+
+    /// Reads an `Accept` header: the first media type of ours with a version that is served, for example
+    /// `application/vnd.layer+json; version=3.0`. Nil if there is none.
+    public init?(accept header: some StringProtocol) {
+        for range in header.split(separator: ",") {
+            var pieces = range.split(separator: ";").map { $0.trimmingSpaces.lowercased() }[...]
+            guard pieces.popFirst() == "application/vnd.layer+json" else { continue }
+            for parameter in pieces {
+                let sides = parameter.split(separator: "=", maxSplits: 1).map { $0.trimmingSpaces }
+                guard sides.count == 2, sides[0] == "version" else { continue }
+                switch sides[1].filter({ $0 != "\"" }) {
+                case "2.0": self = .v2
+                case "3.0": self = .v3
+                default: continue
+                }
+                return
+            }
+        }
+        return nil
+    }
+}
+
+extension StringProtocol {
+    fileprivate var trimmingSpaces: String {
+        String(drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+    }
+}

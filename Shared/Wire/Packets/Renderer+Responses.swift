@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+
+extension Renderer {
+    /// The answer to a request of a socket that was carried out (spec 12.3).
+    /// - Parameter data: writes the one value that `data` holds.
+    public func response(to requestID: String, method: String, data: (inout JSONWriter) -> Void) -> PacketTail {
+        response(to: requestID, method: method, success: true) { writer in
+            writer.key("data")
+            data(&writer)
+        }
+    }
+
+    /// The answer to a request of a socket that was carried out and has nothing to tell.
+    public func response(to requestID: String, method: String) -> PacketTail {
+        response(to: requestID, method: method) { $0.raw(constant: "{}") }
+    }
+
+    /// The answer to a request of a socket that was refused.
+    public func response(
+        to requestID: String, method: String, failure: Failure, for reader: UserID, version: WireVersion
+    ) -> PacketTail {
+        response(to: requestID, method: method, success: false) { writer in
+            writer.key("data")
+            write(failure, for: reader, version: version, into: &writer)
+        }
+    }
+
+    private func response(to requestID: String, method: String, success: Bool, data: (inout JSONWriter) -> Void) -> PacketTail {
+        var packet = PacketBuilder(self)
+        packet.writer.beginObject()
+        packet.writer.key("request_id")
+        packet.writer.string(requestID)
+        packet.writer.key("method")
+        packet.writer.string(method)
+        packet.writer.key("success")
+        packet.writer.bool(success)
+        data(&packet.writer)
+        return packet.finish(.response)
+    }
+}

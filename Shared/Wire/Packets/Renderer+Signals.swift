@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+
+extension Renderer {
+    /// The signal that tells what a participant is doing at his keyboard (spec 12.6). The sender's identity is required by clients.
+    public func typing(_ id: ConversationID, sender: BasicIdentity, action: TypingAction) -> PacketTail {
+        var packet = PacketBuilder(self)
+        packet.writer.beginObject()
+        packet.writer.key("type")
+        packet.writer.string(constant: "typing_indicator")
+        packet.object(.conversation(id))
+        packet.writer.key("data")
+        packet.writer.beginObject()
+        packet.writer.key("sender")
+        write(sender, into: &packet.writer)
+        packet.writer.key("action")
+        packet.writer.string(action.rawValue)
+        packet.writer.endObject()
+        return packet.finish(.signal)
+    }
+}

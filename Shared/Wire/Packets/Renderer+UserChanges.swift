@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+
+extension Renderer {
+    /// The packets by which a user's own sockets are told of an entry of his own log. They carry our own `user_position`. No gaps are left.
+    public func tails(for change: UserChange, version: WireVersion) -> [PacketTail] {
+        switch change.content {
+        case .conversationHidden(let id, let upTo, let wholly):
+            return [conversationDeleted(id, at: .user(change.position), .myDevices, fromPosition: wholly ? nil : upTo)]
+        case .conversationShown(let view):
+            return view.map { [created($0, for: change.user, version: version, at: .user(change.position))] } ?? []
+        case .messageHidden(let id, let view): return messageHidden(id, view, change: change, version: version)
+        case .identityChanged(let identity): return [updated(identity, at: .user(change.position))]
+        }
+    }
+
+    private func messageHidden(_ id: MessageID, _ view: ConversationView?, change: UserChange, version: WireVersion) -> [PacketTail] {
+        var delete = PacketBuilder(self)
+        delete.beginChange("delete", .message(id, in: view?.conversation.id), at: .user(change.position))
+        delete.writer.beginObject()
+        delete.writer.key("mode")
+        delete.writer.string(DeletionMode.myDevices.rawValue)
+        delete.writer.endObject()
+        guard let view else { return [delete.finish(.change)] }
+
+        var update = PacketBuilder(self, capacity: 1024)
+        update.beginChange("update", .conversation(view.conversation.id), at: .user(change.position))
+        update.writer.beginArray()
+        if let message = view.lastMessage {
+            update.beginOperation("set", "last_message")
+            update.writer.key("id")
+            update.writer.messageID(message.id)
+            update.writer.key("value")
+            write(message, for: change.user, version: version, into: &update.writer)
+            update.endOperation()
+        } else {
+            setNoLastMessage(in: &update)
+        }
+        update.beginOperation("set", "unread_message_count")
+        update.writer.key("value")
+        update.writer.int(view.unreadCount)
+        update.endOperation()
+        update.beginOperation("set", "total_message_count")
+        update.writer.key("value")
+        update.writer.int(view.totalCount)
+        update.endOperation()
+        update.writer.endArray()
+        return [delete.finish(.change), update.finish(.change)]
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+
+/// Everything in which two sockets can need a change to be rendered differently. Sockets with equal variants share the rendering.
+public struct Variant: Hashable, Sendable {
+    enum Role: Hashable, Sendable {
+        /// All see the same.
+        case anyone
+        /// Added by this change: needs the whole conversation, see ``Renderer/created(_:for:version:)``.
+        case added
+        /// The change altered his numbers, and he is the only one to be told.
+        case affected
+        /// Sees a message (the new or the last one) like this.
+        case reader(MessageReader)
+        /// Sees another last message than all the others.
+        case override(UserID)
+    }
+    /// Of the socket.
+    public let version: WireVersion
+    let role: Role
+    /// False in a replay, which ends with current numbers instead of telling old ones.
+    public let includesNumbers: Bool
+
+    /// How `reader` needs `change`.
+    public init(of change: Change, for reader: UserID, version: WireVersion, includesNumbers: Bool = true) {
+        self.version = version
+        self.includesNumbers = includesNumbers
+        switch change.content {
+        case .conversationCreated, .metadataChanged, .conversationDeleted: role = .anyone
+        case .participantsChanged(let added, _, _, _): role = added.contains { $0.userID == reader } ? .added : .anyone
+        case .messageCreated(_, _, let message): role = message.map { .reader(MessageReader(reader, of: $0)) } ?? .anyone
+        case .messageDeleted(_, _, let last):
+            if last.overrides[reader] != nil {
+                role = .override(reader)
+            } else {
+                role = last.message.map { .reader(MessageReader(reader, of: $0)) } ?? .anyone
+            }
+        case .receipts(let receipts):
+            role = change.numbers[reader] != nil || receipts.contains { $0.user == reader && $0.status == .read } ? .affected : .anyone
+        case .allRead(let user, _): role = user == reader ? .affected : .anyone
+        }
+    }
+
+    /// Whether the change added the reader, so that ``Renderer/tails(for:variant:)`` is empty and he is sent
+    /// ``Renderer/created(_:for:version:)`` with his own view instead.
+    public var needsView: Bool { role == .added }
+}

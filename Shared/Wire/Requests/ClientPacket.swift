@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+public import NIOCore
+
+/// A frame from a client, read as far as all methods have in common (spec 12.2, 12.3, 12.6).
+public enum ClientPacket: Hashable, Sendable {
+    case request(Request)
+    /// `requestID`: the client wants a response.
+    case typing(ConversationID, TypingAction, requestID: String?)
+    /// Something with a `request_id` that can only be answered by a failure.
+    case refused(requestID: String, method: String, Failure)
+
+    /// A request for a method, known or not.
+    public struct Request: Hashable, Sendable {
+        /// Chosen by the client; any string of at most ``ClientPacket/requestIDBytes``.
+        public var id: String
+        /// As the client spelled it, known or not.
+        public var method: String
+        /// As the client sent it, unchecked.
+        public var objectID: String?
+        /// Null if the client sent none.
+        public var data: JSONValue
+
+        /// A request of these values.
+        public init(id: String, method: String, objectID: String? = nil, data: JSONValue = .null) {
+            self.id = id
+            self.method = method
+            self.objectID = objectID
+            self.data = data
+        }
+
+        /// The conversation the request is about.
+        /// - Throws: ``Failure`` naming `object_id`.
+        public func conversationID() throws(Failure) -> ConversationID {
+            guard let objectID else { throw .missing("object_id") }
+            guard let id = ConversationID(parsing: objectID) else { throw .invalid("object_id", "is not the id of a conversation") }
+            return id
+        }
+    }
+
+    /// Longest `request_id` that is answered.
+    public static let requestIDBytes = 256
+    /// Longest name of a method that is answered.
+    public static let methodBytes = 128
+
+    /// - Throws: ``Failure`` for a frame that cannot even be answered: no JSON, an unknown type, a request without `request_id`, a signal that
+    ///   is malformed and wants no response.
+    public init(parsing frame: ByteBuffer) throws(Failure) {
+        let json = try JSONReader.body(frame)
+        let members = try Members(json)
+        guard let body = members["body"], case .object = body else { throw members.invalid("body", "must be an object") }
+        switch try members.requiredString("type") {
+        case "request": self = try ClientPacket.request(try Members(body))
+        case "signal": self = try ClientPacket.signal(try Members(body))
+        default: throw members.invalid("type", "must be request or signal")
+        }
+    }
+
+    private static func request(_ body: Members) throws(Failure) -> ClientPacket {
+        guard let id = try requestID(body) else { throw body.missing("request_id") }
+        var method = ""
+        do throws(Failure) {
+            method = try body.requiredString("method")
+            guard method.utf8.count <= methodBytes else {
+                method = ""
+                throw body.invalid("method", "is too long")
+            }
+            return .request(Request(id: id, method: method, objectID: try body.string("object_id"), data: body["data"] ?? .null))
+        } catch {
+            return .refused(requestID: id, method: method, error)
+        }
+    }
+
+    private static func signal(_ body: Members) throws(Failure) -> ClientPacket {
+        let id = try requestID(body)
+        do throws(Failure) {
+            guard try body.requiredString("type") == "typing_indicator" else { throw body.invalid("type", "is not a known signal") }
+            guard case .string(let object)? = body["object"]?["id"], let conversation = ConversationID(parsing: object) else {
+                throw .invalid("object.id", "is not the id of a conversation")
+            }
+            guard case .string(let word)? = body["data"]?["action"], let action = TypingAction(rawValue: word) else {
+                throw .invalid("data.action", "must be started, paused or finished")
+            }
+            return .typing(conversation, action, requestID: id)
+        } catch {
+            guard let id else { throw error }
+            return .refused(requestID: id, method: "", error)
+        }
+    }
+
+    private static func requestID(_ body: Members) throws(Failure) -> String? {
+        guard let id = try body.string("request_id") else { return nil }
+        guard id.utf8.count <= requestIDBytes else { throw body.invalid("request_id", "is too long") }
+        return id
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+
+/// The body of `POST /conversations` and the data of `Conversation.create` (spec 5.4).
+public struct CreateConversationBody: Hashable, Sendable {
+    /// The client's own id, if it gave one.
+    public var id: ConversationID?
+    /// Each once, as asked for: the creator may be missing. How many there may be is decided by the service, which knows the setting.
+    public var participants: [UserID]
+    /// True if the client did not say.
+    public var isDistinct: Bool
+    /// Nil: not given, which for a distinct match equals anything.
+    public var metadata: MetadataTree?
+
+    /// - Throws: ``Failure`` naming the property at fault.
+    public init(_ json: JSONValue) throws(Failure) {
+        let members = try Members(json)
+        guard let elements = try members.array("participants") else { throw members.missing("participants") }
+        participants = try userIDs(elements, in: "participants")
+        isDistinct = try members.bool("distinct") ?? true
+        id = nil
+        if let text = try members.string("id") {
+            guard let id = ConversationID(parsing: text) else { throw members.invalid("id", "is not the id of a conversation") }
+            self.id = id
+        }
+        metadata = nil
+        if let value = members["metadata"] { metadata = try MetadataBody.tree(value) }
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+
+/// An object of a request that is being read. Absent and null are the same; unknown members are ignored.
+struct Members {
+    /// Where the object lies in the request, for the names in failures.
+    enum Place {
+        case body
+        case element(StaticString, Int)
+
+        func name(of member: StaticString) -> String {
+            switch self {
+            case .body: "\(member)"
+            case .element(let list, let index): "\(list).\(index).\(member)"
+            }
+        }
+        var name: String? {
+            switch self {
+            case .body: nil
+            case .element(let list, let index): "\(list).\(index)"
+            }
+        }
+    }
+
+    private let members: [JSONValue.Member]
+    let place: Place
+
+    /// - Throws: ``Failure`` if `value` is no object: `invalid_request` for a whole body, `invalid_property` for a piece of one.
+    init(_ value: JSONValue, at place: Place = .body) throws(Failure) {
+        guard case .object(let members) = value else {
+            if let name = place.name { throw .invalid(name, "must be an object") }
+            throw Failure(.invalidRequest, "The body must be an object.")
+        }
+        self.members = members
+        self.place = place
+    }
+
+    subscript(name: StaticString) -> JSONValue? {
+        let value = raw(name)
+        if case .null? = value { return nil }
+        return value
+    }
+    /// The member as it is, where null means something else than absent.
+    func raw(_ name: StaticString) -> JSONValue? { members.last { Members.equal($0.name, name) }?.value }
+
+    func string(_ name: StaticString) throws(Failure) -> String? {
+        guard let value = self[name] else { return nil }
+        guard case .string(let text) = value else { throw invalid(name, "must be a string") }
+        return text
+    }
+    func requiredString(_ name: StaticString) throws(Failure) -> String {
+        guard let text = try string(name) else { throw missing(name) }
+        return text
+    }
+    func bool(_ name: StaticString) throws(Failure) -> Bool? {
+        guard let value = self[name] else { return nil }
+        guard case .bool(let bool) = value else { throw invalid(name, "must be true or false") }
+        return bool
+    }
+    func array(_ name: StaticString) throws(Failure) -> [JSONValue]? {
+        guard let value = self[name] else { return nil }
+        guard case .array(let elements) = value else { throw invalid(name, "must be an array") }
+        return elements
+    }
+
+    func missing(_ name: StaticString) -> Failure { .missing(place.name(of: name)) }
+    func invalid(_ name: StaticString, _ reason: String) -> Failure { .invalid(place.name(of: name), reason) }
+
+    private static func equal(_ text: String, _ name: StaticString) -> Bool {
+        let utf8 = text.utf8
+        guard utf8.count == name.utf8CodeUnitCount else { return false }
+        var place = 0
+        for byte in utf8 {
+            guard byte == name.utf8Start[place] else { return false }
+            place += 1
+        }
+        return true
+    }
+}
+
+/// Reads identity ids and bare user ids alike. Decoding them and encoding them again where they are shown makes equal what clients compare as
+/// strings (spec 1.6).
+func userIDs(_ elements: [JSONValue], in property: String) throws(Failure) -> [UserID] {
+    var seen: Set<UserID> = []
+    var users: [UserID] = []
+    users.reserveCapacity(elements.count)
+    for (index, element) in elements.enumerated() {
+        guard case .string(let text) = element, let user = UserID(parsing: text) else {
+            throw .invalid("\(property).\(index)", "is not the id of an identity")
+        }
+        if seen.insert(user).inserted { users.append(user) }
+    }
+    return users
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+
+/// Reads metadata out of a request: nested objects with strings as leaves (spec 5.1).
+enum MetadataBody {
+    /// The leaves of an object, or the only leaf of a string, below `path`.
+    /// - Throws: ``Failure`` naming `metadata.<path>` of the first thing that cannot be taken.
+    static func leaves(of value: JSONValue, at path: MetadataPath) throws(Failure) -> [MetadataLeaf] {
+        var leaves: [MetadataLeaf] = []
+        try collect(value, at: path, depth: path.keys.count, into: &leaves)
+        return leaves
+    }
+
+    /// The tree of an object.
+    static func tree(_ value: JSONValue) throws(Failure) -> MetadataTree { MetadataTree(leaves: try leaves(of: value, at: .root)) }
+
+    private static func collect(_ value: JSONValue, at path: MetadataPath, depth: Int, into leaves: inout [MetadataLeaf]) throws(Failure) {
+        switch value {
+        case .string(let text):
+            guard path != .root else { throw .invalid("metadata", "must be an object") }
+            guard text.utf8.count <= Limits.metadataValueBytes else {
+                throw .invalid(name(of: path), "is longer than \(Limits.metadataValueBytes) bytes")
+            }
+            // Strings read from JSON have none; those of other callers could.
+            guard !text.utf8.contains(0) else { throw .invalid(name(of: path), "contains a NUL character") }
+            leaves.append(MetadataLeaf(path: path, value: text))
+        case .object(let members):
+            for member in members.unique {
+                let below = try appending(member.name, to: path, depth: depth + 1)
+                try collect(member.value, at: below, depth: depth + 1, into: &leaves)
+            }
+        default:
+            throw .invalid(name(of: path), path == .root ? "must be an object" : "must be a string or an object")
+        }
+    }
+
+    private static func appending(_ key: String, to path: MetadataPath, depth: Int) throws(Failure) -> MetadataPath {
+        let whole = path.appending(key)
+        guard whole.dotted.utf8.count <= Limits.metadataPathBytes else {
+            throw .invalid(name(of: path), "has a key path of more than \(Limits.metadataPathBytes) bytes")
+        }
+        guard !key.isEmpty else { throw .invalid(name(of: path) + ".", "has an empty key") }
+        guard key.utf8.allSatisfy(MetadataPath.isKeyByte) else {
+            throw .invalid(name(of: path) + "." + PatchPath.escape(key), "has a key with a character other than letters, digits, - and _")
+        }
+        guard depth <= Limits.metadataDepth else { throw .invalid(name(of: whole), "is nested deeper than \(Limits.metadataDepth) levels") }
+        return whole
+    }
+
+    private static func name(of path: MetadataPath) -> String { path == .root ? "metadata" : "metadata.\(path.dotted)" }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The path of a property in a patch: segments joined by dots, dots and backslashes in them escaped (spec 14.3).
+public enum PatchPath {
+    /// `segment` as it stands in a path.
+    public static func escape(_ segment: String) -> String {
+        guard segment.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "\\") }) else { return segment }
+        var out = ""
+        out.reserveCapacity(segment.utf8.count + 8)
+        for scalar in segment.unicodeScalars {
+            if scalar == "." || scalar == "\\" { out.unicodeScalars.append("\\") }
+            out.unicodeScalars.append(scalar)
+        }
+        return out
+    }
+
+    /// The segments of `path`; nil if one is empty, or the path ends in the middle of an escape.
+    public static func segments(of path: String) -> [String]? {
+        var segments: [String] = []
+        var current = ""
+        var isEscaped = false
+        for scalar in path.unicodeScalars {
+            if isEscaped {
+                current.unicodeScalars.append(scalar)
+                isEscaped = false
+            } else if scalar == "\\" {
+                isEscaped = true
+            } else if scalar == "." {
+                guard !current.isEmpty else { return nil }
+                segments.append(current)
+                current = ""
+            } else {
+                current.unicodeScalars.append(scalar)
+            }
+        }
+        guard !isEscaped, !current.isEmpty else { return nil }
+        segments.append(current)
+        return segments
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+
+/// The body of `POST /sessions` (spec 3.4).
+public struct SessionBody: Hashable, Sendable {
+    /// The app the user wants to sign in to.
+    public var appID: AppID
+    /// Unchecked.
+    public var identityToken: String
+
+    /// - Throws: ``Failure`` naming the property at fault; `invalid_app_id` for an app id that can be none.
+    public init(_ json: JSONValue) throws(Failure) {
+        let members = try Members(json)
+        identityToken = try members.requiredString("identity_token")
+        let text = try members.requiredString("app_id")
+        guard let appID = AppID(parsing: text) else { throw Failure(.invalidAppID, "There is no such app.", detail: .property("app_id")) }
+        self.appID = appID
+    }
+}
+
+/// The body of `POST /messages/:uuid/receipts` (spec 7).
+public struct ReceiptBody: Hashable, Sendable {
+    /// How far the message came.
+    public var kind: ReceiptKind
+
+    /// - Throws: ``Failure`` naming `type`.
+    public init(_ json: JSONValue) throws(Failure) {
+        let members = try Members(json)
+        guard let kind = ReceiptKind(rawValue: try members.requiredString("type")) else {
+            throw members.invalid("type", "must be read or delivery")
+        }
+        self.kind = kind
+    }
+}
+
+/// The body of `POST /conversations/:uuid/mark_all_read` (spec 5.8).
+public struct MarkAllReadBody: Hashable, Sendable {
+    /// Nil: everything.
+    public var upTo: Position?
+
+    /// - Parameter json: nil if the request has no body.
+    /// - Throws: ``Failure`` naming `position`.
+    public init(_ json: JSONValue?) throws(Failure) {
+        guard let json else { return }
+        let members = try Members(json)
+        guard let value = members["position"] else { return }
+        guard let position = value.integerValue else { throw members.invalid("position", "must be an integer or null") }
+        upTo = Position(wireValue: position)
+    }
+}
+
+/// The data of `Event.replay` (spec 12.9).
+public struct ReplayBody: Hashable, Sendable {
+    /// Everything from this time on is to be sent again.
+    public var from: Timestamp
+
+    /// - Throws: ``Failure`` naming `from_timestamp`.
+    public init(_ json: JSONValue) throws(Failure) {
+        let members = try Members(json)
+        guard let time = ISO8601.parse(try members.requiredString("from_timestamp")) else {
+            throw members.invalid("from_timestamp", "is not an ISO 8601 time")
+        }
+        from = time
+    }
+}
+
+/// The data of `Presence.update`: patch operations on the user's own presence (spec 12.8).
+public struct PresenceUpdateBody: Hashable, Sendable {
+    /// What a client can ask for.
+    public enum Status: Hashable, Sendable {
+        /// What the user chose last, or available.
+        case auto
+        case chosen(Presence.Status)
+    }
+    /// Nil: nothing was asked for.
+    public var status: Status?
+
+    /// - Throws: ``Failure``: `invalid_request` if this is no list of operations, otherwise naming `status` or the property that cannot be set.
+    public init(_ json: JSONValue) throws(Failure) {
+        guard case .array(let operations) = json else { throw Failure(.invalidRequest, "The data must be an array of operations.") }
+        for (index, operation) in operations.enumerated() {
+            guard case .object = operation, case .string(let property)? = operation["property"] else {
+                throw Failure(.invalidRequest, "The patch is malformed.", detail: .property("\(index)"))
+            }
+            guard property == "status" else { throw .invalid(String(property.unicodeScalars.prefix(100)), "cannot be set") }
+            guard case .string("set")? = operation["operation"] else {
+                throw Failure(.invalidOperation, "The property status can only be set.", detail: .property("status"))
+            }
+            guard case .string(let word)? = operation["value"] else { throw .invalid("status", "must be a string") }
+            if word == "auto" {
+                status = .auto
+            } else {
+                guard let chosen = Presence.Status(rawValue: word) else { throw .invalid("status", "is not a status") }
+                status = .chosen(chosen)
+            }
+        }
+    }
+}
+
+/// The data of `Presence.sync` (spec 12.8).
+public enum PresenceSyncBody: Hashable, Sendable {
+    /// The presence of these users.
+    case users([UserID])
+    /// Changes of followed users since a time.
+    case since(Timestamp)
+
+    /// - Throws: ``Failure`` naming `ids` or `since`.
+    public init(_ json: JSONValue) throws(Failure) {
+        let members = try Members(json)
+        if let elements = try members.array("ids") {
+            self = .users(try userIDs(elements, in: "ids"))
+        } else if let text = try members.string("since") {
+            guard let time = ISO8601.parse(text) else { throw members.invalid("since", "is not an ISO 8601 time") }
+            self = .since(time)
+        } else {
+            throw members.missing("ids")
+        }
+    }
+}
