@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+
+/// The calls in flight on one connection, seen by the caller: a pure state machine.
+///
+/// Every token that enters leaves exactly once, in a ``Completion``, whatever happens in which order; frames about calls that have left are
+/// ignored, since an answer may cross a cancellation.
+struct RPCCallTable<Token> {
+    /// A call that is over.
+    struct Completion {
+        var token: Token
+        var result: Result<ByteBuffer, RPCError>
+    }
+
+    /// What to do after a frame or an event about one call.
+    enum Action {
+        case none
+        case complete(Completion)
+        /// Complete, and tell the callee that nobody waits any more.
+        case completeAndCancel(Completion)
+    }
+
+    private struct Call {
+        var token: Token
+        var deadline: ContinuousClock.Instant
+        var parts: ByteBuffer?
+    }
+
+    private let maxAnswerBytes: Int
+    private var calls: [UInt64: Call] = [:]
+    /// No call's deadline is earlier. It may be one of a call that has left, since finding the next would cost more than a needless look.
+    private(set) var earliestDeadline: ContinuousClock.Instant?
+
+    init(maxAnswerBytes: Int) {
+        self.maxAnswerBytes = maxAnswerBytes
+    }
+
+    var isEmpty: Bool { calls.isEmpty }
+    var count: Int { calls.count }
+
+    /// A request is about to be written. False: the id is in use, nothing was kept.
+    mutating func started(_ id: UInt64, _ token: Token, deadline: ContinuousClock.Instant) -> Bool {
+        guard calls[id] == nil else { return false }
+        calls[id] = Call(token: token, deadline: deadline)
+        if let earliest = earliestDeadline { earliestDeadline = min(earliest, deadline) } else { earliestDeadline = deadline }
+        return true
+    }
+
+    /// The answer, or the end of it.
+    mutating func answered(_ id: UInt64, _ payload: ByteBuffer) -> Action {
+        guard var call = calls.removeValue(forKey: id) else { return .none }
+        guard var whole = call.parts.take() else {
+            guard payload.readableBytes <= maxAnswerBytes else { return .complete(Completion(token: call.token, result: .failure(.tooLarge))) }
+            return .complete(Completion(token: call.token, result: .success(payload)))
+        }
+        guard whole.readableBytes + payload.readableBytes <= maxAnswerBytes else {
+            return .complete(Completion(token: call.token, result: .failure(.tooLarge)))
+        }
+        whole.writeImmutableBuffer(payload)
+        return .complete(Completion(token: call.token, result: .success(whole)))
+    }
+
+    /// A piece of a long answer; at least one more follows.
+    mutating func partAnswered(_ id: UInt64, _ payload: ByteBuffer) -> Action {
+        // Taken out while it grows: a buffer that is still in the dictionary would be copied at every piece.
+        guard var call = calls.removeValue(forKey: id) else { return .none }
+        var whole = call.parts.take() ?? ByteBuffer()
+        guard whole.readableBytes + payload.readableBytes <= maxAnswerBytes else {
+            return .completeAndCancel(Completion(token: call.token, result: .failure(.tooLarge)))
+        }
+        whole.writeImmutableBuffer(payload)
+        call.parts = whole
+        calls[id] = call
+        return .none
+    }
+
+    /// The callee reported an error.
+    mutating func failed(_ id: UInt64, _ error: RPCError) -> Action {
+        guard let call = calls.removeValue(forKey: id) else { return .none }
+        return .complete(Completion(token: call.token, result: .failure(error)))
+    }
+
+    /// The caller's task was cancelled.
+    mutating func cancelled(_ id: UInt64) -> Action {
+        guard let call = calls.removeValue(forKey: id) else { return .none }
+        return .completeAndCancel(Completion(token: call.token, result: .failure(.cancelled)))
+    }
+
+    /// Removes every call whose deadline has come. The callee is told about each, as its own clock may run late.
+    mutating func expired(at now: ContinuousClock.Instant) -> [(id: UInt64, completion: Completion)] {
+        guard let earliest = earliestDeadline, earliest <= now else { return [] }
+        let due = calls.filter { $0.value.deadline <= now }
+        for id in due.keys { calls[id] = nil }
+        earliestDeadline = calls.values.map(\.deadline).min()
+        return due.map { ($0.key, Completion(token: $0.value.token, result: .failure(.deadlineExceeded))) }
+    }
+
+    /// The connection is gone: every request was written, so the fate of each is unknown.
+    mutating func closed() -> [Completion] {
+        let lost = calls.values.map { Completion(token: $0.token, result: .failure(.transportLost)) }
+        calls = [:]
+        earliestDeadline = nil
+        return lost
+    }
+}

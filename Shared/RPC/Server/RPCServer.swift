@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Logging
+public import NIOCore
+import NIOPosix
+import NIOSSL
+public import ServiceLifecycle
+
+/// Answers the calls of other services.
+///
+/// Only peers that hold the cluster secret get as far as a request. Each call is handled in a task of its own, which is cancelled when the
+/// caller gives up, its deadline passes, or its connection is lost. On graceful shutdown the server stops listening, asks every client to
+/// send nothing more, finishes what it has received, and closes: no call is lost by it.
+public final class RPCServer: Service {
+    private let configuration: RPCServerConfiguration
+    private let eventLoopGroup: any EventLoopGroup
+    private let logger: Logger
+    private let core: RPCServerCore
+    private let port = RPCLatch<Int>()
+
+    /// A server. It listens when ``run()`` does.
+    /// - Parameter handler: answers a call. What it throws reaches the caller if it is an ``RPCError``; anything else is logged by its type, and
+    ///   reaches the caller as ``RPCError/Code/internal``.
+    public init(
+        configuration: RPCServerConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger,
+        handler: @escaping @Sendable (RPCContext, ByteBuffer) async throws -> ByteBuffer
+    ) {
+        self.configuration = configuration
+        self.eventLoopGroup = eventLoopGroup
+        self.logger = logger
+        self.core = RPCServerCore(configuration: configuration, logger: logger, handler: handler)
+    }
+
+    /// The port the server listens at. Waits for ``run()`` to have got there, and throws what kept it from that.
+    public var boundPort: Int {
+        get async throws { try await port.value() }
+    }
+
+    /// Serves until the task is cancelled, which closes everything at once, or shuts down gracefully, which finishes calls in flight.
+    public func run() async throws {
+        let listener: any Channel
+        do {
+            listener = try await listen()
+        } catch {
+            port.settle(.failure(error))
+            throw error
+        }
+        let bound = listener.localAddress?.port ?? configuration.port
+        logger.info("RPC server listens", metadata: ["rpc.host": "\(configuration.host)", "rpc.port": "\(bound)"])
+        port.settle(.success(bound))
+        let wasGraceful = (try? await gracefulShutdown()) != nil
+        try? await listener.close()
+        await close(core.stopAccepting(), gracefully: wasGraceful)
+        logger.info("RPC server stopped")
+    }
+
+    private func close(_ connections: [RPCServerConnection], gracefully: Bool) async {
+        await withTaskCancellationHandler {
+            for connection in connections {
+                _ = connection.put(gracefully ? .drain(within: configuration.drainTimeout) : .close)
+            }
+            for connection in connections { await connection.closed() }
+        } onCancel: {
+            for connection in connections { _ = connection.put(.close) }
+        }
+    }
+
+    private func listen() async throws -> any Channel {
+        let tls = try configuration.tls.map { try NIOSSLContext(configuration: $0) }
+        let core = core
+        return try await ServerBootstrap(group: eventLoopGroup)
+            .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.writeBufferWaterMark, value: .init(low: 256 << 10, high: 1 << 20))
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
+                    try pipeline.addHandler(RPCServerHandler(core: core, connection: RPCServerConnection(channel: channel)))
+                }
+            }
+            .bind(host: configuration.host, port: configuration.port).get()
+    }
+}

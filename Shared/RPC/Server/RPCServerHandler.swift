@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreMetrics
+import DequeModule
+import Logging
+import NIOCore
+
+/// A server's connection on its event loop: turns frames into running handlers and their results into frames.
+///
+/// What may happen when is decided by ``RPCServerHandshake``, ``RPCServerCallTable`` and ``RPCLiveness``; this class carries it out.
+final class RPCServerHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+    typealias Item = RPCServerConnection.Item
+
+    private enum Phase {
+        case opening
+        case ready
+        case closed
+    }
+
+    private struct LongAnswer {
+        var id: UInt64
+        var rest: ByteBuffer
+    }
+
+    private let core: RPCServerCore
+    private let connection: RPCServerConnection
+    private let peer: String
+    private let handshake: RPCServerHandshake
+
+    private var phase = Phase.opening
+    private var calls = RPCServerCallTable<Task<Void, Never>>()
+    private var longAnswers: Deque<LongAnswer> = []
+    private var liveness: RPCLiveness
+    private var reader = RPCFrameReader()
+    private let writer = RPCFrameWriter()
+    private var timer = RPCDeadlineTimer()
+    private var openingTimer: Scheduled<Void>?
+    private var tickTimer: Scheduled<Void>?
+    private var drainTimer: Scheduled<Void>?
+    private var spareMail: [Item] = []
+    private var context: ChannelHandlerContext?
+
+    init(core: RPCServerCore, connection: RPCServerConnection) {
+        self.core = core
+        self.connection = connection
+        let address = connection.channel.remoteAddress
+        self.peer = address.map { "\($0.ipAddress ?? "?"):\($0.port ?? 0)" } ?? "?"
+        self.handshake = RPCServerHandshake(secret: core.secret, nonce: .random())
+        self.liveness = RPCLiveness(allowedMisses: core.configuration.pingMisses)
+    }
+
+    // MARK: Channel events
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        connection.handler.value = self
+        if context.channel.isActive { start(context) }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        start(context)
+        context.fireChannelActive()
+    }
+
+    private func start(_ context: ChannelHandlerContext) {
+        guard openingTimer == nil else { return }
+        guard core.opened(connection) else {
+            phase = .closed
+            return context.close(promise: nil)
+        }
+        openingTimer = after(core.configuration.helloTimeout) { [self] in
+            if phase == .opening { refuse(nil, "no hello in time") }
+        }
+        writer.write(handshake.challenge)
+        writer.flush(to: context, promise: nil)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        ended()
+        connection.handler.value = nil
+        self.context = nil
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        ended()
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        core.logger.debug("RPC connection failed", metadata: ["rpc.peer": "\(peer)", "error": "\(error)"])
+        context.close(promise: nil)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard phase != .closed else { return }
+        liveness.progressed()
+        reader.append(unwrapInboundIn(data))
+        do throws(RPCFrameError) {
+            while phase != .closed, let frame = try reader.next(limit: frameLimit) { try received(frame) }
+        } catch {
+            refuse(nil, "malformed frame: \(error)")
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        finishTick()
+        context.fireChannelReadComplete()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        // A peer that does not take its answers is not asked what else it wants.
+        try? context.channel.syncOptions?.setOption(.autoRead, value: context.channel.isWritable)
+        if context.channel.isWritable {
+            liveness.progressed()
+            finishTick()
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
+    private var frameLimit: Int { phase == .opening ? RPCFrame.handshakeLimit : core.configuration.maxFrameBytes }
+
+    // MARK: Frames
+
+    private func received(_ frame: RPCFrame) throws(RPCFrameError) {
+        guard phase != .opening else { return open(frame) }
+        switch frame {
+        case .request(let id, let head, let payload): try request(id, head, payload)
+        case .cancel(let id): cancel(id)
+        case .goaway: calls.drainConfirmed()
+        case .ping: writer.write(.pong)
+        case .pong: break
+        case .challenge, .hello, .welcome, .answer, .answerPart, .error: throw .unexpected
+        }
+    }
+
+    private func open(_ frame: RPCFrame) {
+        switch handshake.received(frame) {
+        case .welcome(let welcome):
+            phase = .ready
+            openingTimer?.cancel()
+            writer.write(welcome)
+            scheduleTick()
+        case .refuse(let answer, let reason):
+            refuse(answer, reason)
+        }
+    }
+
+    private func refuse(_ answer: RPCFrame?, _ reason: String) {
+        guard phase != .closed else { return }
+        core.logger.warning("RPC connection refused", metadata: ["rpc.peer": "\(peer)", "reason": "\(reason)"])
+        core.metrics.refusedConnections.increment()
+        phase = .closed
+        if let answer { writer.write(answer) }
+        closeAfterFlush()
+    }
+
+    private func request(_ id: UInt64, _ head: RPCRequestHead, _ payload: ByteBuffer) throws(RPCFrameError) {
+        let now = ContinuousClock.now
+        let deadline = head.deadline(from: now)
+        switch calls.received(id, deadline: deadline, at: now) {
+        case .duplicate: throw .unexpected
+        case .expired: reject(id, head.method, .deadlineExceeded)
+        case .start:
+            guard core.takePlace() else {
+                _ = calls.finished(id, isLong: false)
+                return reject(id, head.method, .overloaded)
+            }
+            let context = RPCContext(method: head.method, deadline: deadline, trace: head.trace, peer: peer)
+            // Owned by the call table: cancelled with the call or the connection; the core counts it until it returns.
+            let task = Task { [core, connection] in
+                let result = await core.handle(context, payload)
+                if !connection.put(.finished(id: id, method: context.method, started: now, result)) { core.freePlace() }
+            }
+            calls.attached(id, task)
+        }
+    }
+
+    private func reject(_ id: UInt64, _ method: RPCMethod, _ error: RPCError) {
+        writer.write(.error(id: id, code: error.code, payload: ByteBuffer()))
+        core.metrics.ended(method, code: error.code, after: .zero)
+    }
+
+    private func cancel(_ id: UInt64) {
+        calls.cancelled(id)?.cancel()
+        if let index = longAnswers.firstIndex(where: { $0.id == id }) {
+            longAnswers.remove(at: index)
+            core.freePlace()
+        }
+    }
+
+    // MARK: Mail
+
+    /// Somebody put something into the empty mailbox.
+    func mailFilled() {
+        guard phase != .closed else { return }
+        var mail = connection.mailbox.take(spare: spareMail)
+        spareMail = []
+        for item in mail {
+            switch item {
+            case .finished(let id, let method, let started, let result): finished(id, method, started, result)
+            case .drain(let limit): drain(within: limit)
+            case .close: context?.close(promise: nil)
+            }
+        }
+        finishTick()
+        mail.removeAll(keepingCapacity: mail.count <= 1024)
+        spareMail = mail
+    }
+
+    private func finished(_ id: UInt64, _ method: RPCMethod, _ started: ContinuousClock.Instant, _ result: Result<ByteBuffer, RPCError>) {
+        let code: RPCError.Code?
+        switch result {
+        case .success(let answer) where answer.readableBytes > core.configuration.partBytes:
+            code = nil
+            if calls.finished(id, isLong: true) == .answer {
+                longAnswers.append(LongAnswer(id: id, rest: answer))
+            } else {
+                core.freePlace()
+            }
+        case .success(let answer):
+            code = nil
+            if calls.finished(id, isLong: false) == .answer {
+                writer.write(payload: answer, to: context) { $0.writeFrameHead(.answer, id: id, bodyBytes: answer.readableBytes) }
+            }
+            core.freePlace()
+        case .failure(let error):
+            code = error.code
+            if calls.finished(id, isLong: false) == .answer {
+                writer.write(.error(id: id, code: error.code, payload: error.payload ?? ByteBuffer()))
+            }
+            core.freePlace()
+        }
+        core.metrics.ended(method, code: code, after: .now - started)
+    }
+
+    /// Writes pieces of long answers, each in turn, as long as the socket takes them.
+    private func pumpLongAnswers() {
+        guard let context else { return }
+        while context.channel.isWritable, var answer = longAnswers.popFirst() {
+            let size = min(core.configuration.partBytes, answer.rest.readableBytes)
+            guard let piece = answer.rest.readSlice(length: size) else { continue }
+            let isLast = answer.rest.readableBytes == 0
+            writer.write(payload: piece, to: context) { $0.writeFrameHead(isLast ? .answer : .answerPart, id: answer.id, bodyBytes: size) }
+            if isLast {
+                calls.sent(answer.id)
+                core.freePlace()
+            } else {
+                longAnswers.append(answer)
+            }
+        }
+    }
+
+    private func finishTick() {
+        guard phase != .closed, let context else { return }
+        pumpLongAnswers()
+        writer.flush(to: context, promise: nil)
+        timer.arm(at: calls.earliestDeadline, on: context.eventLoop) { [self] in deadlineCame() }
+        if calls.isDrained {
+            phase = .closed
+            closeAfterFlush()
+        }
+    }
+
+    private func deadlineCame() {
+        timer.fired()
+        guard phase != .closed else { return }
+        for (id, handler) in calls.expired(at: .now) {
+            handler?.cancel()
+            writer.write(.error(id: id, code: .deadlineExceeded, payload: ByteBuffer()))
+        }
+        finishTick()
+    }
+
+    // MARK: Ending
+
+    private func drain(within limit: Duration) {
+        guard phase == .ready else {
+            context?.close(promise: nil)
+            return
+        }
+        guard calls.drainAsked() else { return }
+        writer.write(.goaway)
+        drainTimer = after(limit) { [self] in
+            core.logger.warning("RPC calls still running at the end of draining", metadata: ["calls": "\(calls.count)"])
+            context?.close(promise: nil)
+        }
+    }
+
+    private func closeAfterFlush() {
+        guard let context else { return }
+        let written = context.eventLoop.makePromise(of: Void.self)
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        written.futureResult.whenComplete { _ in bound.value.close(promise: nil) }
+        writer.flush(to: context, promise: written)
+        // A peer that takes nothing must not keep the connection.
+        drainTimer?.cancel()
+        drainTimer = after(.seconds(1)) { [self] in self.context?.close(promise: nil) }
+    }
+
+    private func ended() {
+        guard context != nil else { return }
+        phase = .closed
+        timer.cancel()
+        for task in [openingTimer, tickTimer, drainTimer] { task?.cancel() }
+        for item in connection.mailbox.close() {
+            if case .finished = item { core.freePlace() }
+        }
+        for _ in longAnswers { core.freePlace() }
+        longAnswers = []
+        for handler in calls.closed() { handler.cancel() }
+        core.closed(connection)
+    }
+
+    // MARK: Time
+
+    private func scheduleTick() {
+        tickTimer = after(core.configuration.pingInterval) { [self] in tick() }
+    }
+
+    private func tick() {
+        guard phase != .closed, let context else { return }
+        core.recordInFlight()
+        switch liveness.tick() {
+        case .none: break
+        case .ping:
+            writer.write(.ping)
+            finishTick()
+        case .giveUp:
+            core.logger.warning("RPC client is silent, closing its connection", metadata: ["rpc.peer": "\(peer)"])
+            context.close(promise: nil)
+            return
+        }
+        scheduleTick()
+    }
+
+    private func after(_ delay: Duration, _ body: @escaping () -> Void) -> Scheduled<Void> {
+        connection.channel.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay), body)
+    }
+}

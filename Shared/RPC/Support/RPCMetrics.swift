@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreMetrics
+import Metrics
+import Synchronization
+
+/// Counts and times calls by method and outcome. Handles are made once: making one costs far more than a call.
+final class RPCMetrics: Sendable {
+    private struct Handles {
+        var outcomes: [UInt16: Counter] = [:]
+        var duration: Timer
+    }
+
+    private let prefix: String
+    private let dimensions: [(String, String)]
+    private let methodName: @Sendable (RPCMethod) -> String
+    private let methods = Mutex<[RPCMethod: Handles]>([:])
+    let inFlight: Gauge
+    let connections: Gauge
+    let reconnects: Counter
+    let refusedConnections: Counter
+
+    /// - Parameters:
+    ///   - prefix: `rpc_client` or `rpc_server`.
+    ///   - dimensions: labels that all metrics of this client or server have.
+    init(prefix: String, dimensions: [(String, String)], methodName: @escaping @Sendable (RPCMethod) -> String) {
+        self.prefix = prefix
+        self.dimensions = dimensions
+        self.methodName = methodName
+        self.inFlight = Gauge(label: prefix + "_calls_in_flight", dimensions: dimensions)
+        self.connections = Gauge(label: prefix + "_connections", dimensions: dimensions)
+        self.reconnects = Counter(label: prefix + "_reconnects_total", dimensions: dimensions)
+        self.refusedConnections = Counter(label: prefix + "_refused_connections_total", dimensions: dimensions)
+    }
+
+    /// A call has ended.
+    /// - Parameter code: nil for success.
+    func ended(_ method: RPCMethod, code: RPCError.Code?, after duration: Duration) {
+        // A peer that asks for numbers nobody knows must not make a time series of each.
+        let method = code == .unknownMethod ? nil : method
+        let handles = methods.withLock { methods in
+            let key = method ?? RPCMethod(rawValue: .max)
+            let outcome = code?.base.rawValue ?? 0
+            var handles = methods[key] ?? make(method)
+            let counter = handles.outcomes[outcome] ?? make(method, outcome: code?.description ?? "ok")
+            if handles.outcomes[outcome] == nil {
+                handles.outcomes[outcome] = counter
+                methods[key] = handles
+            }
+            return (counter, handles.duration)
+        }
+        handles.0.increment()
+        let parts = duration.components
+        handles.1.recordNanoseconds(parts.seconds * 1_000_000_000 + parts.attoseconds / 1_000_000_000)
+    }
+
+    private func make(_ method: RPCMethod?) -> Handles {
+        Handles(duration: Timer(label: prefix + "_call_duration", dimensions: labels(method)))
+    }
+
+    private func make(_ method: RPCMethod?, outcome: String) -> Counter {
+        Counter(label: prefix + "_calls_total", dimensions: labels(method) + [("outcome", outcome)])
+    }
+
+    private func labels(_ method: RPCMethod?) -> [(String, String)] {
+        dimensions + [("method", method.map(methodName) ?? "unknown")]
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+
+/// One unit of the protocol: `[u32 length of the rest][u8 kind][u64 call id][body]`, integers big endian.
+///
+/// | kind | id | body |
+/// |---|---|---|
+/// | challenge | 0 | u16 version, 32 bytes nonce |
+/// | hello | 0 | u16 version, 32 bytes nonce, 32 bytes proof |
+/// | welcome | 0 | 32 bytes proof |
+/// | request | call | u16 method, u64 remaining µs, 16 bytes trace, payload |
+/// | answer | call | payload, or the rest of it after `answerPart`s |
+/// | answerPart | call | a piece of the payload |
+/// | error | call, or 0 for the connection | u16 code, payload |
+/// | cancel | call | |
+/// | goaway | 0 | from a server: send no more requests here; from a client: none will follow |
+/// | ping, pong | 0 | |
+enum RPCFrame: Hashable, Sendable {
+    case challenge(version: UInt16, nonce: RPCNonce)
+    case hello(version: UInt16, nonce: RPCNonce, proof: RPCProof)
+    case welcome(proof: RPCProof)
+    case request(id: UInt64, RPCRequestHead, payload: ByteBuffer)
+    case answer(id: UInt64, payload: ByteBuffer)
+    case answerPart(id: UInt64, payload: ByteBuffer)
+    case error(id: UInt64, code: RPCError.Code, payload: ByteBuffer)
+    case cancel(id: UInt64)
+    case goaway
+    case ping
+    case pong
+
+    enum Kind: UInt8 {
+        case challenge = 1
+        case hello = 2
+        case welcome = 3
+        case request = 4
+        case answer = 5
+        case answerPart = 6
+        case error = 7
+        case cancel = 8
+        case goaway = 9
+        case ping = 10
+        case pong = 11
+    }
+
+    /// Kind and call id.
+    static let headerBytes = 9
+    /// The part of a request frame that is not payload.
+    static let requestOverhead = headerBytes + 26
+    /// Enough for every frame that may come before the two sides have proved who they are.
+    static let handshakeLimit = 128
+    /// Version of everything in this file.
+    static let protocolVersion: UInt16 = 1
+}
+
+/// What travels with a request besides its payload.
+struct RPCRequestHead: Hashable, Sendable {
+    var method: RPCMethod
+    /// How long the caller will still wait. Relative, so that clocks need not agree.
+    var remainingMicroseconds: UInt64
+    var trace: TraceID
+
+    /// No call lasts longer than this, whatever is asked: an hour. It also keeps a peer's number from overflowing an instant.
+    static let maximumMicroseconds: UInt64 = 3_600_000_000
+
+    /// The caller's remaining time as it will be sent.
+    static func remaining(until deadline: ContinuousClock.Instant, from now: ContinuousClock.Instant) -> UInt64 {
+        let left = (deadline - now).components
+        guard left.seconds >= 0, left.attoseconds >= 0 else { return 0 }
+        guard left.seconds < 3600 else { return maximumMicroseconds }
+        return UInt64(left.seconds) * 1_000_000 + UInt64(left.attoseconds / 1_000_000_000_000)
+    }
+
+    /// The deadline on the callee's own clock.
+    func deadline(from now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+        now + .microseconds(Int64(min(remainingMicroseconds, RPCRequestHead.maximumMicroseconds)))
+    }
+}
+
+/// A frame that is not what the protocol allows. The connection it came on is closed.
+enum RPCFrameError: Error, Equatable {
+    case tooLong(Int)
+    case tooShort
+    case unknownKind(UInt8)
+    case truncatedBody
+    case trailingBytes
+    case unexpected
+}

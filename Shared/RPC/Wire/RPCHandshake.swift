@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import NIOCore
+
+/// 32 random bytes, used for one connection.
+struct RPCNonce: Hashable, Sendable {
+    static let byteCount = 32
+    let bytes: [UInt8]
+
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    init?(from buffer: inout ByteBuffer) {
+        guard let bytes = buffer.readBytes(length: RPCNonce.byteCount) else { return nil }
+        self.bytes = bytes
+    }
+
+    static func random() -> RPCNonce {
+        var generator = SystemRandomNumberGenerator()
+        return RPCNonce(bytes: (0..<byteCount).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+    }
+}
+
+/// What shows that its sender holds the cluster secret: an HMAC-SHA256 over both nonces.
+struct RPCProof: Hashable, Sendable {
+    static let byteCount = 32
+    let bytes: [UInt8]
+
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    init?(from buffer: inout ByteBuffer) {
+        guard let bytes = buffer.readBytes(length: RPCProof.byteCount) else { return nil }
+        self.bytes = bytes
+    }
+}
+
+/// The cluster secret and what is made of it. The secret itself never travels.
+///
+/// Each side's proof names its role, so that a proof cannot be sent back to its maker, and covers both nonces, so that it is of no use for
+/// another connection. Over plain TCP this keeps strangers out; it does not keep somebody on the path from relaying: that is what TLS is for.
+struct RPCSecret: Sendable {
+    enum Role: String {
+        case client = "strata-rpc client"
+        case server = "strata-rpc server"
+    }
+
+    private let key: SymmetricKey
+
+    init(_ text: String) {
+        self.key = SymmetricKey(data: Array(text.utf8))
+    }
+
+    func proof(of role: Role, version: UInt16, server: RPCNonce, client: RPCNonce) -> RPCProof {
+        RPCProof(bytes: Array(HMAC<SHA256>.authenticationCode(for: RPCSecret.text(role, version, server, client), using: key)))
+    }
+
+    /// Compares in a time that does not depend on where the first difference is.
+    func accepts(_ proof: RPCProof, of role: Role, version: UInt16, server: RPCNonce, client: RPCNonce) -> Bool {
+        HMAC<SHA256>.isValidAuthenticationCode(proof.bytes, authenticating: RPCSecret.text(role, version, server, client), using: key)
+    }
+
+    private static func text(_ role: Role, _ version: UInt16, _ server: RPCNonce, _ client: RPCNonce) -> [UInt8] {
+        Array(role.rawValue.utf8) + [0, UInt8(version >> 8), UInt8(version & 0xFF)] + server.bytes + client.bytes
+    }
+}
+
+/// The server's side of the opening: challenge, then hello, then welcome.
+struct RPCServerHandshake {
+    enum Action: Equatable {
+        case welcome(RPCFrame)
+        case refuse(RPCFrame, reason: String)
+    }
+
+    private let secret: RPCSecret
+    private let nonce: RPCNonce
+
+    init(secret: RPCSecret, nonce: RPCNonce) {
+        self.secret = secret
+        self.nonce = nonce
+    }
+
+    var challenge: RPCFrame { .challenge(version: RPCFrame.protocolVersion, nonce: nonce) }
+
+    func received(_ frame: RPCFrame) -> Action {
+        guard case .hello(let version, let client, let proof) = frame else {
+            return .refuse(.error(id: 0, code: .unauthenticated, payload: ByteBuffer()), reason: "the first frame was not a hello")
+        }
+        guard version == RPCFrame.protocolVersion else {
+            return .refuse(.error(id: 0, code: .malformed, payload: ByteBuffer()), reason: "protocol version \(version)")
+        }
+        guard secret.accepts(proof, of: .client, version: version, server: nonce, client: client) else {
+            return .refuse(.error(id: 0, code: .unauthenticated, payload: ByteBuffer()), reason: "wrong cluster secret")
+        }
+        return .welcome(.welcome(proof: secret.proof(of: .server, version: version, server: nonce, client: client)))
+    }
+}
+
+/// The client's side of the opening.
+struct RPCClientHandshake {
+    enum Action: Equatable {
+        case send(RPCFrame)
+        case established
+        case fail(RPCError, reason: String)
+    }
+
+    private enum State {
+        case awaitingChallenge
+        case awaitingWelcome(server: RPCNonce)
+        case done
+    }
+
+    private let secret: RPCSecret
+    private let nonce: RPCNonce
+    private var state = State.awaitingChallenge
+
+    init(secret: RPCSecret, nonce: RPCNonce) {
+        self.secret = secret
+        self.nonce = nonce
+    }
+
+    mutating func received(_ frame: RPCFrame) -> Action {
+        if case .error(_, let code, _) = frame {
+            state = .done
+            return .fail(RPCError(code == .unauthenticated ? .unauthenticated : .unavailable), reason: "refused by the server: \(code)")
+        }
+        switch (state, frame) {
+        case (.awaitingChallenge, .challenge(let version, let server)):
+            guard version == RPCFrame.protocolVersion else { return fail(.unavailable, "the server speaks protocol version \(version)") }
+            state = .awaitingWelcome(server: server)
+            let proof = secret.proof(of: .client, version: version, server: server, client: nonce)
+            return .send(.hello(version: version, nonce: nonce, proof: proof))
+        case (.awaitingWelcome(let server), .welcome(let proof)):
+            state = .done
+            // A server without the secret must not get our requests either.
+            guard secret.accepts(proof, of: .server, version: RPCFrame.protocolVersion, server: server, client: nonce) else {
+                return fail(.unauthenticated, "the server does not hold the cluster secret")
+            }
+            return .established
+        case (.awaitingChallenge, _), (.awaitingWelcome, _), (.done, _):
+            return fail(.unavailable, "unexpected frame during the opening")
+        }
+    }
+
+    private mutating func fail(_ error: RPCError, _ reason: String) -> Action {
+        state = .done
+        return .fail(error, reason: reason)
+    }
+}
