@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+public import Model
+import SwiftProtobuf
+
+extension ProtoOrigin {
+    public init(_ origin: Change.Origin) {
+        self.init()
+        connection = origin.connection
+        request = origin.request
+    }
+}
+
+extension Change.Origin {
+    public init(_ proto: ProtoOrigin) { self.init(connection: proto.connection, request: proto.request) }
+}
+
+extension MetadataEffect {
+    public init(_ proto: ProtoMetadataEffect) {
+        self.init(path: MetadataPath(trusted: proto.path), value: proto.hasValue ? proto.value : nil)
+    }
+}
+
+extension ProtoMetadataEffect {
+    public init(_ effect: MetadataEffect) {
+        self.init()
+        path = effect.path.dotted
+        if let text = effect.value { value = text }
+    }
+}
+
+extension Change {
+    /// - Throws: ``ContractViolation`` naming the field; also for a kind of change this version does not know.
+    public init(_ proto: ProtoChange) throws(ContractViolation) {
+        var numbers: [UserID: UserNumbers] = [:]
+        for (user, value) in proto.numbers { numbers[UserID(trusted: user)] = UserNumbers(value) }
+        self.init(
+            appID: try AppID(contract: proto.appID), conversationID: try ConversationID(contract: proto.conversationID),
+            position: Position(proto.position), createdAt: Timestamp(microseconds: proto.createdAt), actor: UserID(trusted: proto.actor),
+            origin: proto.hasOrigin ? Origin(proto.origin) : nil, messageCount: proto.messageCount, numbers: numbers,
+            content: try Content(proto.content))
+    }
+}
+
+extension Change.Content {
+    init(_ proto: ProtoChange.OneOf_Content?) throws(ContractViolation) {
+        switch proto {
+        case .conversationCreated(let value):
+            self = .conversationCreated(value.hasConversation ? try Conversation(value.conversation) : nil)
+        case .participantsChanged(let value):
+            self = .participantsChanged(
+                added: value.added.map { BasicIdentity($0) }, removed: value.removed.map { UserID(trusted: $0) },
+                distinctCleared: value.distinctCleared, conversation: value.hasConversation ? try Conversation(value.conversation) : nil)
+        case .metadataChanged(let value): self = .metadataChanged(value.effects.map { MetadataEffect($0) })
+        case .conversationDeleted: self = .conversationDeleted
+        case .messageCreated(let value):
+            self = .messageCreated(
+                id: try MessageID(contract: value.id), ordinal: value.ordinal, value.hasMessage ? try Model.Message(value.message) : nil)
+        case .messageDeleted(let value):
+            var overrides: [UserID: Model.Message?] = [:]
+            for override in value.overrides {
+                overrides[UserID(trusted: override.userID)] = .some(override.hasLastMessage ? try Model.Message(override.lastMessage) : nil)
+            }
+            self = .messageDeleted(
+                id: try MessageID(contract: value.id), ordinal: value.ordinal,
+                lastMessage: Change.LastMessage(
+                    changed: value.lastMessageChanged, message: value.hasLastMessage ? try Model.Message(value.lastMessage) : nil,
+                    overrides: overrides))
+        case .receipts(let value):
+            var receipts: [Change.Receipt] = []
+            for receipt in value.receipts {
+                receipts.append(
+                    Change.Receipt(
+                        user: UserID(trusted: receipt.userID), messageID: try MessageID(contract: receipt.messageID),
+                        ordinal: receipt.ordinal, status: RecipientStatus(rawValue: Int(receipt.status)) ?? .delivered))
+            }
+            self = .receipts(receipts)
+        case .allRead(let value): self = .allRead(user: UserID(trusted: value.userID), upTo: Position(value.upTo))
+        case nil: throw ContractViolation("Change.content")
+        }
+    }
+}
+
+extension ProtoChange {
+    public init(_ change: Change) {
+        self.init()
+        appID = Data(change.appID)
+        conversationID = Data(change.conversationID)
+        position = change.position.rawValue
+        createdAt = change.createdAt.microseconds
+        actor = change.actor.rawValue
+        if let value = change.origin { origin = ProtoOrigin(value) }
+        messageCount = change.messageCount
+        for (user, value) in change.numbers { numbers[user.rawValue] = ProtoUserNumbers(value) }
+        content = OneOf_Content(change.content)
+    }
+}
+
+extension ProtoChange.OneOf_Content {
+    init(_ content: Change.Content) {
+        switch content {
+        case .conversationCreated(let conversation):
+            self = .conversationCreated(.with { if let conversation { $0.conversation = ProtoConversation(conversation) } })
+        case .participantsChanged(let added, let removed, let distinctCleared, let conversation):
+            self = .participantsChanged(
+                .with {
+                    $0.added = added.map { ProtoBasicIdentity($0) }
+                    $0.removed = removed.map(\.rawValue)
+                    $0.distinctCleared = distinctCleared
+                    if let conversation { $0.conversation = ProtoConversation(conversation) }
+                })
+        case .metadataChanged(let effects):
+            self = .metadataChanged(.with { $0.effects = effects.map { ProtoMetadataEffect($0) } })
+        case .conversationDeleted: self = .conversationDeleted(.init())
+        case .messageCreated(let id, let ordinal, let message):
+            self = .messageCreated(
+                .with {
+                    $0.id = Data(id)
+                    $0.ordinal = ordinal
+                    if let message { $0.message = ProtoMessage(message) }
+                })
+        case .messageDeleted(let id, let ordinal, let lastMessage):
+            self = .messageDeleted(
+                .with {
+                    $0.id = Data(id)
+                    $0.ordinal = ordinal
+                    $0.lastMessageChanged = lastMessage.changed
+                    if let message = lastMessage.message { $0.lastMessage = ProtoMessage(message) }
+                    $0.overrides = lastMessage.overrides.map { user, message in
+                        .with {
+                            $0.userID = user.rawValue
+                            if let message { $0.lastMessage = ProtoMessage(message) }
+                        }
+                    }
+                })
+        case .receipts(let receipts):
+            self = .receipts(
+                .with {
+                    $0.receipts = receipts.map { receipt in
+                        .with {
+                            $0.userID = receipt.user.rawValue
+                            $0.messageID = Data(receipt.messageID)
+                            $0.ordinal = receipt.ordinal
+                            $0.status = Int32(receipt.status.rawValue)
+                        }
+                    }
+                })
+        case .allRead(let user, let upTo):
+            self = .allRead(
+                .with {
+                    $0.userID = user.rawValue
+                    $0.upTo = upTo.rawValue
+                })
+        }
+    }
+}
+
+extension UserChange {
+    public init(_ proto: ProtoUserChange) throws(ContractViolation) {
+        let content: Content
+        switch proto.content {
+        case .conversationHidden(let value):
+            content = .conversationHidden(
+                try ConversationID(contract: value.conversationID), upTo: Position(value.upTo), wholly: value.wholly)
+        case .conversationShown(let value): content = .conversationShown(value.hasView ? try ConversationView(value.view) : nil)
+        case .messageHidden(let value):
+            content = .messageHidden(
+                try MessageID(contract: value.messageID), view: value.hasView ? try ConversationView(value.view) : nil)
+        case .identityChanged(let value): content = .identityChanged(Identity(value))
+        case nil: throw ContractViolation("UserChange.content")
+        }
+        self.init(
+            appID: try AppID(contract: proto.appID), user: UserID(trusted: proto.userID), position: Position(proto.position),
+            createdAt: Timestamp(microseconds: proto.createdAt), content: content)
+    }
+}
+
+extension ProtoUserChange {
+    public init(_ change: UserChange) {
+        self.init()
+        appID = Data(change.appID)
+        userID = change.user.rawValue
+        position = change.position.rawValue
+        createdAt = change.createdAt.microseconds
+        switch change.content {
+        case .conversationHidden(let id, let upTo, let wholly):
+            content = .conversationHidden(
+                .with {
+                    $0.conversationID = Data(id)
+                    $0.upTo = upTo.rawValue
+                    $0.wholly = wholly
+                })
+        case .conversationShown(let view):
+            content = .conversationShown(.with { if let view { $0.view = ProtoConversationView(view) } })
+        case .messageHidden(let id, let view):
+            content = .messageHidden(
+                .with {
+                    $0.messageID = Data(id)
+                    if let view { $0.view = ProtoConversationView(view) }
+                })
+        case .identityChanged(let identity): content = .identityChanged(ProtoIdentity(identity))
+        }
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+import SwiftProtobuf
+
+extension Failure {
+    public init(_ proto: ProtoFailure) {
+        let detail: Detail
+        switch proto.detail {
+        case .property(let name): detail = .property(name)
+        case .header(let name): detail = .header(name)
+        case .nonce(let nonce): detail = .nonce(nonce)
+        case .conversation(let view): detail = (try? ConversationView(view)).map { .conversation($0) } ?? .none
+        case .existingMessage(let message): detail = (try? Model.Message(message)).map { .message($0) } ?? .none
+        case nil: detail = .none
+        }
+        self.init(Code(rawValue: Int(proto.code)) ?? .internalServerError, proto.message, detail: detail)
+    }
+}
+
+extension ProtoFailure {
+    public init(_ failure: Failure) {
+        self.init()
+        code = Int32(failure.code.rawValue)
+        message = failure.message
+        switch failure.detail {
+        case .none: break
+        case .property(let name): detail = .property(name)
+        case .header(let name): detail = .header(name)
+        case .nonce(let nonce): detail = .nonce(nonce)
+        case .conversation(let view): detail = .conversation(ProtoConversationView(view))
+        case .message(let message): detail = .existingMessage(ProtoMessage(message))
+        }
+    }
+}

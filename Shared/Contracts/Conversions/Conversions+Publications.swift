@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+public import Model
+public import NIOCore
+import SwiftProtobuf
+
+/// What a conversation's channel carries.
+public enum ConversationPublication: Sendable {
+    case change(Change)
+    case typing(TypingSignal)
+
+    /// - Throws: ``ContractViolation`` or a decoding error of SwiftProtobuf, for bytes that are no publication.
+    public init(decoding buffer: ByteBuffer) throws {
+        switch try ProtoConversationPublication(protobuf: buffer).content {
+        case .change(let proto): self = .change(try Change(proto))
+        case .typing(let proto):
+            let actions = TypingAction.allCases
+            guard actions.indices.contains(Int(proto.action)) else { throw ContractViolation("TypingSignal.action") }
+            self = .typing(
+                TypingSignal(
+                    conversationID: try ConversationID(contract: proto.conversationID), user: UserID(trusted: proto.userID),
+                    action: actions[Int(proto.action)]))
+        case nil: throw ContractViolation("ConversationPublication.content")
+        }
+    }
+
+    /// The bytes to publish.
+    public func encoded() throws -> ByteBuffer {
+        var proto = ProtoConversationPublication()
+        switch self {
+        case .change(let change): proto.content = .change(ProtoChange(change))
+        case .typing(let signal):
+            proto.content = .typing(
+                .with {
+                    $0.conversationID = Data(signal.conversationID)
+                    $0.userID = signal.user.rawValue
+                    $0.action = Int32(TypingAction.allCases.firstIndex(of: signal.action) ?? 0)
+                })
+        }
+        return try ByteBuffer(protobuf: proto)
+    }
+}
+
+extension UserNotice {
+    /// - Throws: ``ContractViolation`` or a decoding error of SwiftProtobuf, for bytes that are no notice.
+    public init(decoding buffer: ByteBuffer) throws {
+        let proto = try ProtoUserPublication(protobuf: buffer)
+        let content: Content
+        switch proto.content {
+        case .added(let value): content = .added(try ConversationID(contract: value.conversationID), position: Position(value.position))
+        case .change(let value): content = .change(try UserChange(value))
+        case .sessionEnded(let value): content = .sessionEnded(tokenDigest: value.hasTokenDigest ? [UInt8](value.tokenDigest) : nil)
+        case nil: throw ContractViolation("UserPublication.content")
+        }
+        self.init(appID: try AppID(contract: proto.appID), user: UserID(trusted: proto.userID), content: content)
+    }
+
+    /// The bytes to publish.
+    public func encoded() throws -> ByteBuffer {
+        try ByteBuffer(
+            protobuf: ProtoUserPublication.with {
+                $0.appID = Data(appID)
+                $0.userID = user.rawValue
+                switch content {
+                case .added(let id, let position):
+                    $0.added = .with {
+                        $0.conversationID = Data(id)
+                        $0.position = position.rawValue
+                    }
+                case .change(let change): $0.change = ProtoUserChange(change)
+                case .sessionEnded(let digest): $0.sessionEnded = .with { if let digest { $0.tokenDigest = Data(digest) } }
+                }
+            })
+    }
+}
+
+/// A change of somebody's presence, as published on his presence channel. Holds the real status.
+public struct PresencePublication: Hashable, Sendable {
+    public var appID: AppID
+    public var user: UserID
+    public var presence: Presence
+    public init(appID: AppID, user: UserID, presence: Presence) {
+        self.appID = appID
+        self.user = user
+        self.presence = presence
+    }
+
+    /// - Throws: ``ContractViolation`` or a decoding error of SwiftProtobuf.
+    public init(decoding buffer: ByteBuffer) throws {
+        try self.init(ProtoPresenceChange(protobuf: buffer))
+    }
+    public init(_ proto: ProtoPresenceChange) throws(ContractViolation) {
+        guard let status = Presence.Status(rawValue: proto.status) else { throw ContractViolation("PresenceChange.status") }
+        self.init(
+            appID: try AppID(contract: proto.appID), user: UserID(trusted: proto.userID),
+            presence: Presence(status: status, lastSeenAt: proto.hasLastSeenAt ? Timestamp(microseconds: proto.lastSeenAt) : nil))
+    }
+    /// As it travels.
+    public var proto: ProtoPresenceChange {
+        .with {
+            $0.appID = Data(appID)
+            $0.userID = user.rawValue
+            $0.status = presence.status.rawValue
+            if let time = presence.lastSeenAt { $0.lastSeenAt = time.microseconds }
+        }
+    }
+    /// The bytes to publish.
+    public func encoded() throws -> ByteBuffer { try ByteBuffer(protobuf: proto) }
+}
+
+/// The names of the pub/sub channels and of nothing else (ARCHITECTURE §6).
+public enum Channels {
+    /// A conversation's durable changes and its typing: `c:{shard}:<uuid>`, the shard being the Redis hash tag.
+    public static func conversation(_ id: ConversationID) -> String { "c:{\(id.shard)}:\(id)" }
+    /// A user's own log and notices: `u:<app>:<user>`.
+    public static func user(_ app: AppID, _ user: UserID) -> String { "u:\(app):\(user)" }
+    /// A user's presence, for those who subscribed: `p:{shard}:<app>:<user>`. The hash tag stands before the user id, which may contain braces.
+    public static func presence(_ app: AppID, _ user: UserID) -> String { "p:{\(presenceShard(app, user))}:\(app):\(user)" }
+
+    /// How many hash tags there are, for conversations and for users.
+    public static let shards = 64
+    /// The hash tag of everything ephemeral about a user, 0 to 63: the same in every process (FNV-1a over the app's and the user's bytes).
+    public static func presenceShard(_ app: AppID, _ user: UserID) -> Int {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        func mix(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        withUnsafeBytes(of: app.rawValue.uuid) { $0.forEach(mix) }
+        user.rawValue.utf8.forEach(mix)
+        return Int((hash ^ (hash >> 32)) & 63)
+    }
+}
