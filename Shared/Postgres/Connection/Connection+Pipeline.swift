@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLibPQ
+
+/// What became of the statements between two syncs, which are one transaction.
+enum GroupOutcome {
+    /// Committed. A failure in here is of a statement that could not even be sent.
+    case committed([Result<Rows, PostgresError>])
+    /// The server refused one of them: all were rolled back, and the connection is fine.
+    case refused(PostgresError)
+    /// The connection is gone. `rolledBack`: certainly nothing was committed.
+    case lost(PostgresError, rolledBack: Bool)
+}
+
+/// One statement as the connection needs it.
+struct GroupMember {
+    let statement: Statement
+    let parameters: EncodedParameters
+}
+
+extension Connection {
+    private enum Command {
+        case prepare(Int, serverName: String)
+        case execute(Int)
+    }
+
+    /// Sends all members, then one sync, and reads everything up to that sync: only then has the commit happened.
+    func execute(_ members: [GroupMember], _ flight: inout Flight, interrupted: () -> Bool) -> GroupOutcome {
+        guard isAlive() else { return .lost(PostgresError(code: .connectionUnavailable, serverDetail: lastMessage), rolledBack: true) }
+        var results = [Result<Rows, PostgresError>?](repeating: nil, count: members.count)
+        var commands: [Command] = []
+        commands.reserveCapacity(members.count + 1)
+        var preparing: [String: Prepared] = [:]
+        for (index, member) in members.enumerated() {
+            do throws(PostgresError) {
+                try send(member, index, &commands, &preparing)
+            } catch {
+                guard PQstatus(raw) == CONNECTION_OK else { return .lost(error, rolledBack: true) }
+                results[index] = .failure(error)
+            }
+        }
+        guard PQpipelineSync(raw) == 1 else { return .lost(PostgresError(code: .fateUnknown, serverDetail: lastMessage), rolledBack: false) }
+        return receive(commands, &results, preparing, &flight, interrupted: interrupted)
+    }
+
+    /// Forgets a prepared statement, so that it is prepared anew.
+    func forget(_ statement: Statement) {
+        prepared[statement.name] = nil
+    }
+
+    private func send(
+        _ member: GroupMember, _ index: Int, _ commands: inout [Command], _ preparing: inout [String: Prepared]
+    ) throws(PostgresError) {
+        let name = member.statement.name
+        var entry = preparing[name] ?? prepared[name]
+        if let entry, entry.sql != member.statement.sql {
+            throw PostgresError(code: .configuration, statement: name, reason: "two SQL texts under one statement name")
+        }
+        if entry.map({ !member.parameters.fit($0.types) }) ?? true {
+            let new = nextPrepared(member, known: entry?.types ?? [])
+            let types = new.types.map { Oid($0) }
+            guard !new.sql.utf8.contains(0), PQsendPrepare(raw, new.serverName, new.sql, Int32(types.count), types) == 1 else {
+                throw unsendable(name)
+            }
+            commands.append(.prepare(index, serverName: new.serverName))
+            preparing[name] = new
+            entry = new
+        }
+        guard let entry, sendExecute(entry.serverName, member.parameters) else { throw unsendable(name) }
+        commands.append(.execute(index))
+    }
+
+    private func nextPrepared(_ member: GroupMember, known: [UInt32]) -> Prepared {
+        preparedCount += 1
+        return Prepared(sql: member.statement.sql, serverName: "s\(preparedCount)", types: member.parameters.types(known: known))
+    }
+
+    private func sendExecute(_ name: String, _ parameters: EncodedParameters) -> Bool {
+        let count = parameters.count
+        return parameters.bytes.withUnsafeBytes { buffer in
+            withUnsafeTemporaryAllocation(of: UnsafePointer<CChar>?.self, capacity: max(1, count)) { values in
+                withUnsafeTemporaryAllocation(of: Int32.self, capacity: max(1, 2 * count)) { numbers in
+                    EncodedParameters.forEach(in: buffer, count: count) { index, field in
+                        values.initializeElement(at: index, to: field.start?.assumingMemoryBound(to: CChar.self))
+                        numbers.initializeElement(at: index, to: field.length)
+                        numbers.initializeElement(at: count + index, to: field.format)
+                    }
+                    guard let base = numbers.baseAddress else { return false }
+                    return PQsendQueryPrepared(raw, name, Int32(count), values.baseAddress, base, base + count, 1) == 1
+                }
+            }
+        }
+    }
+
+    private func unsendable(_ statement: String) -> PostgresError {
+        PostgresError(code: .invalidParameter, statement: statement, reason: "the statement cannot be sent", serverDetail: lastMessage)
+    }
+
+    private func receive(
+        _ commands: [Command], _ results: inout [Result<Rows, PostgresError>?], _ preparing: [String: Prepared],
+        _ flight: inout Flight, interrupted: () -> Bool
+    ) -> GroupOutcome {
+        var failure: PostgresError?
+        var position = 0
+        var separators = 0
+        while true {
+            guard awaitResult(&flight, interrupted: interrupted) else { return lost(failure) }
+            guard let result = PQgetResult(raw) else {
+                // One NULL separates two commands; more mean that libpq has nothing left to wait for.
+                separators += 1
+                if separators > 1 || PQstatus(raw) != CONNECTION_OK { return lost(failure) }
+                continue
+            }
+            separators = 0
+            switch PQresultStatus(result) {
+            case PGRES_PIPELINE_SYNC:
+                PQclear(result)
+                return finish(failure, results, position == commands.count)
+            case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY:
+                let handle = ResultHandle(owning: result)
+                guard position < commands.count else { return lost(failure) }
+                switch commands[position] {
+                case .prepare(_, let serverName): remember(serverName, preparing)
+                case .execute(let index): results[index] = .success(Rows(handle))
+                }
+                position += 1
+            case PGRES_PIPELINE_ABORTED:
+                PQclear(result)
+                position += 1
+            default:
+                let isStatementError = Self.isStatementError(result)
+                let error = Self.error(from: result)
+                PQclear(result)
+                guard isStatementError else { return lost(failure, error) }
+                failure = failure ?? error
+                position += 1
+            }
+        }
+    }
+
+    private func remember(_ serverName: String, _ preparing: [String: Prepared]) {
+        guard let (name, entry) = preparing.first(where: { $0.value.serverName == serverName }) else { return }
+        prepared[name] = entry
+    }
+
+    private func finish(_ failure: PostgresError?, _ results: [Result<Rows, PostgresError>?], _ complete: Bool) -> GroupOutcome {
+        // Anything but an idle session means that a statement has opened a transaction: what it did is not committed.
+        guard PQtransactionStatus(raw) == PQTRANS_IDLE else {
+            return .lost(PostgresError(code: .configuration, reason: "a statement left a transaction open"), rolledBack: true)
+        }
+        if let failure { return .refused(failure) }
+        let answers = results.compactMap { $0 }
+        guard complete, answers.count == results.count else { return lost(nil) }
+        return .committed(answers)
+    }
+
+    /// Once the server has reported an error in a group, that group is rolled back, whatever happens to the connection.
+    private func lost(_ failure: PostgresError?, _ last: PostgresError? = nil) -> GroupOutcome {
+        .lost(
+            PostgresError(code: .fateUnknown, sqlState: last?.sqlState, serverDetail: last?.serverDetail ?? lastMessage), rolledBack: failure != nil)
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Wakes a thread that waits in `poll`, together with whatever socket it waits for.
+final class WakeSignal: Sendable {
+    private let readEnd: Int32
+    private let writeEnd: Int32
+
+    /// Throws ``PostgresError/Code/configuration`` if the process has no file descriptors left.
+    init() throws(PostgresError) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw PostgresError(code: .configuration, reason: "too many open files") }
+        for end in ends {
+            _ = fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK)
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+        }
+        readEnd = ends[0]
+        writeEnd = ends[1]
+    }
+
+    deinit {
+        close(readEnd)
+        close(writeEnd)
+    }
+
+    /// Makes the current or the next ``wait(socket:write:until:)`` return. Never blocks: a full pipe wakes just as well.
+    func signal() {
+        var byte: UInt8 = 1
+        _ = write(writeEnd, &byte, 1)
+    }
+
+    struct Outcome {
+        /// The socket has input, room for output, or an error.
+        var socketReady = false
+        var signalled = false
+    }
+
+    /// Waits for a signal, for the socket (if there is one) or for the time.
+    func wait(socket: Int32? = nil, read: Bool = true, write: Bool = false, until deadline: ContinuousClock.Instant?) -> Outcome {
+        var descriptors = [pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0)]
+        if let socket, socket >= 0 {
+            descriptors.append(pollfd(fd: socket, events: Int16((read ? POLLIN : 0) | (write ? POLLOUT : 0)), revents: 0))
+        }
+        let milliseconds: Int32
+        if let deadline {
+            milliseconds = Int32(clamping: max(0, ContinuousClock.now.duration(to: deadline).wholeMilliseconds))
+        } else {
+            milliseconds = -1
+        }
+        guard poll(&descriptors, nfds_t(descriptors.count), milliseconds) > 0 else { return Outcome() }
+        let signalled = descriptors[0].revents != 0
+        if signalled { drain() }
+        return Outcome(socketReady: descriptors.count > 1 && descriptors[1].revents != 0, signalled: signalled)
+    }
+
+    /// Whether the socket has something to read, or is closed, now or within so many milliseconds.
+    func hasInput(socket: Int32, within milliseconds: Int32 = 0) -> Bool {
+        var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        return poll(&descriptor, 1, milliseconds) > 0
+    }
+
+    private func drain() {
+        withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { buffer in
+            while read(readEnd, buffer.baseAddress, buffer.count) == buffer.count {}
+        }
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The SQLSTATE values this module reacts to.
+enum SQLState {
+    static let deadlockDetected = "40P01"
+    static let serializationFailure = "40001"
+    static let queryCancelled = "57014"
+    static let lockNotAvailable = "55P03"
+    static let readOnlyTransaction = "25006"
+    static let featureNotSupported = "0A000"
+    static let invalidStatementName = "26000"
+
+    /// The transaction lost a race that a repetition may win.
+    static func isRace(_ state: String?) -> Bool {
+        state == deadlockDetected || state == serializationFailure
+    }
+
+    /// A prepared statement has become unusable: its result type changed with the schema (which the server reports as "not supported"), or somebody
+    /// deallocated it. Preparing it again cures both.
+    static func isStalePlan(_ state: String?) -> Bool {
+        state == featureNotSupported || state == invalidStatementName
+    }
+
+    /// Whether the same statement may succeed later without anybody changing it.
+    static func isTransient(_ state: String) -> Bool {
+        switch state {
+        case deadlockDetected, serializationFailure, queryCancelled, lockNotAvailable, readOnlyTransaction: true
+        default: state.hasPrefix("08") || state.hasPrefix("53") || state.hasPrefix("57P")
+        }
+    }
+}

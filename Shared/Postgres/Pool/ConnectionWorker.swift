@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The loop of one connection's thread: connect, serve groups until the connection is lost, connect again.
+struct ConnectionWorker {
+    private let core: PoolCore
+    private let index: Int
+    private let wake: WakeSignal
+    private var timers: StatementTimers
+    private var backoff: Backoff
+
+    private enum End { case lost, stop }
+
+    init(core: PoolCore, index: Int, wake: WakeSignal) {
+        self.core = core
+        self.index = index
+        self.wake = wake
+        timers = StatementTimers(pool: core.metrics.pool)
+        backoff = Backoff(minimum: core.configuration.reconnectMinimum, maximum: core.configuration.reconnectMaximum)
+    }
+
+    consuming func run() {
+        var isFirst = true
+        while !core.shouldStopConnecting(index) {
+            do throws(PostgresError) {
+                let connection = try Connection.open(core.configuration, wake: wake, pipeline: true) { core.shouldStopConnecting(index) }
+                core.connected(index)
+                if !isFirst { core.metrics.reconnected() }
+                isFirst = false
+                backoff.reset()
+                guard serve(connection) == .lost else { return }
+                core.disconnected(index)
+            } catch {
+                core.connectFailed(index, error)
+                pause()
+            }
+        }
+    }
+
+    private mutating func pause() {
+        let until = ContinuousClock.now.advanced(by: backoff.next(random: .random(in: 0...1)))
+        while ContinuousClock.now < until, !core.shouldStopConnecting(index) {
+            _ = wake.wait(until: until)
+        }
+    }
+
+    private mutating func serve(_ connection: Connection) -> End {
+        while true {
+            switch core.take(index) {
+            case .run(let group, let expired, _):
+                core.resume(expired)
+                core.metrics.grouped(group.count)
+                guard run(group, on: connection) else { return .lost }
+            case .sleep(let expired):
+                core.resume(expired)
+                let outcome = wake.wait(socket: connection.socket, until: nil)
+                if outcome.socketReady, !connection.isAlive() { return .lost }
+            case .stop:
+                return .stop
+            }
+        }
+    }
+
+    // MARK: Groups
+
+    /// False: the connection is lost, and every member has been answered or given back.
+    private mutating func run(_ group: [PoolCore.Machine.Taken], on connection: Connection) -> Bool {
+        if let only = group.first, group.count == 1 { return runAlone(only, on: connection) }
+        switch execute(group, on: connection) {
+        case .committed(let results):
+            finish(group, results)
+            return true
+        case .lost(let error, let rolledBack):
+            lose(group, error, rolledBack: rolledBack)
+            return false
+        case .refused:
+            core.metrics.reran()
+            core.hold(group.map(\.id), worker: index)
+            for (position, member) in group.enumerated() where core.send(member.id, worker: index) {
+                guard runAlone(member, on: connection) else {
+                    core.requeue(group[(position + 1)...].map(\.id), worker: index)
+                    return false
+                }
+            }
+            return true
+        }
+    }
+
+    /// Runs one statement with a sync of its own, again if it lost a race or its plan is stale. False: the connection is lost.
+    private mutating func runAlone(_ member: PoolCore.Machine.Taken, on connection: Connection) -> Bool {
+        var races = 0
+        var hasPreparedAnew = false
+        while true {
+            var flight = flight([member])
+            switch execute([member], on: connection, &flight) {
+            case .committed(let results):
+                finish([member], results)
+                return true
+            case .lost(let error, let rolledBack):
+                lose([member], error, rolledBack: rolledBack)
+                return false
+            case .refused(let error):
+                if SQLState.isStalePlan(error.sqlState), !hasPreparedAnew {
+                    hasPreparedAnew = true
+                    connection.forget(member.payload.statement)
+                    continue
+                }
+                if SQLState.isRace(error.sqlState), races < 3, ContinuousClock.now < member.deadline, !core.isInterrupted(index) {
+                    races += 1
+                    _ = wake.wait(until: .now.advanced(by: .milliseconds(races) * Double.random(in: 0.5...2)))
+                    continue
+                }
+                finish([member], [.failure(named(error, member, wasCancelled: flight.isCancelling))])
+                return true
+            }
+        }
+    }
+
+    private func execute(_ group: [PoolCore.Machine.Taken], on connection: Connection) -> GroupOutcome {
+        var flight = flight(group)
+        return execute(group, on: connection, &flight)
+    }
+
+    private func execute(_ group: [PoolCore.Machine.Taken], on connection: Connection, _ flight: inout Flight) -> GroupOutcome {
+        let members = group.map { GroupMember(statement: $0.payload.statement, parameters: $0.payload.parameters) }
+        return connection.execute(members, &flight) { core.isInterrupted(index) }
+    }
+
+    private func flight(_ group: [PoolCore.Machine.Taken]) -> Flight {
+        let timeout = core.configuration.statementTimeout
+        // Past this the server's own limit has failed to work: the network, or the machine, is gone.
+        let longest = timeout > .zero ? timeout * min(group.count, 4) + .seconds(1) : nil
+        return Flight(sentAt: .now, deadline: group.lazy.map(\.deadline).min(), longest: longest, grace: core.configuration.cancelGrace)
+    }
+
+    // MARK: Answers
+
+    private mutating func finish(_ group: [PoolCore.Machine.Taken], _ results: [Result<Rows, PostgresError>]) {
+        let finished = core.finish(group.map(\.id), worker: index)
+        let now = ContinuousClock.now
+        for ((member, result), entry) in zip(zip(group, results), finished) {
+            timers.record(member.payload.statement.name, member.payload.submittedAt.duration(to: now))
+            var answer = result
+            if case .failure(var error) = result {
+                if error.code == .deadlineExceeded, entry?.isCancelled == true { error.code = .cancelled }
+                core.metrics.failed(member.payload.statement.name, error.code)
+                answer = .failure(error)
+            }
+            entry?.waiter.resume(returning: answer)
+        }
+    }
+
+    /// The connection is lost under these. What had no effect, or may be repeated, goes back to the queue.
+    private mutating func lose(_ group: [PoolCore.Machine.Taken], _ error: PostgresError, rolledBack: Bool) {
+        if error.code == .configuration {
+            finish(group, group.map { .failure(named(error, $0, wasCancelled: false)) })
+            return
+        }
+        let (repeatable, doubtful) = (
+            group.filter { rolledBack || $0.payload.statement.isIdempotent },
+            group.filter { !rolledBack && !$0.payload.statement.isIdempotent }
+        )
+        finish(
+            doubtful,
+            doubtful.map {
+                .failure(
+                    PostgresError(
+                        code: .fateUnknown, sqlState: error.sqlState, statement: $0.payload.statement.name, serverDetail: error.serverDetail))
+            })
+        core.requeue(repeatable.map(\.id), worker: index)
+    }
+
+    /// The server's error as the caller sees it: a cancelled query is one that took too long, unless the caller no longer wanted it.
+    private func named(_ error: PostgresError, _ member: PoolCore.Machine.Taken, wasCancelled: Bool) -> PostgresError {
+        var error = error
+        error.statement = member.payload.statement.name
+        if error.sqlState == SQLState.queryCancelled { error.code = .deadlineExceeded }
+        return error
+    }
+}

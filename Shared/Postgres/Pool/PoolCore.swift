@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Synchronization
+
+/// One statement in the pool.
+struct Request: Sendable {
+    let statement: Statement
+    let parameters: EncodedParameters
+    let submittedAt: ContinuousClock.Instant
+}
+
+/// What the threads of a pool and its callers share: the state machine under its lock, and the means to carry its actions out.
+final class PoolCore: Sendable {
+    typealias Answering = Result<Rows, PostgresError>
+    /// Resumed exactly once, by whoever takes it out of the state machine.
+    typealias Waiter = UnsafeContinuation<Answering, Never>
+    typealias Machine = PoolStateMachine<Request, Waiter>
+    typealias Instant = ContinuousClock.Instant
+
+    private struct State {
+        var machine: Machine
+        var wakes: [WakeSignal] = []
+        var timerWake: WakeSignal?
+        var stopWaiter: CheckedContinuation<Void, Never>?
+        var threads = 0
+    }
+
+    let configuration: PostgresConfiguration
+    let metrics: PoolMetrics
+    let logger: Logger
+    private let state: Mutex<State>
+
+    init(configuration: PostgresConfiguration, limits: Machine.Limits, label: String, logger: Logger) {
+        self.configuration = configuration
+        self.logger = logger
+        metrics = PoolMetrics(pool: label)
+        state = Mutex(State(machine: Machine(limits: limits)))
+    }
+
+    // MARK: Callers
+
+    /// Statements that wait for a connection.
+    var queueDepth: Int { state.withLock { $0.machine.queueDepth } }
+
+    var lifecycle: Machine.Lifecycle { state.withLock { $0.machine.lifecycle } }
+
+    func reserve() -> RequestID { state.withLock { $0.machine.reserve() } }
+
+    func submit(_ id: RequestID, _ request: Request, waiter: Waiter, lockKey: UInt64?, deadline: Instant) {
+        let bytes = request.parameters.bytes.count
+        let (action, wake, timer, depth) = state.withLock { state in
+            let action = state.machine.submit(
+                id, payload: request, waiter: waiter, bytes: bytes, lockKey: lockKey, deadline: deadline, now: request.submittedAt)
+            switch action {
+            case .queued(let worker, let wakeTimer):
+                return (action, worker.map { state.wakes[$0] }, wakeTimer ? state.timerWake : nil, state.machine.queueDepth)
+            case .refused:
+                return (action, nil, nil, state.machine.queueDepth)
+            }
+        }
+        wake?.signal()
+        timer?.signal()
+        metrics.queued(depth)
+        if case .refused(let answer) = action { resume(answer) }
+    }
+
+    func cancel(_ id: RequestID) {
+        let (action, wake) = state.withLock { state in
+            let action = state.machine.cancel(id)
+            if case .interrupt(let worker) = action { return (action, state.wakes[worker] as WakeSignal?) }
+            return (action, nil)
+        }
+        wake?.signal()
+        if case .answer(let answer) = action { resume(answer) }
+    }
+
+    func resume(_ answers: [Machine.Answer]) {
+        for answer in answers { resume(answer) }
+    }
+
+    private func resume(_ answer: Machine.Answer) {
+        metrics.failed(answer.payload.statement.name, answer.code)
+        answer.waiter.resume(returning: .failure(PostgresError(code: answer.code, statement: answer.payload.statement.name)))
+    }
+
+    // MARK: Lifecycle
+
+    /// Starts the threads; they end some time after ``shutDown(immediately:)``. Throws if that has happened before, or for want of resources.
+    func start() throws(PostgresError) {
+        try configuration.validate()
+        var wakes: [WakeSignal] = []
+        for _ in 0..<configuration.connections { wakes.append(try WakeSignal()) }
+        let timerWake = try WakeSignal()
+        let isFirst = state.withLock { state in
+            guard state.machine.start() else { return false }
+            state.wakes = wakes
+            state.timerWake = timerWake
+            state.threads = wakes.count + 1
+            return true
+        }
+        guard isFirst else { throw PostgresError(code: .closed, reason: "a pool runs once") }
+        for (index, wake) in wakes.enumerated() {
+            startThread(worker: index) { ConnectionWorker(core: self, index: index, wake: wake).run() }
+        }
+        startThread(worker: nil) { self.runTimer(timerWake) }
+    }
+
+    /// A thread that cannot be started counts as one that has ended: the pool works with fewer connections, or shuts down without any.
+    private func startThread(worker: Int?, _ body: @escaping @Sendable () -> Void) {
+        do throws(PostgresError) {
+            try OwnThread.start {
+                body()
+                self.threadEnded(worker: worker)
+            }
+        } catch {
+            logger.error("a connection's thread cannot be started")
+            threadEnded(worker: worker)
+        }
+    }
+
+    private func threadEnded(worker: Int?) {
+        let (answers, timer, waiter) = state.withLock { state in
+            var answers: [Machine.Answer] = []
+            var timer: WakeSignal?
+            if let worker {
+                let action = state.machine.stopped(worker)
+                answers = action.answers
+                timer = action.isLast ? state.timerWake : nil
+            }
+            state.threads -= 1
+            guard state.threads == 0 else { return (answers, timer, nil as CheckedContinuation<Void, Never>?) }
+            defer { state.stopWaiter = nil }
+            return (answers, timer, state.stopWaiter)
+        }
+        timer?.signal()
+        resume(answers)
+        waiter?.resume()
+    }
+
+    /// Returns when all threads have ended.
+    func waitUntilStopped() async {
+        await withCheckedContinuation { continuation in
+            let isStopped = state.withLock { state in
+                guard state.threads > 0 else { return true }
+                state.stopWaiter = continuation
+                return false
+            }
+            if isStopped { continuation.resume() }
+        }
+    }
+
+    func shutDown(immediately: Bool) {
+        let (answers, wakes) = state.withLock { ($0.machine.shutDown(immediately: immediately), $0.wakes) }
+        for wake in wakes { wake.signal() }
+        resume(answers)
+    }
+
+    // MARK: Deadlines
+
+    /// The timer's thread: answers what has waited too long, even while all connections are busy.
+    private func runTimer(_ wake: WakeSignal) {
+        while true {
+            let (expired, next, depth, isClosed) = state.withLock { state in
+                let (expired, next) = state.machine.expire(now: .now)
+                return (expired, next, state.machine.queueDepth, state.machine.lifecycle == .closed)
+            }
+            resume(expired)
+            metrics.queued(depth)
+            if isClosed { return }
+            _ = wake.wait(until: next)
+        }
+    }
+
+    // MARK: Workers
+
+    func take(_ worker: Int) -> Machine.TakeAction {
+        let (action, wakes, depth) = state.withLock { state in
+            let action = state.machine.take(worker: worker, now: .now)
+            let wakes: [WakeSignal] =
+                switch action {
+                case .run(_, _, let other): other.map { [state.wakes[$0]] } ?? []
+                case .sleep: []
+                case .stop(let others): others.map { state.wakes[$0] }
+                }
+            return (action, wakes, state.machine.queueDepth)
+        }
+        for wake in wakes { wake.signal() }
+        metrics.queued(depth)
+        return action
+    }
+
+    func finish(_ ids: [RequestID], worker: Int) -> [(waiter: Waiter, isCancelled: Bool)?] {
+        state.withLock { $0.machine.finish(ids, worker: worker) }
+    }
+
+    func hold(_ ids: [RequestID], worker: Int) {
+        let (answers, timer) = state.withLock { state in
+            let action = state.machine.hold(ids, worker: worker, now: .now)
+            return (action.answers, action.wakeTimer ? state.timerWake : nil)
+        }
+        timer?.signal()
+        resume(answers)
+    }
+
+    func send(_ id: RequestID, worker: Int) -> Bool {
+        state.withLock { $0.machine.send(id, worker: worker) }
+    }
+
+    func requeue(_ ids: [RequestID], worker: Int) {
+        let (answers, timer) = state.withLock { state in
+            let action = state.machine.requeue(ids, worker: worker, now: .now)
+            return (action.answers, action.wakeTimer ? state.timerWake : nil)
+        }
+        timer?.signal()
+        resume(answers)
+    }
+
+    func isInterrupted(_ worker: Int) -> Bool {
+        state.withLock { $0.machine.isInterrupted(worker) }
+    }
+
+    func shouldStopConnecting(_ worker: Int) -> Bool {
+        state.withLock { $0.machine.shouldStopConnecting(worker) }
+    }
+
+    func connected(_ worker: Int) {
+        if state.withLock({ $0.machine.connected(worker) }) { logger.notice("PostgreSQL is available again") }
+    }
+
+    func disconnected(_ worker: Int) {
+        state.withLock { state in state.machine.disconnected(worker).map { state.wakes[$0] } }?.signal()
+    }
+
+    func connectFailed(_ worker: Int, _ error: PostgresError) {
+        let (answers, isNews) = state.withLock { $0.machine.connectFailed(worker) }
+        if isNews {
+            logger.error(
+                "PostgreSQL is unavailable",
+                metadata: ["postgres.sqlstate": "\(error.sqlState ?? "none")", "postgres.reason": "\(error.reason ?? "cannot connect")"])
+        }
+        resume(answers)
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Metrics
+
+/// What a pool counts for all its threads. Labels are names our own code chose, never values.
+struct PoolMetrics: Sendable {
+    let pool: String
+    private let queueDepth: Gauge
+    private let groupSize: Recorder
+    private let reconnects: Counter
+    private let reruns: Counter
+
+    init(pool: String) {
+        self.pool = pool
+        let dimensions = [("pool", pool)]
+        queueDepth = Gauge(label: "strata_postgres_queue_depth", dimensions: dimensions)
+        groupSize = Recorder(label: "strata_postgres_group_size", dimensions: dimensions, aggregate: true)
+        reconnects = Counter(label: "strata_postgres_reconnects_total", dimensions: dimensions)
+        reruns = Counter(label: "strata_postgres_group_reruns_total", dimensions: dimensions)
+    }
+
+    func queued(_ count: Int) { queueDepth.record(count) }
+
+    func grouped(_ count: Int) { groupSize.record(count) }
+
+    func reconnected() { reconnects.increment() }
+
+    func reran() { reruns.increment() }
+
+    /// Failures are rare enough to look the counter up each time.
+    func failed(_ statement: String, _ code: PostgresError.Code) {
+        Counter(
+            label: "strata_postgres_failures_total", dimensions: [("pool", pool), ("statement", statement), ("code", code.description)]
+        )
+        .increment()
+    }
+}
+
+/// The timers of one thread by statement, so that no lock is taken to find them.
+struct StatementTimers {
+    private let pool: String
+    private var timers: [String: Timer] = [:]
+
+    init(pool: String) {
+        self.pool = pool
+    }
+
+    /// Records the time from the call to its answer.
+    mutating func record(_ statement: String, _ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        timer(statement).recordNanoseconds(seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000)
+    }
+
+    private mutating func timer(_ statement: String) -> Timer {
+        if let known = timers[statement] { return known }
+        let timer = Timer(
+            label: "strata_postgres_statement_duration_seconds", dimensions: [("pool", pool), ("statement", statement)],
+            preferredDisplayUnit: .seconds)
+        timers[statement] = timer
+        return timer
+    }
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Who waits, who is being served by which connection, and what happens next: a pool without threads, sockets and clocks.
+///
+/// Each submitted request leaves exactly once: through an ``Answer`` in some action, or through ``finish(_:worker:)``. Whoever receives it resumes
+/// its waiter.
+struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
+    struct Limits: Sendable {
+        var workers: Int
+        var queueStatements: Int
+        var queueBytes: Int
+        var groupStatements: Int
+        var groupBytes: Int
+        /// How often a request may be taken up again after a lost connection.
+        var attempts = 3
+        /// How many queued requests are looked at to fill one group.
+        var scan = 256
+    }
+
+    /// A request that fails without having had an effect.
+    struct Answer: Sendable {
+        let waiter: Waiter
+        let payload: Payload
+        let code: PostgresError.Code
+    }
+
+    /// A request a worker has been given.
+    struct Taken: Sendable {
+        let id: RequestID
+        let payload: Payload
+        let deadline: Instant
+        let lockKey: UInt64?
+    }
+
+    enum SubmitAction: Sendable {
+        /// Accepted. Wake this worker, and the timer if the deadline is nearer than what it waits for.
+        case queued(wake: Int?, wakeTimer: Bool)
+        case refused(Answer)
+    }
+
+    enum TakeAction: Sendable {
+        case run([Taken], expired: [Answer], wake: Int?)
+        case sleep(expired: [Answer])
+        case stop(wake: [Int])
+    }
+
+    enum CancelAction: Sendable {
+        case none
+        case answer(Answer)
+        /// All that this worker has sent is cancelled: it should ask the server to stop.
+        case interrupt(worker: Int)
+    }
+
+    enum Lifecycle: Sendable { case initial, running, draining, closed }
+    enum Link: Sendable { case connecting, connected, down, stopped }
+    enum Activity: Sendable { case offline, busy, idle, waking }
+
+    struct Worker: Sendable {
+        var link = Link.connecting
+        var activity = Activity.offline
+        var sent = 0
+        var cancelled = 0
+    }
+
+    let limits: Limits
+    var lifecycle = Lifecycle.initial
+    var table = RequestTable<Payload, Waiter>()
+    var queue = RequestTable<Payload, Waiter>.List()
+    var held = RequestTable<Payload, Waiter>.List()
+    var queueBytes = 0
+    var workers: [Worker]
+    /// Idle workers, the most recently used last: its caches are the warmest.
+    var idle: [Int] = []
+    var waking = 0
+    /// Which worker has statements for a lock key under way, and how many. No other worker takes a request with that key: it would only wait for the
+    /// lock, and everything in its group with it.
+    var owners: [UInt64: (worker: Int, count: Int)] = [:]
+    /// What the timer waits for.
+    var timer: Instant?
+    var wasUnavailable = false
+
+    init(limits: Limits) {
+        self.limits = limits
+        workers = Array(repeating: Worker(), count: limits.workers)
+    }
+
+    /// Whether a request has a chance: a connection is there, or a first attempt at one has not failed yet.
+    var isAvailable: Bool {
+        workers.contains { $0.link == .connected || $0.link == .connecting }
+    }
+
+    var queueDepth: Int { queue.count + held.count }
+
+    // MARK: Requests
+
+    mutating func reserve() -> RequestID { table.reserve() }
+
+    mutating func submit(
+        _ id: RequestID, payload: Payload, waiter: Waiter, bytes: Int, lockKey: UInt64?, deadline: Instant, now: Instant
+    ) -> SubmitAction {
+        let slot = id.slot
+        if let code = refusal(slot, bytes: bytes, deadline: deadline, now: now) {
+            _ = table.release(slot)
+            return .refused(Answer(waiter: waiter, payload: payload, code: code))
+        }
+        table[slot].phase = .queued
+        table[slot].payload = payload
+        table[slot].waiter = waiter
+        table[slot].deadline = deadline
+        table[slot].bytes = bytes
+        table[slot].lockKey = lockKey
+        table[slot].attempts = 0
+        table.append(slot, to: &queue)
+        queueBytes += bytes
+        let wakeTimer = moveTimer(to: deadline)
+        // A worker that is already on its way wakes the next one if there is more than its share.
+        let isBlocked = lockKey.map { owners[$0] != nil } ?? false
+        return .queued(wake: isBlocked || waking > 0 ? nil : wakeOne(), wakeTimer: wakeTimer)
+    }
+
+    private func refusal(_ slot: Int, bytes: Int, deadline: Instant, now: Instant) -> PostgresError.Code? {
+        if case .reserved(cancelled: true) = table[slot].phase { return .cancelled }
+        switch lifecycle {
+        case .initial: return .connectionUnavailable
+        case .running: break
+        case .draining, .closed: return .closed
+        }
+        if deadline <= now { return .deadlineExceeded }
+        if !isAvailable { return .connectionUnavailable }
+        // A request larger than the limit passes when it is alone, or else it never would.
+        let isFull = queue.count >= limits.queueStatements || (!queue.isEmpty && queueBytes + bytes > limits.queueBytes)
+        return isFull ? .queueFull : nil
+    }
+
+    mutating func cancel(_ id: RequestID) -> CancelAction {
+        guard let slot = table.slot(of: id) else { return .none }
+        switch table[slot].phase {
+        case .free:
+            return .none
+        case .reserved:
+            table[slot].phase = .reserved(cancelled: true)
+            return .none
+        case .queued, .held:
+            return answer(slot, .cancelled).map { .answer($0) } ?? .none
+        case .sent(let worker, let cancelled):
+            guard !cancelled else { return .none }
+            table[slot].phase = .sent(worker: worker, cancelled: true)
+            workers[worker].cancelled += 1
+            return isInterrupted(worker) ? .interrupt(worker: worker) : .none
+        }
+    }
+
+    /// Whether nobody waits any more for what the worker has sent.
+    func isInterrupted(_ worker: Int) -> Bool {
+        workers[worker].sent > 0 && workers[worker].cancelled == workers[worker].sent
+    }
+
+    /// Answers what has waited beyond its deadline. The timer calls again at the returned time, or when it is woken.
+    mutating func expire(now: Instant) -> (expired: [Answer], next: Instant?) {
+        var expired: [Answer] = []
+        var next: Instant?
+        for list in [queue, held] {
+            var cursor = list.head
+            while cursor >= 0 {
+                let following = table[cursor].next
+                let deadline = table[cursor].deadline
+                if deadline <= now {
+                    if let answer = answer(cursor, .deadlineExceeded) { expired.append(answer) }
+                } else {
+                    next = next.map { min($0, deadline) } ?? deadline
+                }
+                cursor = following
+            }
+        }
+        timer = next
+        return (expired, next)
+    }
+
+    /// True: the timer waits for something later, and has to be woken.
+    mutating func moveTimer(to deadline: Instant) -> Bool {
+        if let timer, timer <= deadline { return false }
+        timer = deadline
+        return true
+    }
+
+    /// Takes a waiting request out, to be answered with `code`.
+    mutating func answer(_ slot: Int, _ code: PostgresError.Code) -> Answer? {
+        unlist(slot)
+        releaseKey(of: slot)
+        let (payload, waiter) = table.release(slot)
+        guard let payload, let waiter else { return nil }
+        return Answer(waiter: waiter, payload: payload, code: code)
+    }
+
+    mutating func answerQueue(_ code: PostgresError.Code) -> [Answer] {
+        var answers: [Answer] = []
+        while queue.head >= 0 {
+            if let answer = answer(queue.head, code) { answers.append(answer) }
+        }
+        return answers
+    }
+
+    /// Takes a request out of the list or the count it is in.
+    mutating func unlist(_ slot: Int) {
+        switch table[slot].phase {
+        case .free, .reserved:
+            break
+        case .queued:
+            table.remove(slot, from: &queue)
+            queueBytes -= table[slot].bytes
+        case .held:
+            table.remove(slot, from: &held)
+        case .sent(let worker, let cancelled):
+            workers[worker].sent -= 1
+            if cancelled { workers[worker].cancelled -= 1 }
+        }
+    }
+
+    mutating func markSent(_ slot: Int, _ worker: Int) {
+        unlist(slot)
+        table[slot].phase = .sent(worker: worker, cancelled: false)
+        workers[worker].sent += 1
+    }
+
+    // MARK: Lock keys and waking
+
+    /// Only requests that are held or sent own their key; they are the ones counted.
+    mutating func releaseKey(of slot: Int) {
+        guard let key = table[slot].lockKey, let owner = owners[key] else { return }
+        switch table[slot].phase {
+        case .held(let worker), .sent(let worker, _):
+            guard owner.worker == worker else { return }
+            owners[key] = owner.count > 1 ? (worker, owner.count - 1) : nil
+        case .free, .reserved, .queued:
+            return
+        }
+    }
+
+    mutating func ownKey(of slot: Int, _ worker: Int) {
+        guard let key = table[slot].lockKey else { return }
+        owners[key] = (worker, (owners[key]?.count ?? 0) + 1)
+    }
+
+    mutating func wakeOne() -> Int? {
+        guard let worker = idle.popLast() else { return nil }
+        workers[worker].activity = .waking
+        waking += 1
+        return worker
+    }
+
+    mutating func setActivity(_ worker: Int, _ activity: Activity) {
+        switch workers[worker].activity {
+        case .waking: waking -= 1
+        case .idle: idle.removeAll { $0 == worker }
+        case .busy, .offline: break
+        }
+        workers[worker].activity = activity
+        if activity == .idle { idle.append(worker) }
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension String: PostgresDecodable {
+    /// Decodes `text`, `varchar`, `char(n)`, `name`, `json` and `jsonb`.
+    public static func decode(_ field: borrowing PostgresField) -> String? {
+        switch field.type {
+        case OID.text, OID.varchar, OID.bpchar, OID.name, OID.json, OID.unknown:
+            return String(decoding: field.bytes, as: UTF8.self)
+        case OID.jsonb:
+            // The binary form begins with a version, which has been 1 since jsonb exists.
+            guard field.bytes.first == 1 else { return nil }
+            return String(decoding: field.bytes.dropFirst(), as: UTF8.self)
+        default:
+            return nil
+        }
+    }
+}
+
+extension Int64: PostgresDecodable {
+    /// Decodes `int8`, `int4` and `int2`.
+    public static func decode(_ field: borrowing PostgresField) -> Int64? {
+        switch field.type {
+        case OID.int8: field.integer(as: Int64.self)
+        case OID.int4: field.integer(as: Int32.self).map(Int64.init)
+        case OID.int2: field.integer(as: Int16.self).map(Int64.init)
+        default: nil
+        }
+    }
+}
+
+extension Int: PostgresDecodable {
+    /// Decodes `int8`, `int4` and `int2`.
+    public static func decode(_ field: borrowing PostgresField) -> Int? {
+        Int64.decode(field).map { Int($0) }
+    }
+}
+
+extension Int32: PostgresDecodable {
+    /// Decodes `int4` and `int2`.
+    public static func decode(_ field: borrowing PostgresField) -> Int32? {
+        switch field.type {
+        case OID.int4: field.integer(as: Int32.self)
+        case OID.int2: field.integer(as: Int16.self).map(Int32.init)
+        default: nil
+        }
+    }
+}
+
+extension Bool: PostgresDecodable {
+    /// Decodes `bool`.
+    public static func decode(_ field: borrowing PostgresField) -> Bool? {
+        guard field.type == OID.bool, field.bytes.count == 1 else { return nil }
+        return field.bytes[0] != 0
+    }
+}
+
+extension Double: PostgresDecodable {
+    /// Decodes `float8` and `float4`.
+    public static func decode(_ field: borrowing PostgresField) -> Double? {
+        switch field.type {
+        case OID.float8: field.integer(as: UInt64.self).map(Double.init(bitPattern:))
+        case OID.float4: field.integer(as: UInt32.self).map { Double(Float(bitPattern: $0)) }
+        default: nil
+        }
+    }
+}
+
+extension UUID: PostgresDecodable {
+    /// Decodes `uuid`.
+    public static func decode(_ field: borrowing PostgresField) -> UUID? {
+        field.type == OID.uuid ? UUID(postgres: field.bytes) : nil
+    }
+
+    init?(postgres bytes: UnsafeRawBufferPointer) {
+        guard bytes.count == 16 else { return nil }
+        self.init(uuid: bytes.loadUnaligned(as: uuid_t.self))
+    }
+}
+
+extension Timestamp: PostgresDecodable {
+    /// Decodes `timestamptz`, and `timestamp` as UTC.
+    public static func decode(_ field: borrowing PostgresField) -> Timestamp? {
+        guard field.type == OID.timestamptz || field.type == OID.timestamp else { return nil }
+        return field.integer(as: Int64.self).map(Timestamp.init(binary:))
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLibPQ
+
+/// Owns one `PGresult` and frees it with the last reference.
+///
+/// `@unchecked Sendable`: libpq never changes a result once `PQgetResult` has returned it, and nothing here does; every function called on it only
+/// reads. The pointer is private to the class, so no one can free it early.
+final class ResultHandle: @unchecked Sendable {
+    private let raw: OpaquePointer
+    let rowCount: Int
+    let columnCount: Int
+
+    init(owning raw: OpaquePointer) {
+        self.raw = raw
+        rowCount = Int(PQntuples(raw))
+        columnCount = Int(PQnfields(raw))
+    }
+
+    deinit { PQclear(raw) }
+
+    /// How many rows an INSERT, UPDATE or DELETE touched, or a SELECT returned.
+    var affectedRows: Int {
+        PQcmdTuples(raw).flatMap { Int(String(cString: $0)) } ?? 0
+    }
+
+    func columnName(_ column: Int) -> String {
+        PQfname(raw, Int32(clamping: column)).map { String(cString: $0) } ?? ""
+    }
+
+    /// Exact comparison; libpq's own look-up folds case.
+    func columnIndex(_ name: String) -> Int? {
+        (0..<columnCount).first { columnName($0) == name }
+    }
+
+    func type(_ column: Int) -> UInt32 { PQftype(raw, Int32(column)) }
+
+    func isNull(row: Int, column: Int) -> Bool { PQgetisnull(raw, Int32(row), Int32(column)) != 0 }
+
+    /// Calls `body` with the field's bytes, which live as long as the call.
+    func withField<Result>(row: Int, column: Int, _ body: (borrowing PostgresField) -> Result) -> Result {
+        withExtendedLifetime(self) {
+            let start = UnsafeRawPointer(PQgetvalue(raw, Int32(row), Int32(column)))
+            let length = start == nil ? 0 : Int(PQgetlength(raw, Int32(row), Int32(column)))
+            return body(PostgresField(bytes: UnsafeRawBufferPointer(start: start, count: length), type: type(column)))
+        }
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The rows a statement returned. They stay in libpq's memory and are decoded when asked for.
+public struct Rows: Sendable, RandomAccessCollection {
+    private let handle: ResultHandle
+
+    init(_ handle: ResultHandle) {
+        self.handle = handle
+    }
+
+    /// Always 0.
+    public var startIndex: Int { 0 }
+    /// The number of rows.
+    public var endIndex: Int { handle.rowCount }
+    /// How many rows the statement inserted, changed, deleted or returned.
+    public var affectedRows: Int { handle.affectedRows }
+    /// The names of the columns, in order.
+    public var columnNames: [String] { (0..<handle.columnCount).map { handle.columnName($0) } }
+
+    /// The row at `position`, which must be within the collection's bounds.
+    public subscript(position: Int) -> Row {
+        precondition(position >= 0 && position < handle.rowCount, "row out of range")
+        return Row(handle: handle, index: position)
+    }
+}
+
+/// One row of a result.
+public struct Row: Sendable {
+    fileprivate let handle: ResultHandle
+    fileprivate let index: Int
+
+    /// The value of a column, counted from 0.
+    ///
+    /// Throws ``PostgresError/Code/decoding``, naming the column, if there is no such column, it is NULL, or its type is another one.
+    public func get<T: PostgresDecodable>(_ column: Int, as type: T.Type = T.self) throws(PostgresError) -> T {
+        guard let value = try getOptional(column, as: type) else { throw error(column, "is null") }
+        return value
+    }
+
+    /// The value of a column, counted from 0, or `nil` for NULL.
+    ///
+    /// Throws ``PostgresError/Code/decoding``, naming the column, if there is no such column or its type is another one.
+    public func getOptional<T: PostgresDecodable>(_ column: Int, as type: T.Type = T.self) throws(PostgresError) -> T? {
+        guard column >= 0, column < handle.columnCount else { throw error(column, "does not exist") }
+        if handle.isNull(row: index, column: column) { return nil }
+        guard let value = handle.withField(row: index, column: column, { T.decode($0) }) else { throw error(column, "is not a \(T.self)") }
+        return value
+    }
+
+    /// The value of the column with this exact name; errors as for ``get(_:as:)-(Int,_)``.
+    public func get<T: PostgresDecodable>(_ column: String, as type: T.Type = T.self) throws(PostgresError) -> T {
+        try get(position(of: column), as: type)
+    }
+
+    /// The value of the column with this exact name, or `nil` for NULL; errors as for ``getOptional(_:as:)-(Int,_)``.
+    public func getOptional<T: PostgresDecodable>(_ column: String, as type: T.Type = T.self) throws(PostgresError) -> T? {
+        try getOptional(position(of: column), as: type)
+    }
+
+    private func position(of column: String) throws(PostgresError) -> Int {
+        guard let position = handle.columnIndex(column) else {
+            throw PostgresError(code: .decoding, column: column, reason: "does not exist")
+        }
+        return position
+    }
+
+    private func error(_ column: Int, _ reason: String) -> PostgresError {
+        let name = column >= 0 && column < handle.columnCount ? "\(handle.columnName(column)) (\(column))" : "\(column)"
+        return PostgresError(code: .decoding, column: name, reason: reason)
+    }
+}

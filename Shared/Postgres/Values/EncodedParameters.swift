@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// The parameters of one statement, encoded by the caller's task so that the connection's thread only points at them.
+///
+/// One buffer: for each parameter an `Int32` length (-1 for NULL), the `UInt32` type (0: the server's inference decides), a format byte (0 text,
+/// 1 binary), the bytes and a NUL (which libpq wants after a text).
+struct EncodedParameters: Sendable {
+    private(set) var count = 0
+    private(set) var bytes: [UInt8] = []
+
+    /// What PostgreSQL's protocol allows in one statement.
+    static let maximumCount = 65_535
+    private static let headerSize = 9
+    /// Half of what libpq can put in one message.
+    static let maximumBytes = 512 * 1024 * 1024
+
+    init(_ values: [Value], statement: String) throws(PostgresError) {
+        guard values.count <= Self.maximumCount else { throw Self.error("more than \(Self.maximumCount) parameters", statement) }
+        bytes.reserveCapacity(values.reduce(0) { $0 + Self.headerSize + 1 + Self.sizeHint($1) })
+        for value in values {
+            let header = bytes.count
+            for _ in 0..<Self.headerSize { bytes.append(0) }
+            let format = try append(value, statement: statement)
+            let length = bytes.count - header - Self.headerSize
+            guard bytes.count <= Self.maximumBytes else { throw Self.error("parameters too large", statement) }
+            store(format == nil ? -1 : Int32(length), at: header)
+            store(Self.type(of: value), at: header + 4)
+            bytes[header + 8] = format ?? 0
+            bytes.append(0)
+            count += 1
+        }
+    }
+
+    /// One parameter; a `nil` start stands for NULL.
+    struct Field {
+        let start: UnsafeRawPointer?
+        let length: Int32
+        let type: UInt32
+        let format: Int32
+    }
+
+    /// Calls `body` with each parameter of `buffer`, which is ``bytes``.
+    static func forEach(in buffer: UnsafeRawBufferPointer, count: Int, _ body: (Int, Field) -> Void) {
+        guard let base = buffer.baseAddress else { return }
+        var offset = 0
+        for index in 0..<count {
+            let length = base.loadUnaligned(fromByteOffset: offset, as: Int32.self)
+            let type = base.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
+            let format = Int32(base.load(fromByteOffset: offset + 8, as: UInt8.self))
+            body(index, Field(start: length < 0 ? nil : base + offset + headerSize, length: max(0, length), type: type, format: format))
+            offset += headerSize + 1 + Int(max(0, length))
+        }
+    }
+
+    /// Whether a statement prepared for `types` takes these parameters. A type that was not known then has to be inferred anew.
+    func fit(_ types: [UInt32]) -> Bool {
+        guard types.count == count else { return false }
+        var fits = true
+        bytes.withUnsafeBytes { buffer in
+            Self.forEach(in: buffer, count: count) { index, field in
+                if field.type != 0, field.type != types[index] { fits = false }
+            }
+        }
+        return fits
+    }
+
+    /// The types of these parameters, and `known` ones where a parameter does not tell.
+    func types(known: [UInt32]) -> [UInt32] {
+        var types = known.count == count ? known : Array(repeating: 0, count: count)
+        bytes.withUnsafeBytes { buffer in
+            Self.forEach(in: buffer, count: count) { index, field in
+                if field.type != 0 { types[index] = field.type }
+            }
+        }
+        return types
+    }
+
+    /// A text leaves its type to inference, so that it serves for any type that has a text form.
+    private static func type(of value: Value) -> UInt32 {
+        switch value {
+        case .null, .text: 0
+        case .uuid: OID.uuid
+        case .int8: OID.int8
+        case .int4: OID.int4
+        case .bool: OID.bool
+        case .bytes: OID.bytea
+        case .timestamp: OID.timestamptz
+        case .jsonb: OID.jsonb
+        case .textArray: OID.textArray
+        case .uuidArray: OID.uuidArray
+        case .int8Array: OID.int8Array
+        case .bytesArray: OID.byteaArray
+        }
+    }
+
+    /// Appends the value's bytes and returns their format, `nil` for NULL.
+    private mutating func append(_ value: Value, statement: String) throws(PostgresError) -> UInt8? {
+        switch value {
+        case .null: return nil
+        case .text(let text), .jsonb(let text):
+            try append(text, statement: statement)
+            return 0
+        case .uuid(let uuid): append(uuid)
+        case .int8(let number): appendInteger(number)
+        case .int4(let number): appendInteger(number)
+        case .bool(let flag): bytes.append(flag ? 1 : 0)
+        case .bytes(let data): bytes.append(contentsOf: data)
+        case .timestamp(let timestamp): appendInteger(timestamp.binary)
+        case .textArray(let texts):
+            appendArrayHeader(count: texts.count, element: OID.text, hasNull: texts.contains(nil))
+            for text in texts { try appendElement(text, statement: statement) }
+        case .uuidArray(let uuids):
+            appendArrayHeader(count: uuids.count, element: OID.uuid)
+            for uuid in uuids {
+                appendInteger(Int32(16))
+                append(uuid)
+            }
+        case .int8Array(let numbers):
+            appendArrayHeader(count: numbers.count, element: OID.int8)
+            for number in numbers {
+                appendInteger(Int32(8))
+                appendInteger(number)
+            }
+        case .bytesArray(let items):
+            appendArrayHeader(count: items.count, element: OID.bytea)
+            for item in items {
+                appendInteger(try Self.length(item.count, statement))
+                bytes.append(contentsOf: item)
+            }
+        }
+        return 1
+    }
+
+    private mutating func appendArrayHeader(count: Int, element: UInt32, hasNull: Bool = false) {
+        appendInteger(Int32(count == 0 ? 0 : 1))
+        appendInteger(Int32(hasNull ? 1 : 0))
+        appendInteger(element)
+        guard count > 0 else { return }
+        appendInteger(Int32(clamping: count))
+        appendInteger(Int32(1))
+    }
+
+    private mutating func appendElement(_ text: String?, statement: String) throws(PostgresError) {
+        guard let text else {
+            appendInteger(Int32(-1))
+            return
+        }
+        appendInteger(try Self.length(text.utf8.count, statement))
+        try append(text, statement: statement)
+    }
+
+    /// Appends UTF-8, refusing the one character PostgreSQL has no place for: libpq would cut the text there in silence.
+    private mutating func append(_ text: String, statement: String) throws(PostgresError) {
+        let start = bytes.count
+        bytes.append(contentsOf: text.utf8)
+        let hasNUL = bytes.withUnsafeBytes { buffer in
+            guard let base = buffer.baseAddress, buffer.count > start else { return false }
+            return memchr(base + start, 0, buffer.count - start) != nil
+        }
+        if hasNUL { throw Self.error("parameter \(count + 1) contains a NUL character", statement) }
+    }
+
+    private mutating func append(_ uuid: UUID) {
+        withUnsafeBytes(of: uuid.uuid) { bytes.append(contentsOf: $0) }
+    }
+
+    private mutating func appendInteger<Number: FixedWidthInteger>(_ number: Number) {
+        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    private mutating func store<Number: FixedWidthInteger>(_ number: Number, at offset: Int) {
+        bytes.withUnsafeMutableBytes { $0.storeBytes(of: number, toByteOffset: offset, as: Number.self) }
+    }
+
+    private static func length(_ count: Int, _ statement: String) throws(PostgresError) -> Int32 {
+        guard count <= maximumBytes else { throw error("parameters too large", statement) }
+        return Int32(count)
+    }
+
+    private static func sizeHint(_ value: Value) -> Int {
+        switch value {
+        case .null, .bool: 1
+        case .int4: 4
+        case .int8, .timestamp: 8
+        case .uuid: 16
+        case .text(let text), .jsonb(let text): text.utf8.count
+        case .bytes(let data): data.count
+        case .textArray(let texts): texts.reduce(20) { $0 + 4 + ($1?.utf8.count ?? 0) }
+        case .uuidArray(let uuids): 20 + 20 * uuids.count
+        case .int8Array(let numbers): 20 + 12 * numbers.count
+        case .bytesArray(let items): items.reduce(20) { $0 + 4 + $1.count }
+        }
+    }
+
+    private static func error(_ reason: String, _ statement: String) -> PostgresError {
+        PostgresError(code: .invalidParameter, statement: statement, reason: reason)
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A point in time with PostgreSQL's resolution: microseconds since the Unix epoch, UTC.
+///
+/// `Int64.max` and `Int64.min` stand for PostgreSQL's `infinity` and `-infinity`.
+public struct Timestamp: Sendable, Hashable, Comparable {
+    /// Microseconds since 1970-01-01 00:00:00 UTC.
+    public var microseconds: Int64
+
+    /// Creates a timestamp from microseconds since the Unix epoch.
+    public init(microseconds: Int64) {
+        self.microseconds = microseconds
+    }
+
+    /// Earlier is less.
+    public static func < (left: Timestamp, right: Timestamp) -> Bool {
+        left.microseconds < right.microseconds
+    }
+
+    /// Microseconds between the Unix epoch and 2000-01-01, where PostgreSQL counts from.
+    private static let postgresEpoch: Int64 = 946_684_800_000_000
+
+    /// The server's binary representation.
+    var binary: Int64 {
+        if microseconds == .max { return .max }
+        let (value, overflow) = microseconds.subtractingReportingOverflow(Self.postgresEpoch)
+        return overflow ? .min : value
+    }
+
+    /// From the server's binary representation.
+    init(binary: Int64) {
+        if binary == .min {
+            self.init(microseconds: .min)
+            return
+        }
+        let (value, overflow) = binary.addingReportingOverflow(Self.postgresEpoch)
+        self.init(microseconds: overflow ? .max : value)
+    }
+}
