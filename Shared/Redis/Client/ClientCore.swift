@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreMetrics
+import Logging
+import NIOCore
+
+/// The client's state, confined to one event loop: servers, routing, deadlines, accounts.
+final class ClientCore {
+    private enum Phase {
+        case notStarted
+        case running
+        case draining(done: EventLoopPromise<Void>, timeout: Scheduled<Void>)
+        case closed
+    }
+
+    let configuration: RedisConfiguration
+    let eventLoop: any EventLoop
+    private let queue: CommandQueue
+    private let availability: AvailabilityFlag
+    private let logger: Logger
+    private let metrics = RedisMetrics()
+    private let topology: TopologyKeeper
+    private var phase = Phase.notStarted
+    /// A standalone server is the one node under the first endpoint.
+    private var nodes: [RedisEndpoint: ClientNode] = [:]
+    private var retiring: [ClientNode] = []
+    /// Commands that wait until the topology is known for the first time.
+    private var held: [Dispatch] = []
+    private var discoveryFailed = false
+    private var spare: [Command] = []
+    private var deadlines = DeadlineTimer()
+    private var timer: Scheduled<Void>?
+    private var finished: [(command: Command, result: Result<RedisValue, RedisError>)] = []
+
+    init(configuration: RedisConfiguration, eventLoop: any EventLoop, queue: CommandQueue, availability: AvailabilityFlag, logger: Logger) {
+        self.configuration = configuration
+        self.eventLoop = eventLoop
+        self.queue = queue
+        self.availability = availability
+        self.logger = logger
+        topology = TopologyKeeper(configuration: configuration, eventLoop: eventLoop, logger: logger)
+    }
+
+    // MARK: Life
+
+    func start() {
+        guard case .notStarted = phase else { return }
+        phase = .running
+        topology.start(
+            onChange: { [weak self] in self?.topologyChanged($0) },
+            onFailure: { [weak self] in self?.topologyUnknown($0) })
+    }
+
+    /// Completes `done` when every command has its answer, or the time for that is over.
+    func shutDown(_ done: EventLoopPromise<Void>) {
+        switch phase {
+        case .notStarted, .running:
+            queue.close()
+            drain()
+            let timeout = eventLoop.after(configuration.commandTimeout) { [weak self] in
+                guard let self else { return }
+                close()
+            }
+            phase = .draining(done: done, timeout: timeout)
+            failHeld(.closed)
+            turnEnded()
+        case .draining, .closed: done.succeed()
+        }
+    }
+
+    private func close() {
+        guard case .draining(let done, let timeout) = phase else { return }
+        phase = .closed
+        timeout.cancel()
+        timer?.cancel()
+        topology.close()
+        let all = Array(nodes.values) + retiring
+        nodes.removeAll()
+        retiring.removeAll()
+        for node in all { node.close(.fateUnknown) }
+        settle()
+        availability.set(false)
+        done.succeed()
+    }
+
+    // MARK: Commands
+
+    /// Takes what tasks have left in the queue. Everything taken in one go leaves in one write for each server.
+    func drain() {
+        var commands = spare
+        spare = []
+        queue.take(into: &commands)
+        metrics.commands.increment(by: commands.count)
+        for command in commands {
+            if command.isFinished {
+                finish(command, .failure(.cancelled))
+            } else {
+                watch(command.deadline)
+                route(Dispatch(command: command))
+            }
+        }
+        commands.removeAll(keepingCapacity: true)
+        spare = commands
+        turnEnded()
+    }
+
+    private func route(_ dispatch: Dispatch) {
+        switch topology.topology {
+        case nil:
+            if discoveryFailed {
+                finish(dispatch.command, .failure(.connectionUnavailable))
+            } else {
+                held.append(dispatch)
+            }
+        case .standalone: (nodes.values.first ?? node(configuration.endpoints)).send(dispatch)
+        case .cluster(let map):
+            guard let endpoint = master(for: dispatch.command.key, in: map) else {
+                topology.refresh()
+                finish(dispatch.command, .failure(RedisError(.connectionUnavailable, "no server serves this slot")))
+                return
+            }
+            node([endpoint]).send(dispatch)
+        }
+    }
+
+    private func master(for key: String?, in map: SlotMap) -> RedisEndpoint? {
+        if let key { return map.master(of: HashSlot.of(key)) }
+        return map.masters.first { nodes[$0]?.isReady == true } ?? map.masters.first { nodes[$0] == nil } ?? map.masters.first
+    }
+
+    private func node(_ endpoints: [RedisEndpoint]) -> ClientNode {
+        let key = endpoints.first ?? RedisEndpoint(host: "localhost")
+        if let node = nodes[key] { return node }
+        let node = ClientNode(endpoints: endpoints, configuration: configuration, eventLoop: eventLoop, logger: logger, core: self)
+        nodes[key] = node
+        return node
+    }
+
+    /// The server's answer, which may be that another server, or other words, are needed.
+    func answered(_ dispatch: Dispatch, _ value: RedisValue, by node: ClientNode) {
+        guard case .error(let error) = value else {
+            finish(dispatch.command, .success(value))
+            return
+        }
+        guard !dispatch.command.isFinished, let redirect = Redirect(error, asked: node.endpoint), mayFollow(redirect) else {
+            finish(dispatch.command, .failure(RedisError(error)))
+            return
+        }
+        follow(redirect, dispatch, error, from: node)
+    }
+
+    /// A server that was configured to be no cluster has no business sending us elsewhere.
+    private func mayFollow(_ redirect: Redirect) -> Bool {
+        switch redirect {
+        case .scriptUnknown: true
+        case .moved, .ask, .tryAgain: if case .cluster = topology.topology { true } else { false }
+        }
+    }
+
+    private func follow(_ redirect: Redirect, _ dispatch: Dispatch, _ error: RedisServerError, from node: ClientNode) {
+        var next = dispatch
+        next.redirects += 1
+        next.isAsking = false
+        guard next.redirects <= 8 else {
+            finish(dispatch.command, .failure(RedisError(.tooManyRedirections, "redirected too often", serverError: error)))
+            return
+        }
+        switch redirect {
+        case .scriptUnknown:
+            guard dispatch.command.script != nil, !dispatch.sendsSource else {
+                finish(dispatch.command, .failure(RedisError(error)))
+                return
+            }
+            next.sendsSource = true
+            next.isAsking = dispatch.isAsking
+            node.send(next)
+        case .moved(let slot, let endpoint):
+            topology.moved(slot, to: endpoint)
+            self.node([endpoint]).send(next)
+        case .ask(let endpoint):
+            next.isAsking = true
+            self.node([endpoint]).send(next)
+        case .tryAgain:
+            eventLoop.after(.milliseconds(20)) { [weak self] in
+                guard let self else { return }
+                if next.command.isFinished { finish(next.command, .failure(.deadlineExceeded)) } else { route(next) }
+                turnEnded()
+            }
+        }
+    }
+
+    /// Ends a command with the turn: called exactly once for each command taken from the queue.
+    func finish(_ command: Command, _ result: Result<RedisValue, RedisError>) {
+        finished.append((command, result))
+    }
+
+    /// What was gathered while handling one event leaves now.
+    func turnEnded() {
+        for node in nodes.values { node.flush() }
+        for node in retiring { node.flush() }
+        settle()
+    }
+
+    /// Takes what has ended off the accounts, and then tells those who wait: whoever has an answer has a place in the queue again.
+    private func settle() {
+        let settled = finished
+        finished.removeAll(keepingCapacity: settled.isEmpty)
+        var (bytes, failures, dropped) = (0, 0, 0)
+        for (command, result) in settled {
+            bytes += command.cost
+            guard case .failure = result else { continue }
+            failures += 1
+            if command.isFireAndForget { dropped += 1 }
+        }
+        let remaining = queue.release(count: settled.count, bytes: bytes)
+        for (command, result) in settled { command.finish(result) }
+        if failures > 0 { metrics.failures.increment(by: failures) }
+        if dropped > 0 { metrics.droppedPublishes.increment(by: dropped) }
+        finishDrainingIfEmpty(remaining)
+    }
+
+    private func finishDrainingIfEmpty(_ count: Int) {
+        if case .draining = phase, count == 0 { close() }
+    }
+
+    // MARK: Deadlines
+
+    private func watch(_ deadline: ContinuousClock.Instant) {
+        guard deadlines.added(deadline) else { return }
+        timer?.cancel()
+        timer = eventLoop.after(deadline - .now) { [weak self] in self?.expire() }
+    }
+
+    /// Fails what is late. Its place in a pipeline remains, for the answer to fall into; the accounts follow then.
+    private func expire() {
+        let now = ContinuousClock.now
+        deadlines.fired()
+        var next: ContinuousClock.Instant?
+        let visit: (Command) -> Void = { command in
+            if command.deadline <= now {
+                command.finish(.failure(.deadlineExceeded))
+            } else if !command.isFinished {
+                next = min(next ?? command.deadline, command.deadline)
+            }
+        }
+        for dispatch in held { visit(dispatch.command) }
+        for node in nodes.values { node.forEachCommand(visit) }
+        for node in retiring { node.forEachCommand(visit) }
+        if let next { watch(next) }
+    }
+
+    // MARK: Topology and nodes
+
+    private func topologyChanged(_ topology: Topology) {
+        switch topology {
+        case .standalone: node(configuration.endpoints).connect()
+        case .cluster(let map):
+            let masters = Set(map.masters)
+            for (endpoint, node) in nodes where !masters.contains(endpoint) {
+                nodes[endpoint] = nil
+                retiring.append(node)
+                node.retire()
+            }
+        }
+        discoveryFailed = false
+        let waiting = held
+        held.removeAll()
+        for dispatch in waiting {
+            if dispatch.command.isFinished { finish(dispatch.command, .failure(.deadlineExceeded)) } else { route(dispatch) }
+        }
+        turnEnded()
+        updateAvailability()
+    }
+
+    private func topologyUnknown(_ error: RedisError) {
+        guard topology.topology == nil else { return }
+        discoveryFailed = true
+        failHeld(RedisError(.connectionUnavailable, error.message, serverError: error.serverError))
+        turnEnded()
+    }
+
+    private func failHeld(_ error: RedisError) {
+        let waiting = held
+        held.removeAll()
+        for dispatch in waiting { finish(dispatch.command, .failure(error)) }
+    }
+
+    func nodeChanged(_ node: ClientNode) {
+        turnEnded()
+        updateAvailability()
+    }
+
+    func nodeFailed(_ node: ClientNode) {
+        metrics.reconnects.increment()
+        topology.refresh()
+        turnEnded()
+        updateAvailability()
+    }
+
+    func retired(_ node: ClientNode) {
+        retiring.removeAll { $0 === node }
+    }
+
+    private func updateAvailability() {
+        switch topology.topology {
+        case nil: availability.set(false)
+        case .standalone: availability.set(nodes.values.contains(where: \.isReady))
+        case .cluster: availability.set(!nodes.values.contains(where: \.isAway))
+        }
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import NIOCore
+
+/// A command on its way, with what has been learned on the way. A value, so that a command sent again starts from what it was.
+struct Dispatch {
+    let command: Command
+    var redirects: UInt8 = 0
+    /// Precede it with ASKING.
+    var isAsking = false
+    /// Send the source of the script, not its digest.
+    var sendsSource = false
+
+    func encode(into buffer: inout ByteBuffer) {
+        if isAsking { CommandEncoder.encode(["ASKING"], into: &buffer) }
+        if sendsSource, let script = command.script {
+            CommandEncoder.encode(["EVAL", .string(script.source)] + command.arguments.dropFirst(2), into: &buffer)
+        } else {
+            CommandEncoder.encode(command.arguments, into: &buffer)
+        }
+    }
+}
+
+/// One server and the pipeline to it: what was sent and is not answered, in order.
+final class ClientNode: ConnectionKeeperDelegate {
+    private enum Expected {
+        /// The answer to something of our own.
+        case discarded
+        case command(Dispatch)
+    }
+
+    private let keeper: ConnectionKeeper<ClientNode>
+    private weak var core: ClientCore?
+    private var expected = CircularBuffer<Expected>(initialCapacity: 64)
+    /// Commands that wait for the first connection.
+    private var backlog: [Dispatch] = []
+    private var outgoing = ByteBuffer()
+    /// No longer part of the cluster: ends with its last answer.
+    private(set) var isRetired = false
+
+    init(endpoints: [RedisEndpoint], configuration: RedisConfiguration, eventLoop: any EventLoop, logger: Logger, core: ClientCore) {
+        keeper = ConnectionKeeper(endpoints: endpoints, configuration: configuration, eventLoop: eventLoop, logger: logger)
+        self.core = core
+    }
+
+    var endpoint: RedisEndpoint { keeper.endpoint }
+    var isReady: Bool { keeper.isReady }
+    var isAway: Bool { keeper.isAway }
+    var isIdle: Bool { expected.isEmpty && backlog.isEmpty }
+
+    func connect() { keeper.demand(by: self) }
+
+    /// Takes a command; it leaves with the next `flush()`.
+    func send(_ dispatch: Dispatch) {
+        switch keeper.state {
+        case .ready:
+            dispatch.encode(into: &outgoing)
+            if dispatch.isAsking { expected.append(.discarded) }
+            expected.append(.command(dispatch))
+        case .idle, .connectingFirst:
+            backlog.append(dispatch)
+            connect()
+        case .reconnecting, .waiting, .closed:
+            core?.finish(dispatch.command, .failure(.connectionUnavailable))
+        }
+    }
+
+    /// Sends everything taken since the last time, in one write.
+    func flush() {
+        guard outgoing.readableBytes > 0, let connection = keeper.connection else { return }
+        let buffer = outgoing
+        outgoing = ByteBuffer()
+        outgoing.reserveCapacity(min(buffer.readableBytes, 64 << 10))
+        connection.write(buffer)
+    }
+
+    func retire() {
+        isRetired = true
+        closeIfDone()
+    }
+
+    /// Ends the connection; whatever is unanswered fails.
+    func close(_ error: RedisError) {
+        keeper.close()
+        failExpected(error)
+        failBacklog(.closed)
+    }
+
+    /// Calls `body` with each command that is not answered.
+    func forEachCommand(_ body: (Command) -> Void) {
+        for entry in expected { if case .command(let dispatch) = entry { body(dispatch.command) } }
+        for dispatch in backlog { body(dispatch.command) }
+    }
+
+    private func closeIfDone() {
+        guard isRetired, isIdle else { return }
+        keeper.close()
+        core?.retired(self)
+    }
+
+    private func failExpected(_ error: RedisError) {
+        outgoing.clear()
+        while let entry = expected.popFirst() {
+            if case .command(let dispatch) = entry { core?.finish(dispatch.command, .failure(error)) }
+        }
+    }
+
+    private func failBacklog(_ error: RedisError) {
+        let waiting = backlog
+        backlog.removeAll()
+        for dispatch in waiting { core?.finish(dispatch.command, .failure(error)) }
+    }
+
+    // MARK: ConnectionRole
+
+    var isAwaitingReply: Bool { !expected.isEmpty }
+
+    func encodePing(into buffer: inout ByteBuffer) {
+        CommandEncoder.encode(["PING"], into: &buffer)
+        expected.append(.discarded)
+    }
+
+    func received(_ reply: inout ReplyBuilder) throws(RedisError) {
+        let value = reply.takeValue()
+        guard let entry = expected.popFirst() else {
+            throw RedisError(.protocolViolation, "an answer nobody asked for")
+        }
+        if case .command(let dispatch) = entry { core?.answered(dispatch, value, by: self) }
+    }
+
+    func receivedAll() {
+        core?.turnEnded()
+        closeIfDone()
+    }
+
+    // MARK: ConnectionKeeperDelegate
+
+    func connectionReady() {
+        let waiting = backlog
+        backlog.removeAll()
+        for dispatch in waiting {
+            if dispatch.command.isFinished { core?.finish(dispatch.command, .failure(.deadlineExceeded)) } else { send(dispatch) }
+        }
+        core?.nodeChanged(self)
+    }
+
+    func connectionLost(_ error: RedisError) {
+        failExpected(error.code == .protocolViolation ? error : .fateUnknown)
+        core?.nodeFailed(self)
+    }
+
+    func attemptFailed(_ error: RedisError) {
+        failBacklog(RedisError(.connectionUnavailable, error.message, serverError: error.serverError))
+        core?.nodeFailed(self)
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import NIOCore
+
+/// Knows the topology: finds out at the start, and again when something hints that it has changed.
+final class TopologyKeeper {
+    private let configuration: RedisConfiguration
+    private let eventLoop: any EventLoop
+    private let logger: Logger
+    private var machine: RefreshStateMachine
+    private var pause: Scheduled<Void>?
+    private var onChange: ((Topology) -> Void)?
+    private var onFailure: ((RedisError) -> Void)?
+    private(set) var topology: Topology?
+    /// What `onChange` was last called with.
+    private var announced: Topology?
+
+    init(configuration: RedisConfiguration, eventLoop: any EventLoop, logger: Logger) {
+        self.configuration = configuration
+        self.eventLoop = eventLoop
+        self.logger = logger
+        machine = RefreshStateMachine(
+            backoff: Backoff(minimum: configuration.reconnectBackoffMinimum, maximum: configuration.reconnectBackoffMaximum))
+    }
+
+    /// `onChange` is called with the first topology and with each different one, `onFailure` when no server could be asked.
+    func start(onChange: @escaping (Topology) -> Void, onFailure: @escaping (RedisError) -> Void) {
+        self.onChange = onChange
+        self.onFailure = onFailure
+        if configuration.isCluster == false {
+            announce(.standalone)
+        } else {
+            perform(machine.needed())
+        }
+    }
+
+    /// Something is not as the map has it. Without effect on a standalone server, which stays one.
+    func refresh() {
+        guard case .cluster = topology else { return }
+        perform(machine.needed())
+    }
+
+    /// Notes one moved slot at once, without announcing it, and looks for others: a resharding moves many, and each announcement is work.
+    func moved(_ slot: UInt16, to endpoint: RedisEndpoint) {
+        guard case .cluster(var map) = topology else { return }
+        if map.master(of: slot) != endpoint {
+            topology = nil  // so that the map is not copied
+            map.assign(slot, to: endpoint)
+            topology = .cluster(map)
+        }
+        perform(machine.needed())
+    }
+
+    func close() {
+        machine.close()
+        pause?.cancel()
+        pause = nil
+        onChange = nil
+        onFailure = nil
+    }
+
+    private func perform(_ action: RefreshStateMachine.Action) {
+        switch action {
+        case .doNothing: break
+        case .ask: ask()
+        case .pause(let duration):
+            pause = eventLoop.after(duration) { [weak self] in
+                guard let self else { return }
+                perform(machine.pauseEnded())
+            }
+        }
+    }
+
+    private func ask() {
+        var candidates = configuration.endpoints
+        if case .cluster(let map) = topology {
+            candidates = map.masters.shuffled() + candidates.filter { !map.masters.contains($0) }
+        }
+        TopologyDiscovery.run(asking: candidates, configuration: configuration, eventLoop: eventLoop) { result in
+            switch result {
+            case .success(let found): self.succeeded(found)
+            case .failure(let error): self.failed(error)
+            }
+        }
+    }
+
+    private func succeeded(_ found: Topology) {
+        guard machine.state != .closed else { return }
+        perform(machine.succeeded())
+        if case .cluster = topology, case .standalone = found { return }
+        if announced != found { announce(found) } else { topology = found }
+    }
+
+    private func announce(_ topology: Topology) {
+        self.topology = topology
+        announced = topology
+        onChange?(topology)
+    }
+
+    private func failed(_ error: RedisError) {
+        guard machine.state != .closed else { return }
+        logger.warning("no Redis server could be asked for the topology", metadata: ["redis.error": "\(error)"])
+        perform(machine.failed(jitter: .random(in: 0..<1)))
+        onFailure?(error)
+    }
+}

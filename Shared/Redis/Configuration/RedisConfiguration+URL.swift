@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension RedisConfiguration {
+    /// Parses `redis://[user:password@]host[:port][,host[:port]…]`, with defaults for everything else.
+    ///
+    /// User and password are percent-decoded; `redis://:password@host` and `redis://password@host` name no user. Only database 0 exists in a
+    /// cluster, so a path other than `/` or `/0` is refused.
+    ///
+    /// - Throws: ``RedisError`` with code ``RedisError/Code/invalidConfiguration``; its text does not repeat the URL, which holds a password.
+    public init(url: String) throws {
+        guard let scheme = url.firstIndex(of: ":"), url[scheme...].hasPrefix("://") else {
+            throw RedisError(.invalidConfiguration, "not a URL: expected redis://host:port")
+        }
+        guard url[..<scheme].lowercased() == "redis" else {
+            throw RedisError(.invalidConfiguration, "unsupported URL scheme: expected redis://")
+        }
+        var rest = url[url.index(scheme, offsetBy: 3)...]
+        var (username, password): (String?, String?) = (nil, nil)
+        if let at = rest.lastIndex(of: "@") {
+            (username, password) = try Self.credentials(rest[..<at])
+            rest = rest[rest.index(after: at)...]
+        }
+        if let slash = rest.firstIndex(of: "/") {
+            guard ["/", "/0"].contains(rest[slash...]) else {
+                throw RedisError(.invalidConfiguration, "only database 0 can be used: remove the path from the URL")
+            }
+            rest = rest[..<slash]
+        }
+        let endpoints = try rest.split(separator: ",", omittingEmptySubsequences: false)
+            .map { text in
+                guard let endpoint = RedisEndpoint(parsing: text) else {
+                    throw RedisError(.invalidConfiguration, "invalid address in the URL: expected host:port")
+                }
+                return endpoint
+            }
+        self.init(endpoints: endpoints, username: username, password: password)
+    }
+
+    private static func credentials(_ text: Substring) throws -> (String?, String?) {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let decoded = try? parts.map({ try percentDecoded($0) }) else {
+            throw RedisError(.invalidConfiguration, "invalid percent-encoding in the credentials of the URL")
+        }
+        if decoded.count == 2 {
+            return (decoded[0].isEmpty ? nil : decoded[0], decoded[1])
+        }
+        return (nil, decoded[0])
+    }
+
+    private static func percentDecoded(_ text: Substring) throws -> String {
+        var bytes: [UInt8] = []
+        var input = text.utf8.makeIterator()
+        while let byte = input.next() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = input.next().flatMap(hexDigit), let low = input.next().flatMap(hexDigit) else {
+                throw RedisError(.invalidConfiguration, "percent-encoding")
+            }
+            bytes.append(high << 4 | low)
+        }
+        guard let decoded = String(validating: bytes, as: UTF8.self) else { throw RedisError(.invalidConfiguration, "UTF-8") }
+        return decoded
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

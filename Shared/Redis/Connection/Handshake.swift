@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is said on each new connection before anything else: who we are. AUTH must succeed; a name that is refused does no harm.
+struct Handshake {
+    enum Step: Equatable {
+        case authenticate
+        case setName
+        case ping
+    }
+
+    enum Action {
+        case doNothing
+        case becomeReady
+        case fail(RedisError)
+    }
+
+    private var awaited: [Step] = []
+    let commands: [[RedisArgument]]
+
+    /// The PING proves that the server serves: one that is still loading its data answers it with an error.
+    init(_ configuration: RedisConfiguration) {
+        var commands: [[RedisArgument]] = []
+        if let password = configuration.password {
+            commands.append(["AUTH"] + (configuration.username.map { [.string($0)] } ?? []) + [.string(password)])
+            awaited.append(.authenticate)
+        }
+        if let name = configuration.clientName {
+            commands.append(["CLIENT", "SETNAME", .string(name)])
+            awaited.append(.setName)
+        }
+        commands.append(["PING"])
+        awaited.append(.ping)
+        self.commands = commands
+    }
+
+    mutating func received(_ reply: RedisValue) -> Action {
+        guard let step = awaited.first else { return .fail(RedisError(.protocolViolation, "an answer nobody asked for")) }
+        awaited.removeFirst()
+        if case .error(let error) = reply, step != .setName {
+            let what = step == .authenticate ? "authentication was refused" : "the server does not serve"
+            return .fail(RedisError(.connectionUnavailable, what, serverError: error))
+        }
+        return awaited.isEmpty ? .becomeReady : .doNothing
+    }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOPosix
+
+/// What a connection is for: who takes its replies. Everything is called on the connection's event loop.
+protocol ConnectionRole: AnyObject {
+    /// Whether the server owes an answer.
+    var isAwaitingReply: Bool { get }
+
+    /// Takes one complete reply out of the builder. Throwing closes the connection.
+    func received(_ reply: inout ReplyBuilder) throws(RedisError)
+
+    /// All replies of one read have been taken.
+    func receivedAll()
+
+    /// Writes a PING, and expects its answer.
+    func encodePing(into buffer: inout ByteBuffer)
+}
+
+/// One TCP connection: handshake, parsing, keepalive. It ends once, and never reconnects.
+final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum State {
+        case handshaking(Handshake, timeout: Scheduled<Void>)
+        case ready
+        case ended
+    }
+
+    let endpoint: RedisEndpoint
+    private let role: Role
+    private let configuration: RedisConfiguration
+    private let parser: ReplyParser
+    private let onReady: (RedisConnection) -> Void
+    private let onEnd: (RedisError, _ wasReady: Bool) -> Void
+    private var state = State.ended
+    private var keepalive = KeepaliveStateMachine()
+    private var context: ChannelHandlerContext?
+    private var tick: Scheduled<Void>?
+
+    private init(
+        _ endpoint: RedisEndpoint, _ configuration: RedisConfiguration, role: Role,
+        onReady: @escaping (RedisConnection) -> Void, onEnd: @escaping (RedisError, _ wasReady: Bool) -> Void
+    ) throws {
+        self.endpoint = endpoint
+        self.role = role
+        self.configuration = configuration
+        self.onReady = onReady
+        self.onEnd = onEnd
+        parser = try ReplyParser(maximumReplyBytes: configuration.maximumReplyBytes)
+    }
+
+    /// Connects and shakes hands. `onEnd` is called exactly once, whether the attempt failed or the connection ended; `onReady` before it, at
+    /// most once. Must be called on the event loop, as both are.
+    static func open(
+        to endpoint: RedisEndpoint, configuration: RedisConfiguration, eventLoop: any EventLoop, role: Role,
+        onReady: @escaping (RedisConnection) -> Void, onEnd: @escaping (RedisError, _ wasReady: Bool) -> Void
+    ) {
+        let deadline = NIODeadline.now() + configuration.connectTimeout.timeAmount
+        ClientBootstrap(group: eventLoop)
+            .connectTimeout(configuration.connectTimeout.timeAmount)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .connect(host: endpoint.host, port: endpoint.port)
+            .assumeIsolated()
+            .whenComplete { result in
+                do {
+                    let channel = try result.get()
+                    let connection = try RedisConnection(endpoint, configuration, role: role, onReady: onReady, onEnd: onEnd)
+                    connection.begin(on: channel, until: deadline)
+                } catch {
+                    onEnd(RedisError(.connectionUnavailable, "cannot connect to \(endpoint): \(error)"), false)
+                }
+            }
+    }
+
+    private func begin(on channel: any Channel, until deadline: NIODeadline) {
+        let timeout = channel.eventLoop.after(.nanoseconds((deadline - .now()).nanoseconds)) { [weak self] in
+            self?.end(RedisError(.connectionUnavailable, "no handshake in time"))
+        }
+        let handshake = Handshake(configuration)
+        state = .handshaking(handshake, timeout: timeout)
+        do {
+            try channel.pipeline.syncOperations.addHandler(self)
+        } catch {
+            end(RedisError(.connectionUnavailable, "\(endpoint) closed the connection"))
+            return
+        }
+        guard channel.isActive else {
+            end(RedisError(.connectionUnavailable, "\(endpoint) closed the connection"))
+            return
+        }
+        var buffer = channel.allocator.buffer(capacity: 256)
+        for command in handshake.commands { CommandEncoder.encode(command, into: &buffer) }
+        write(buffer)
+        scheduleTick(on: channel.eventLoop)
+    }
+
+    /// Sends bytes; what it cannot send any more, the end of the connection accounts for.
+    func write(_ buffer: ByteBuffer) {
+        context?.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+    }
+
+    /// Ends the connection, for a reason of ours.
+    func close() { end(.closed) }
+
+    private func end(_ error: RedisError) {
+        let wasReady: Bool
+        switch state {
+        case .ended: return
+        case .ready: wasReady = true
+        case .handshaking(_, let timeout):
+            timeout.cancel()
+            wasReady = false
+        }
+        state = .ended
+        tick?.cancel()
+        tick = nil
+        let context = self.context
+        self.context = nil
+        context?.close(promise: nil)
+        onEnd(error, wasReady)
+    }
+
+    private func scheduleTick(on eventLoop: any EventLoop) {
+        tick = eventLoop.after(configuration.livenessTimeout / 4) { [weak self] in
+            self?.keepaliveTick(on: eventLoop)
+        }
+    }
+
+    private func keepaliveTick(on eventLoop: any EventLoop) {
+        guard case .ready = state else {
+            if case .handshaking = state { scheduleTick(on: eventLoop) }
+            return
+        }
+        switch keepalive.tick(isAwaitingReply: role.isAwaitingReply) {
+        case .doNothing: break
+        case .sendPing:
+            var buffer = ByteBuffer()
+            role.encodePing(into: &buffer)
+            write(buffer)
+        case .closeConnection:
+            end(RedisError(.connectionUnavailable, "\(endpoint) has gone silent"))
+            return
+        }
+        scheduleTick(on: eventLoop)
+    }
+
+    private func received(_ reply: inout ReplyBuilder) throws(RedisError) {
+        switch state {
+        case .ready: try role.received(&reply)
+        case .handshaking(var handshake, let timeout):
+            switch handshake.received(reply.takeValue()) {
+            case .doNothing: state = .handshaking(handshake, timeout: timeout)
+            case .becomeReady:
+                timeout.cancel()
+                state = .ready
+                onReady(self)
+            case .fail(let error): throw error
+            }
+        case .ended: reply.reset()
+        }
+    }
+
+    // MARK: ChannelInboundHandler
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        keepalive.received()
+        do {
+            try parser.feed(unwrapInboundIn(data)) { (reply) throws(RedisError) in try received(&reply) }
+        } catch {
+            end(error)
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if case .ready = state { role.receivedAll() }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end(RedisError(.connectionUnavailable, "\(endpoint) closed the connection"))
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        end(RedisError(.connectionUnavailable, "the connection to \(endpoint) failed: \(error)"))
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CHiredis
+import NIOCore
+
+/// hiredis's `redisReader` with an allocator of our own, so that its replies become our values without a tree of C objects in between.
+///
+/// Confined to the event loop of its connection. No C pointer leaves this file.
+final class ReplyParser {
+    private let functions: UnsafeMutablePointer<redisReplyObjectFunctions>
+    private let reader: UnsafeMutablePointer<redisReader>
+    private let builder: UnsafeMutablePointer<ReplyBuilder>
+    private let maximumReplyBytes: Int
+
+    /// The bytes handed to hiredis at once. It moves what is left of its buffer each time it has consumed a kilobyte, so feeding it all of a
+    /// 64 KB read would copy every byte some thirty times.
+    private static let portion = 8192
+
+    init(maximumReplyBytes: Int) throws(RedisError) {
+        functions = .allocate(capacity: 1)
+        functions.initialize(to: Self.objectFunctions)
+        guard let reader = redisReaderCreateWithFunctions(functions) else {
+            functions.deallocate()
+            throw RedisError(.connectionUnavailable, "out of memory")
+        }
+        self.reader = reader
+        builder = .allocate(capacity: 1)
+        builder.initialize(to: ReplyBuilder())
+        reader.pointee.privdata = UnsafeMutableRawPointer(builder)
+        self.maximumReplyBytes = maximumReplyBytes
+    }
+
+    deinit {
+        redisReaderFree(reader)
+        builder.deinitialize(count: 1)
+        builder.deallocate()
+        functions.deallocate()
+    }
+
+    /// Parses what arrived, and calls `body` for each complete reply, which it must take out of the builder.
+    ///
+    /// - Throws: ``RedisError/Code/protocolViolation`` if this is not RESP2 or a reply exceeds the limits; the parser is of no use after it.
+    func feed(_ input: ByteBuffer, _ body: (inout ReplyBuilder) throws(RedisError) -> Void) throws(RedisError) {
+        var input = input
+        while let portion = input.readSlice(length: min(Self.portion, input.readableBytes)), portion.readableBytes > 0 {
+            let status = portion.withUnsafeReadableBytes { bytes in
+                redisReaderFeed(reader, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+            }
+            guard status == REDIS_OK else { throw Self.violation }
+            while try parseOne() { try body(&builder.pointee) }
+            guard reader.pointee.len - reader.pointee.pos + builder.pointee.bytes.readableBytes <= maximumReplyBytes else {
+                throw RedisError(.protocolViolation, "a reply is larger than the limit")
+            }
+        }
+    }
+
+    private func parseOne() throws(RedisError) -> Bool {
+        var reply: UnsafeMutableRawPointer?
+        guard redisReaderGetReply(reader, &reply) == REDIS_OK else { throw Self.violation }
+        return reply != nil
+    }
+
+    private static var violation: RedisError { RedisError(.protocolViolation, "the server sent something that is not RESP2") }
+}
+
+extension ReplyParser {
+    /// hiredis wants an object for each element and takes NULL for "out of memory". Ours live in the builder, so any other address does.
+    private static func token(_ stored: Bool, _ task: UnsafePointer<redisReadTask>?) -> UnsafeMutableRawPointer? {
+        stored ? task?.pointee.privdata : nil
+    }
+
+    private static func builder(_ task: UnsafePointer<redisReadTask>?) -> UnsafeMutablePointer<ReplyBuilder>? {
+        task?.pointee.privdata?.assumingMemoryBound(to: ReplyBuilder.self)
+    }
+
+    private static var objectFunctions: redisReplyObjectFunctions {
+        redisReplyObjectFunctions(
+            createString: { task, start, length in
+                guard let task, let builder = ReplyParser.builder(task) else { return nil }
+                let range = builder.pointee.copy(UnsafeRawBufferPointer(start: start, count: length))
+                let element: ReplyBuilder.Element =
+                    switch task.pointee.type {
+                    case REDIS_REPLY_ERROR: .error(range)
+                    case REDIS_REPLY_STATUS: .simple(range)
+                    default: .bulk(range)
+                    }
+                return ReplyParser.token(builder.pointee.append(element), task)
+            },
+            createArray: { task, count in
+                ReplyParser.token(ReplyParser.builder(task)?.pointee.appendArray(count: Int(count)) ?? false, task)
+            },
+            createInteger: { task, value in
+                ReplyParser.token(ReplyParser.builder(task)?.pointee.append(.integer(Int64(value))) ?? false, task)
+            },
+            createNil: { task in
+                ReplyParser.token(ReplyParser.builder(task)?.pointee.append(.null) ?? false, task)
+            },
+            freeObject: { _ in })
+    }
+}

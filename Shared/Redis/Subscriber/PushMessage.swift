@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+
+/// What a server says on a subscribing connection.
+enum PushMessage {
+    case message(ByteBuffer, channel: ByteBuffer)
+    case subscribed(String)
+    case unsubscribed(String)
+    case pong
+    case error(RedisServerError)
+}
+
+extension ReplyBuilder {
+    /// Reads a complete reply without making values of the parts that nobody needs, and starts over; nil if it is none of the known ones.
+    mutating func takePush() -> PushMessage? {
+        defer { reset() }
+        switch elements.first {
+        case .simple(let range): return bytesEqual(range, "PONG") ? .pong : nil
+        case .error(let range): return .error(RedisServerError(text: text(range)))
+        case .array(count: 2):
+            guard elements.count == 3, case .bulk(let kind) = elements[1], bytesEqual(kind, "pong") else { return nil }
+            return .pong
+        case .array(count: 3):
+            guard elements.count == 4, case .bulk(let kind) = elements[1], case .bulk(let channel) = elements[2] else { return nil }
+            return push(kind, channel, elements[3])
+        case nil, .null, .integer, .bulk, .array: return nil
+        }
+    }
+
+    private func push(_ kind: Range<Int>, _ channel: Range<Int>, _ last: Element) -> PushMessage? {
+        if bytesEqual(kind, "smessage"), case .bulk(let payload) = last {
+            return .message(slice(payload), channel: slice(channel))
+        }
+        if bytesEqual(kind, "ssubscribe") { return .subscribed(text(channel)) }
+        if bytesEqual(kind, "sunsubscribe") { return .unsubscribed(text(channel)) }
+        return nil
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import NIOCore
+
+/// The subscribing connection to one server.
+final class SubscriberLink: ConnectionKeeperDelegate {
+    let index: SubscriptionStateMachine.Link
+    private let keeper: ConnectionKeeper<SubscriberLink>
+    private weak var core: SubscriberCore?
+    private var outgoing = ByteBuffer()
+
+    init(
+        index: SubscriptionStateMachine.Link, endpoints: [RedisEndpoint], configuration: RedisConfiguration, eventLoop: any EventLoop,
+        logger: Logger, core: SubscriberCore
+    ) {
+        self.index = index
+        self.core = core
+        keeper = ConnectionKeeper(endpoints: endpoints, configuration: configuration, eventLoop: eventLoop, logger: logger)
+    }
+
+    func connect() { keeper.demand(by: self) }
+
+    func close() { keeper.close() }
+
+    /// Ends this connection; another one is made.
+    func drop() { keeper.connection?.close() }
+
+    func send(_ command: OutstandingCommands.Command) {
+        switch command {
+        case .subscribe(let channels): CommandEncoder.encode(["SSUBSCRIBE"] + channels.map { .string($0) }, into: &outgoing)
+        case .unsubscribe(let channels):
+            CommandEncoder.encode(["SUNSUBSCRIBE"] + channels.map { .string($0) }, into: &outgoing)
+            CommandEncoder.encode(["PING"], into: &outgoing)
+        case .ping: CommandEncoder.encode(["PING"], into: &outgoing)
+        }
+    }
+
+    func flush() {
+        guard outgoing.readableBytes > 0 else { return }
+        let buffer = outgoing
+        outgoing = ByteBuffer()
+        keeper.connection?.write(buffer)
+    }
+
+    // MARK: ConnectionRole
+
+    var isAwaitingReply: Bool { core?.isAwaitingReply(on: index) ?? false }
+
+    func encodePing(into buffer: inout ByteBuffer) {
+        CommandEncoder.encode(["PING"], into: &buffer)
+        core?.pingSent(on: index)
+    }
+
+    func received(_ reply: inout ReplyBuilder) throws(RedisError) {
+        guard let push = reply.takePush() else {
+            throw RedisError(.protocolViolation, "unexpected on a subscribing connection")
+        }
+        core?.received(push, on: index)
+    }
+
+    func receivedAll() { core?.turnEnded() }
+
+    // MARK: ConnectionKeeperDelegate
+
+    func connectionReady() { core?.linkOpened(index) }
+
+    func connectionLost(_ error: RedisError) {
+        outgoing.clear()
+        core?.linkLost(index)
+    }
+
+    func attemptFailed(_ error: RedisError) { core?.linkLost(index) }
+}
