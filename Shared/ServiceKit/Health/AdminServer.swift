@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Hummingbird
+public import Logging
+public import NIOCore
+public import ServiceLifecycle
+
+/// Answers operators and their machines, on a port of its own: `/health/live`, `/health/ready` and `/metrics`.
+///
+/// Not for the open network: it asks nobody who he is.
+public struct AdminServer: Service {
+    private let host: String
+    private let port: Int
+    private let health: Health
+    private let registry: PrometheusRegistry
+    private let eventLoopGroup: any EventLoopGroup
+    private let logger: Logger
+    private let onListening: @Sendable (Int) -> Void
+
+    /// A server; it listens when ``run()`` does.
+    /// - Parameters:
+    ///   - port: 0 takes a free one.
+    ///   - onListening: told the port.
+    public init(
+        host: String, port: Int, health: Health, registry: PrometheusRegistry, eventLoopGroup: any EventLoopGroup, logger: Logger,
+        onListening: @escaping @Sendable (Int) -> Void = { _ in }
+    ) {
+        self.host = host
+        self.port = port
+        self.health = health
+        self.registry = registry
+        self.eventLoopGroup = eventLoopGroup
+        self.logger = logger
+        self.onListening = onListening
+    }
+
+    /// Serves until it is cancelled or shuts down gracefully.
+    public func run() async throws {
+        var quiet = logger
+        quiet.logLevel = max(logger.logLevel, .warning)
+        let application = Application(
+            router: router(), configuration: .init(address: .hostname(host, port: port)),
+            onServerRunning: { [logger, onListening] channel in
+                let bound = channel.localAddress?.port ?? 0
+                logger.info("admin server listens", metadata: ["admin.port": "\(bound)"])
+                onListening(bound)
+            }, eventLoopGroupProvider: .shared(eventLoopGroup), logger: quiet)
+        try await application.run()
+    }
+
+    private func router() -> Router<BasicRequestContext> {
+        let router = Router()
+        router.get("health/live") { _, _ in
+            response(.ok, "application/json", Array(#"{"status":"live"}"#.utf8))
+        }
+        router.get("health/ready") { [health] _, _ in
+            let report = await health.report()
+            return response(report.isReady ? .ok : .serviceUnavailable, "application/json", report.json)
+        }
+        router.get("metrics") { [registry] _, _ in
+            response(.ok, "text/plain; version=0.0.4; charset=utf-8", Array((registry.text() + ProcessMetrics.text()).utf8))
+        }
+        return router
+    }
+}
+
+private func response(_ status: HTTPResponse.Status, _ type: String, _ body: [UInt8]) -> Response {
+    Response(status: status, headers: [.contentType: type, .cacheControl: "no-store"], body: .init(byteBuffer: ByteBuffer(bytes: body)))
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Whether this process can do its work: a list of named questions, asked each time somebody wants to know.
+///
+/// A question should ask something of what it is about, a query of the database say, and not only whether a socket is open.
+public final class Health: Sendable {
+    /// A readiness question. It passes if it returns, and fails if it throws or takes too long.
+    public typealias Check = @Sendable () async throws -> Void
+
+    private struct Entry {
+        var name: String
+        var timeout: Duration
+        var check: Check
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        /// Checks that have not come back from an earlier question. They are not asked again until they do, so that hanging ones do not pile up.
+        var running: Set<String> = []
+        var isStopping = false
+    }
+
+    private let state = Mutex(State())
+
+    /// No questions: always ready.
+    public init() {}
+
+    /// Adds a question. The name appears in the report.
+    public func add(_ name: String, timeout: Duration = .seconds(2), _ check: @escaping Check) {
+        state.withLock { $0.entries.append(Entry(name: name, timeout: timeout, check: check)) }
+    }
+
+    /// From now on the process is not ready: it is about to stop, and should get no new work.
+    public func stop() {
+        state.withLock { $0.isStopping = true }
+    }
+
+    /// Asks all questions at once.
+    public func report() async -> HealthReport {
+        let (entries, isStopping) = state.withLock { ($0.entries, $0.isStopping) }
+        let results = await withTaskGroup(of: (Int, HealthReport.Check).self) { group in
+            for (index, entry) in entries.enumerated() {
+                group.addTask { (index, await self.ask(entry)) }
+            }
+            var results: [(Int, HealthReport.Check)] = []
+            for await result in group { results.append(result) }
+            return results.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+        return HealthReport(isStopping: isStopping, checks: results)
+    }
+
+    private func ask(_ entry: Entry) async -> HealthReport.Check {
+        let start = ContinuousClock.now
+        let failure: String?
+        if state.withLock({ $0.running.insert(entry.name).inserted }) {
+            failure = await outcome(of: entry)
+        } else {
+            failure = "still busy with an earlier check"
+        }
+        return HealthReport.Check(name: entry.name, failure: failure, duration: .now - start)
+    }
+
+    /// Nil if it passed. Does not wait for a check that ignores its cancellation, which a structured child task could not help doing.
+    private func outcome(of entry: Entry) async -> String? {
+        let (outcomes, post) = AsyncStream<String?>.makeStream()
+        let check = Task {
+            do {
+                try await entry.check()
+                post.yield(nil)
+            } catch {
+                // The type alone: a description might hold what must not be shown.
+                post.yield("\(type(of: error))")
+            }
+            _ = self.state.withLock { $0.running.remove(entry.name) }
+        }
+        let limit = Task {
+            try await Task.sleep(for: entry.timeout)
+            post.yield("no answer within \(entry.timeout)")
+        }
+        defer {
+            check.cancel()
+            limit.cancel()
+        }
+        return await outcomes.first { _ in true } ?? "cancelled"
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The answers to all readiness questions.
+public struct HealthReport: Sendable {
+    /// One answer.
+    public struct Check: Sendable {
+        /// The question's name.
+        public let name: String
+        /// Why it failed; nil if it passed.
+        public let failure: String?
+        /// How long it took.
+        public let duration: Duration
+    }
+
+    /// Whether the process is shutting down.
+    public let isStopping: Bool
+    /// In the order in which the questions were added.
+    public let checks: [Check]
+
+    /// Whether the process should get work.
+    public var isReady: Bool {
+        !isStopping && checks.allSatisfy { $0.failure == nil }
+    }
+
+    /// The report as JSON: `status`, and each check's `name`, `status`, `reason` if it fails, and `milliseconds`.
+    public var json: [UInt8] {
+        var json = JSONWriter()
+        json.beginObject()
+        json.member("status", isReady ? "ready" : isStopping ? "stopping" : "unavailable")
+        json.key("checks")
+        json.beginArray()
+        for check in checks {
+            json.beginObject()
+            json.member("name", check.name)
+            json.member("status", check.failure == nil ? "passing" : "failing")
+            if let reason = check.failure { json.member("reason", reason) }
+            json.key("milliseconds")
+            let parts = check.duration.components
+            json.number(Int(parts.seconds) * 1000 + Int(parts.attoseconds / 1_000_000_000_000_000))
+            json.endObject()
+        }
+        json.endArray()
+        json.endObject()
+        return json.bytes
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import Metrics
+import NIOCore
+import NIOPosix
+public import ServiceLifecycle
+import UnixSignals
+
+/// What all four mains have in common: settings, logs, metrics, health, signals, and an orderly end.
+public enum ServiceBootstrap {
+    /// What an end of the process tells whoever started it.
+    enum ExitCode {
+        static let failure: Int32 = 1
+        /// `EX_CONFIG` of sysexits: starting it again without changing the settings is of no use.
+        static let configuration: Int32 = 78
+    }
+
+    /// Runs a service until SIGTERM or SIGINT, then shuts it down gracefully.
+    ///
+    /// `body` builds the services from the environment, in the order in which they depend on each other: they start in this order and stop
+    /// in the reverse one. While they stop, readiness is refused. A setting that is missing or wrong ends the process with one line on
+    /// standard error and exit code 78; any other error is logged and ends it with 1. A shutdown that exceeds `STRATA_SHUTDOWN_TIMEOUT`
+    /// cancels what is still running.
+    public static func run(name: String, _ body: (ServiceEnvironment) async throws -> [any Service]) async {
+        // A peer that goes away while we write is an error of that write, not the end of the process.
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            try await start(name: name, settings: try await Settings.load(), body)
+        } catch let error as SettingsError {
+            StandardError.write(Array("\(name): \(error)\n".utf8))
+            exit(ExitCode.configuration)
+        } catch {
+            Logger(label: name).critical("service failed", metadata: ["error.type": "\(type(of: error))", "error": "\(error)"])
+            exit(ExitCode.failure)
+        }
+    }
+
+    private static func start(
+        name: String, settings: Settings, _ body: (ServiceEnvironment) async throws -> [any Service]
+    ) async throws {
+        let common = try CommonSettings(settings)
+        LoggingSystem.bootstrap(
+            { label, provider in
+                JSONLogHandler(label: label, service: name, instance: common.instance, level: common.logLevel, metadataProvider: provider)
+            }, metadataProvider: nil)
+        let registry = PrometheusRegistry()
+        MetricsSystem.bootstrap(registry)
+        let loops = MultiThreadedEventLoopGroup(numberOfThreads: common.eventLoopThreads)
+        let logger = Logger(label: name)
+        let environment = ServiceEnvironment(
+            name: name, settings: settings, common: common, logger: logger, eventLoopGroup: loops, health: Health(), metrics: registry)
+        let services = try await body(environment)
+        if !settings.unusedKeys.isEmpty {
+            logger.notice("settings nobody has read", metadata: ["keys": .array(settings.unusedKeys.map { .string($0) })])
+        }
+        try await group(services, environment).run()
+        try await loops.shutdownGracefully()
+        logger.info("service stopped")
+    }
+
+    private static func group(_ services: [any Service], _ environment: ServiceEnvironment) -> ServiceGroup {
+        let admin = AdminServer(
+            host: environment.common.adminHost, port: environment.common.adminPort, health: environment.health, registry: environment.metrics,
+            eventLoopGroup: environment.eventLoopGroup, logger: environment.logger)
+        // First to start and last to stop, so that health can be asked all the time; and the announcement the other way round.
+        let all: [any Service] = [admin] + services + [StopAnnouncer(health: environment.health, logger: environment.logger)]
+        var configuration = ServiceGroupConfiguration(
+            services: all.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) }, gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: environment.logger)
+        configuration.maximumGracefulShutdownDuration = environment.common.shutdownTimeout
+        // A service that ignores even its cancellation must not keep the process for ever.
+        configuration.maximumCancellationDuration = .seconds(10)
+        return ServiceGroup(configuration: configuration)
+    }
+}
+
+/// Stops before all others, and says so: readiness is refused from then on.
+struct StopAnnouncer: Service {
+    let health: Health
+    let logger: Logger
+
+    func run() async throws {
+        try? await gracefulShutdown()
+        health.stop()
+        logger.info("service is stopping")
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Logging
+
+/// Writes one JSON object a line: time, level, service, instance, logger, message, and metadata if there is any.
+public struct JSONLogHandler: LogHandler {
+    /// Where lines go.
+    public typealias Sink = @Sendable ([UInt8]) -> Void
+
+    /// Added to every line of this logger.
+    public var metadata: Logger.Metadata = [:]
+    /// Less severe lines are not written.
+    public var logLevel: Logger.Level
+    /// Adds what the current task knows, such as a trace id.
+    public var metadataProvider: Logger.MetadataProvider?
+
+    private let label: String
+    private let service: String
+    private let instance: String
+    private let sink: Sink
+
+    /// A handler.
+    /// - Parameters:
+    ///   - label: the logger's name.
+    ///   - service: the executable's name.
+    ///   - instance: the process's name among its like.
+    ///   - sink: takes whole lines, from any thread. By default they go to standard error, each with one system call.
+    public init(
+        label: String, service: String, instance: String, level: Logger.Level, metadataProvider: Logger.MetadataProvider? = nil,
+        sink: @escaping Sink = StandardError.write
+    ) {
+        self.label = label
+        self.service = service
+        self.instance = instance
+        self.logLevel = level
+        self.metadataProvider = metadataProvider
+        self.sink = sink
+    }
+
+    /// One member of ``metadata``.
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    /// Writes a line.
+    public func log(event: LogEvent) {
+        var json = JSONWriter()
+        json.beginObject()
+        json.member("time", Timestamp.now())
+        json.member("level", event.level.rawValue)
+        json.member("service", service)
+        json.member("instance", instance)
+        json.member("logger", label)
+        json.member("message", "\(event.message)")
+        if let error = event.error { json.member("error", "\(error)") }
+        let merged = merged(event.metadata)
+        if !merged.isEmpty {
+            json.key("metadata")
+            json.metadata(merged)
+        }
+        json.endObject()
+        json.newline()
+        sink(json.bytes)
+    }
+
+    /// The event's own metadata wins over the logger's, and that over the provider's.
+    private func merged(_ event: Logger.Metadata?) -> Logger.Metadata {
+        var merged = metadataProvider?.get() ?? [:]
+        merged.merge(metadata) { _, own in own }
+        if let event { merged.merge(event) { _, own in own } }
+        return merged
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func metadata(_ metadata: Logger.Metadata) {
+        beginObject()
+        for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
+            self.key(key)
+            self.value(value)
+        }
+        endObject()
+    }
+
+    private mutating func value(_ value: Logger.Metadata.Value) {
+        switch value {
+        case .string(let text): string(text)
+        case .stringConvertible(let convertible): string(convertible.description)
+        case .dictionary(let dictionary): metadata(dictionary)
+        case .array(let array):
+            beginArray()
+            for element in array { self.value(element) }
+            endArray()
+        }
+    }
+}

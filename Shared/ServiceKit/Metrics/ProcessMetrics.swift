@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// What the operating system knows about this process, read when it is asked for.
+enum ProcessMetrics {
+    /// CPU, memory, descriptors, threads and start, in the names that Prometheus clients agree on. What cannot be read is left out.
+    static func text() -> String {
+        var text = ""
+        if let stat = stat() {
+            let ticks = Double(max(1, sysconf(Int32(_SC_CLK_TCK))))
+            text.metric("process_cpu_seconds_total", "counter", (stat.userTicks + stat.systemTicks) / ticks)
+            text.metric("process_threads", "gauge", stat.threads)
+            text.metric("process_virtual_memory_bytes", "gauge", stat.virtualBytes)
+            text.metric("process_resident_memory_bytes", "gauge", stat.residentPages * Double(sysconf(Int32(_SC_PAGESIZE))))
+            if let boot = bootTime() { text.metric("process_start_time_seconds", "gauge", boot + stat.startTicks / ticks) }
+        }
+        if let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
+            // Reading the directory takes one itself.
+            text.metric("process_open_fds", "gauge", Double(max(0, descriptors - 1)))
+        }
+        var limit = rlimit()
+        if getrlimit(openFiles, &limit) == 0 { text.metric("process_max_fds", "gauge", Double(limit.rlim_cur)) }
+        return text
+    }
+
+    private struct Stat {
+        var userTicks, systemTicks, threads, startTicks, virtualBytes, residentPages: Double
+    }
+
+    /// Fields of `/proc/self/stat`. The second is the command in parentheses and may hold anything, so counting begins behind it.
+    private static func stat() -> Stat? {
+        guard let line = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8), let end = line.lastIndex(of: ")") else { return nil }
+        let fields = line[line.index(after: end)...].split(separator: " ").map { Double($0) ?? 0 }
+        guard fields.count > 21 else { return nil }
+        return Stat(
+            userTicks: fields[11], systemTicks: fields[12], threads: fields[17], startTicks: fields[19], virtualBytes: fields[20],
+            residentPages: fields[21])
+    }
+
+    private static func bootTime() -> Double? {
+        guard let text = try? String(contentsOfFile: "/proc/stat", encoding: .utf8) else { return nil }
+        return text.split(separator: "\n").first { $0.hasPrefix("btime ") }.flatMap { Double($0.dropFirst(6)) }
+    }
+
+    #if canImport(Glibc)
+    private static let openFiles = __rlimit_resource_t(UInt32(7))
+    #else
+    private static let openFiles = RLIMIT_NOFILE
+    #endif
+}
+
+extension String {
+    fileprivate mutating func metric(_ name: String, _ type: String, _ value: Double) {
+        append("# TYPE \(name) \(type)\n")
+        line(name, "", value.prometheus)
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import CoreMetrics
+import Synchronization
+
+/// Keeps all metrics of the process, and writes them in the Prometheus text format 0.0.4.
+///
+/// Making a metric takes a lock; using it afterwards costs an atomic addition. A metric of one name, kind and set of labels exists once,
+/// however often it is made. Counters get the suffix `_total`, timers `_seconds`; timers and recorders are histograms.
+public final class PrometheusRegistry: MetricsFactory {
+    private struct Family {
+        var type: String
+        var series: [String: any PrometheusSeries] = [:]
+    }
+
+    /// More combinations of labels than this under one name are a mistake: those that come later share one series, `overflow="true"`.
+    private let maxSeries: Int
+    private let families = Mutex<[String: Family]>([:])
+
+    /// An empty registry.
+    /// - Parameter maxSeries: combinations of labels kept apart under one name.
+    public init(maxSeries: Int = 4096) {
+        self.maxSeries = maxSeries
+    }
+
+    /// All metrics, sorted by name.
+    public func text() -> String {
+        let families = families.withLock { $0 }
+        var text = ""
+        for (name, family) in families.sorted(by: { $0.key < $1.key }) where !family.series.isEmpty {
+            text += "# TYPE \(name) \(family.type)\n"
+            for (labels, series) in family.series.sorted(by: { $0.key < $1.key }) {
+                series.write(name: name, labels: labels, to: &text)
+            }
+        }
+        return text
+    }
+
+    private func series<Series: PrometheusSeries>(
+        _ label: String, suffix: String, type: String, _ dimensions: [(String, String)], make: () -> Series
+    ) -> Series {
+        var name = PrometheusName.metric(label)
+        if !name.hasSuffix(suffix) { name += suffix }
+        let labels = PrometheusName.labels(dimensions)
+        return families.withLock { families in
+            // One name cannot be two kinds of metric: the later one says what it is.
+            if let known = families[name], known.type != type || known.series.values.contains(where: { !($0 is Series) }) { name += "_" + type }
+            var family = families[name] ?? Family(type: type)
+            let key = family.series[labels] == nil && family.series.count >= maxSeries ? "overflow=\"true\"" : labels
+            if let known = family.series[key] as? Series { return known }
+            let new = make()
+            family.series[key] = new
+            families[name] = family
+            return new
+        }
+    }
+
+    private func remove(_ handler: AnyObject) {
+        families.withLock { families in
+            for (name, family) in families {
+                for (labels, series) in family.series where series === handler { families[name]?.series[labels] = nil }
+            }
+        }
+    }
+
+    // MARK: MetricsFactory
+
+    /// A counter, named `…_total`.
+    public func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        series(label, suffix: "_total", type: "counter", dimensions) { PrometheusCounter() }
+    }
+
+    /// A counter of fractions, named `…_total`.
+    public func makeFloatingPointCounter(label: String, dimensions: [(String, String)]) -> any FloatingPointCounterHandler {
+        series(label, suffix: "_total", type: "counter", dimensions) { PrometheusFloatCounter() }
+    }
+
+    /// A gauge.
+    public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+        series(label, suffix: "", type: "gauge", dimensions) { PrometheusGauge() }
+    }
+
+    /// A histogram of sizes, or a gauge if it does not aggregate.
+    public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+        guard aggregate else { return series(label, suffix: "", type: "gauge", dimensions) { PrometheusGauge() } }
+        return series(label, suffix: "", type: "histogram", dimensions) { PrometheusHistogram(bounds: PrometheusHistogram.sizes) }
+    }
+
+    /// A histogram of durations, named `…_seconds`.
+    public func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        series(label, suffix: "_seconds", type: "histogram", dimensions) { PrometheusHistogram(bounds: PrometheusHistogram.durations) }
+    }
+
+    /// Forgets a metric.
+    public func destroyCounter(_ handler: any CounterHandler) { remove(handler) }
+    /// Forgets a metric.
+    public func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) { remove(handler) }
+    /// Forgets a metric.
+    public func destroyMeter(_ handler: any MeterHandler) { remove(handler) }
+    /// Forgets a metric.
+    public func destroyRecorder(_ handler: any RecorderHandler) { remove(handler) }
+    /// Forgets a metric.
+    public func destroyTimer(_ handler: any TimerHandler) { remove(handler) }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+public import Logging
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The settings that all services have.
+///
+/// | Key | Default | Meaning |
+/// |---|---|---|
+/// | `STRATA_CLUSTER_SECRET` | required, at least 32 characters | what services prove to each other |
+/// | `STRATA_RPC_HOST`, `STRATA_RPC_PORT` | `0.0.0.0`, 7400 | where this service answers other services |
+/// | `STRATA_ADMIN_HOST`, `STRATA_ADMIN_PORT` | `0.0.0.0`, 7401 | health and metrics |
+/// | `STRATA_LOG_LEVEL` | `info` | least severe level that is logged |
+/// | `STRATA_INSTANCE` | host name and process id | this process's name in logs and metrics |
+/// | `STRATA_EVENT_LOOP_THREADS` | number of cores | threads for network I/O |
+/// | `STRATA_SHUTDOWN_TIMEOUT` | `30s` | longest graceful shutdown |
+/// | `STRATA_RPC_TLS_CERTIFICATE`, `STRATA_RPC_TLS_KEY`, `STRATA_RPC_TLS_CA` | none | PEM files; with them services talk TLS to each other |
+/// | `STRATA_CONFIG_FILE` | none | file of `KEY=value` lines, read below the environment |
+public struct CommonSettings: Sendable {
+    /// What services prove to each other.
+    public let clusterSecret: Secret<String>
+    /// Where this service answers other services.
+    public let rpcHost: String
+    /// Where this service answers other services; 0 is any free port.
+    public let rpcPort: Int
+    /// Where health and metrics are answered.
+    public let adminHost: String
+    /// Where health and metrics are answered; 0 is any free port.
+    public let adminPort: Int
+    /// Least severe level that is logged.
+    public let logLevel: Logger.Level
+    /// This process's name in logs and metrics.
+    public let instance: String
+    /// Threads for network I/O.
+    public let eventLoopThreads: Int
+    /// Longest graceful shutdown; then everything is cancelled.
+    public let shutdownTimeout: Duration
+
+    /// Reads them.
+    /// - Throws: ``SettingsError``.
+    public init(_ settings: Settings) throws {
+        clusterSecret = try settings.secret("STRATA_CLUSTER_SECRET", minimumLength: 32)
+        rpcHost = try settings.string("STRATA_RPC_HOST", default: "0.0.0.0")
+        rpcPort = try settings.int("STRATA_RPC_PORT", default: 7400, in: 0...65_535)
+        adminHost = try settings.string("STRATA_ADMIN_HOST", default: "0.0.0.0")
+        adminPort = try settings.int("STRATA_ADMIN_PORT", default: 7401, in: 0...65_535)
+        logLevel = try settings.logLevel("STRATA_LOG_LEVEL", default: .info)
+        instance = try settings.string("STRATA_INSTANCE", default: CommonSettings.defaultInstance)
+        eventLoopThreads = try settings.int("STRATA_EVENT_LOOP_THREADS", default: ProcessInfo.processInfo.activeProcessorCount, in: 1...1024)
+        shutdownTimeout = try settings.duration("STRATA_SHUTDOWN_TIMEOUT", default: .seconds(30), in: .milliseconds(1) ... .seconds(3600))
+    }
+
+    private static var defaultInstance: String {
+        var name = [CChar](repeating: 0, count: 256)
+        let known = gethostname(&name, name.count - 1) == 0
+        let bytes = name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        return (known ? String(decoding: bytes, as: UTF8.self) : "host") + "-\(ProcessInfo.processInfo.processIdentifier)"
+    }
+}

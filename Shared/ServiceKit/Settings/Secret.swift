@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A value that must not be shown: wherever it is printed, logged, dumped or interpolated it reads `<redacted>`.
+public struct Secret<Value: Sendable>: Sendable {
+    /// The value itself. Take it out where it is used, and nowhere else.
+    public let value: Value
+
+    /// Hides a value.
+    public init(_ value: Value) {
+        self.value = value
+    }
+}
+
+extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// `<redacted>`.
+    public var description: String { "<redacted>" }
+    /// `<redacted>`.
+    public var debugDescription: String { "<redacted>" }
+    /// A mirror without children.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension Secret: Equatable where Value: Equatable {}

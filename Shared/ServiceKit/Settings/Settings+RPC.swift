@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NIOSSL
+public import RPC
+
+extension Settings {
+    /// How this service listens for other services; see ``CommonSettings`` for the keys.
+    ///
+    /// | Key | Default |
+    /// |---|---|
+    /// | `STRATA_RPC_MAX_CALLS` | 4096 |
+    /// | `STRATA_RPC_DRAIN_TIMEOUT` | `20s` |
+    public func rpcServer(_ common: CommonSettings) throws -> RPCServerConfiguration {
+        var configuration = RPCServerConfiguration(host: common.rpcHost, port: common.rpcPort, clusterSecret: common.clusterSecret.value)
+        configuration.maxCallsInFlight = try int("STRATA_RPC_MAX_CALLS", default: 4096, in: 1...1_000_000)
+        configuration.drainTimeout = try duration("STRATA_RPC_DRAIN_TIMEOUT", default: .seconds(20), in: .zero ... .seconds(3600))
+        guard let certificate = try optionalString("STRATA_RPC_TLS_CERTIFICATE") else { return configuration }
+        let chain = try pem("STRATA_RPC_TLS_CERTIFICATE") { try NIOSSLCertificate.fromPEMFile(certificate) }
+        let keyPath = try string("STRATA_RPC_TLS_KEY", expected: "the path of the PEM file of the certificate's key")
+        let key = try pem("STRATA_RPC_TLS_KEY") { try NIOSSLPrivateKey(file: keyPath, format: .pem) }
+        configuration.tls = .makeServerConfiguration(certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+        return configuration
+    }
+
+    /// How this service reaches another one.
+    ///
+    /// With `STRATA_RPC_TLS_CA` set it insists on TLS and on a certificate which that authority has signed for the name in the target.
+    /// - Parameters:
+    ///   - key: the setting that says where the other service is, see ``rpcTarget(_:default:)``.
+    ///   - name: the other service's name, for metrics.
+    public func rpcClient(_ key: String, name: String, _ common: CommonSettings) throws -> RPCClientConfiguration {
+        var configuration = RPCClientConfiguration(target: try rpcTarget(key), clusterSecret: common.clusterSecret.value, name: name)
+        configuration.maxCallsInFlight = try int("STRATA_RPC_MAX_CALLS", default: 4096, in: 1...1_000_000)
+        guard let path = try optionalString("STRATA_RPC_TLS_CA") else { return configuration }
+        let authorities = try pem("STRATA_RPC_TLS_CA") { try NIOSSLCertificate.fromPEMFile(path) }
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.trustRoots = .certificates(authorities)
+        configuration.tls = tls
+        return configuration
+    }
+
+    private func pem<Value>(_ key: String, _ read: () throws -> Value) throws -> Value {
+        do {
+            return try read()
+        } catch {
+            throw SettingsError(key: key, problem: .invalid, expected: "the path of a readable PEM file")
+        }
+    }
+}
