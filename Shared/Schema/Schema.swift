@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Postgres
+
+/// The database's schema: what `strata migrate` applies, and what tests start from.
+public enum Schema {
+    /// All migrations, in order. They need a role that may create schemas and roles.
+    ///
+    /// They create the roles `strata_conversations` and `strata_metadata` where the cluster has none, without passwords: see
+    /// ``roleScript(conversationsPassword:metadataPassword:)``.
+    public static let migrations: [Migration] = [
+        migration(1, "tables", PackageResources._001_tables_sql),
+        migration(2, "accounts", PackageResources._002_accounts_sql),
+        migration(3, "metadata", PackageResources._003_metadata_sql),
+        migration(4, "writing", PackageResources._004_writing_sql),
+        migration(5, "conversations", PackageResources._005_conversations_sql),
+        migration(6, "participants", PackageResources._006_participants_sql),
+        migration(7, "messages", PackageResources._007_messages_sql),
+        migration(8, "deletions", PackageResources._008_deletions_sql),
+        migration(9, "receipts", PackageResources._009_receipts_sql),
+        migration(10, "reading", PackageResources._010_reading_sql),
+        migration(11, "sync", PackageResources._011_sync_sql),
+        migration(12, "logs", PackageResources._012_logs_sql),
+        migration(13, "repair", PackageResources._013_repair_sql),
+        migration(14, "upkeep", PackageResources._014_upkeep_sql),
+    ]
+
+    /// A script that lets the two services' roles sign in with these passwords. To be run after the migrations, by a role that may alter roles; may be
+    /// run again to change passwords. It contains them in the clear: never log it.
+    public static func roleScript(conversationsPassword: String, metadataPassword: String) -> String {
+        """
+        SET LOCAL standard_conforming_strings = on;
+        ALTER ROLE strata_conversations LOGIN PASSWORD \(literal(conversationsPassword));
+        ALTER ROLE strata_metadata LOGIN PASSWORD \(literal(metadataPassword));
+        """
+    }
+
+    private static func migration(_ version: Int, _ name: String, _ script: [UInt8]) -> Migration {
+        Migration(version: version, name: name, sql: String(decoding: script, as: UTF8.self))
+    }
+
+    /// `text` as an SQL string, whatever it contains.
+    private static func literal(_ text: String) -> String {
+        var quoted = "'"
+        for character in text.unicodeScalars {
+            if character == "'" { quoted.unicodeScalars.append(character) }
+            quoted.unicodeScalars.append(character)
+        }
+        return quoted + "'"
+    }
+}
