@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+
+/// The files of one private PostgreSQL server, and what a server that ran on them before may have left.
+struct PostgresCluster {
+    /// The directory with `data` and `log`.
+    let home: String
+    /// Who the server runs as; nil is ourselves.
+    let user: SystemUser?
+
+    private var data: String { home + "/data" }
+
+    /// Makes the database, once. It is made aside and moved into place when it is whole, so that an interrupted attempt is not taken for one.
+    func create(password: String?, isDurable: Bool) async throws {
+        guard !FileManager.default.fileExists(atPath: data + "/PG_VERSION") else { return }
+        let draft = home + "/data.new"
+        try? FileManager.default.removeItem(atPath: draft)
+        var words = ["-D", draft, "-U", PrivatePostgres.superuser, "--encoding=UTF8", "--locale=C", "--no-instructions"]
+        let passwordFile = home + "/password.new"
+        defer { unlink(passwordFile) }
+        if let password {
+            try write(password, to: passwordFile)
+            words += ["--auth=scram-sha-256", "--pwfile=\(passwordFile)"]
+        } else {
+            words += ["--auth=trust"]
+        }
+        if !isDurable { words.append("--no-sync") }
+        let launch = Launch(
+            try Programs.findPostgres("initdb"), words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
+            deathSignal: .kill)
+        let exit = try await ChildProcess.run(launch, timeout: .seconds(180))
+        guard exit.isSuccess else { throw LocalServerError(.commandFailed, "initdb failed: \(exit.output)") }
+        guard rename(draft, data) == 0 else {
+            throw LocalServerError(.unusableDirectory, "\(draft) cannot be renamed: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// Deals with a server that ran here before: one whose parent was killed a moment ago is ending and is waited for, then ended; the file a
+    /// dead one left is removed when its number now belongs to another process, which PostgreSQL could not know.
+    func endLeftover() async throws {
+        guard let file = PostgresPIDFile.read(data: data) else { return }
+        guard file.isAlive(data: data) else {
+            if Glibc.kill(file.pid, 0) == 0 || errno == EPERM { unlink(PostgresPIDFile.path(data: data)) }
+            return
+        }
+        let clock = ContinuousClock()
+        let start = clock.now
+        var signalled = false
+        while file.isAlive(data: data) {
+            let waited = start.duration(to: clock.now)
+            if waited > .seconds(10), !signalled {
+                signalled = true
+                _ = Glibc.kill(file.pid, SIGINT)
+            }
+            guard waited < .seconds(40) else {
+                throw LocalServerError(.timedOut, "A PostgreSQL (process \(file.pid)) still runs on \(data) and does not end")
+            }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    /// Waits until no process works on the data any more.
+    /// - Parameter pid: the server that was killed.
+    func awaitSilence(of pid: Int32) async throws {
+        for _ in 0..<200 where Self.works(on: data) { try await Task.sleep(for: .milliseconds(50)) }
+    }
+
+    /// A server's process and those it made.
+    static func processes(of server: Int32) -> [Int32] {
+        let children = allProcesses().filter { parent(of: $0) == server }
+        return [server] + children
+    }
+
+    private static func works(on data: String) -> Bool {
+        allProcesses()
+            .contains { pid in
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/cwd")) == data
+            }
+    }
+
+    private static func allProcesses() -> [Int32] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }
+    }
+
+    /// The fourth field of `/proc/<pid>/stat`, counted from behind the name, which may hold anything.
+    private static func parent(of pid: Int32) -> Int32? {
+        guard let text = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8), let end = text.lastIndex(of: ")") else { return nil }
+        let fields = text[text.index(after: end)...].split(separator: " ")
+        return fields.count > 1 ? Int32(fields[1]) : nil
+    }
+
+    private func write(_ secret: String, to path: String) throws {
+        unlink(path)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw LocalServerError(.unusableDirectory, "\(path) cannot be written: \(String(cString: strerror(errno)))") }
+        defer { close(descriptor) }
+        let bytes = Array(secret.utf8)
+        guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
+            throw LocalServerError(.unusableDirectory, "\(path) cannot be written: \(String(cString: strerror(errno)))")
+        }
+        if let user { fchown(descriptor, user.uid, user.gid) }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+
+/// TCP ports of 127.0.0.1.
+public enum LoopbackPort {
+    /// A port nobody listens on at this moment. Somebody may take it before its user does, so whoever starts a server on it tries again with another.
+    ///
+    /// It lies below the range the system takes the near ends of outgoing connections from: a server that is restarted on its port must not find
+    /// it taken by somebody's connection.
+    public static func free() throws -> Int {
+        let highest = min(firstEphemeral, 65_536) - 1
+        if highest > lowest {
+            for _ in 0..<500 {
+                let candidate = Int.random(in: lowest...highest)
+                if isFree(candidate) { return candidate }
+            }
+        }
+        guard let port = bound(to: 0, host: "127.0.0.1") else { throw LocalServerError(.spawnFailed, "No free port on 127.0.0.1") }
+        return port
+    }
+
+    /// Several free ports, no two the same.
+    public static func free(_ count: Int) throws -> [Int] {
+        var ports: [Int] = []
+        while ports.count < count {
+            let port = try free()
+            if !ports.contains(port) { ports.append(port) }
+        }
+        return ports
+    }
+
+    /// Starts a server on a free port, and on another one if somebody was faster to take it.
+    /// - Returns: the port, and what `start` returned for it.
+    /// - Throws: what `start` threw, if that was not because of the port.
+    static func withFree<Server>(_ start: (Int) async throws -> Server) async throws -> (Int, Server) {
+        for _ in 0..<4 {
+            let port = try free()
+            do {
+                return (port, try await start(port))
+            } catch {
+                if error is CancellationError || isFree(port) { throw error }
+            }
+        }
+        let port = try free()
+        return (port, try await start(port))
+    }
+
+    private static let lowest = 10_240
+
+    /// Where the system's range of ports for outgoing connections begins.
+    private static var firstEphemeral: Int {
+        let text = try? String(contentsOfFile: "/proc/sys/net/ipv4/ip_local_port_range", encoding: .utf8)
+        return text?.split(whereSeparator: \.isWhitespace).first.flatMap { Int($0) } ?? 32_768
+    }
+
+    /// Whether a server could listen on this port now.
+    /// - Parameters:
+    ///   - port: 1 to 65535.
+    ///   - host: an IPv4 address of this machine; `0.0.0.0` is all of them.
+    public static func isFree(_ port: Int, host: String = "127.0.0.1") -> Bool {
+        bound(to: port, host: host) != nil
+    }
+
+    /// Binds a socket as servers do (`SO_REUSEADDR`, so that connections in `TIME_WAIT` do not count), and gives it back.
+    private static func bound(to port: Int, host: String) -> Int? {
+        guard let number = UInt16(exactly: port) else { return nil }
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var yes: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = number.bigEndian
+        address.sin_addr.s_addr = inet_addr(host)
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let code = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                guard bind(descriptor, generic, length) == 0, listen(descriptor, 1) == 0 else { return Int32(-1) }
+                return getsockname(descriptor, generic, &length)
+            }
+        }
+        return code == 0 ? Int(UInt16(bigEndian: address.sin_port)) : nil
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Finds the programs we run.
+public enum Programs {
+    /// Directories that are searched after `PATH`: where a minimal environment's `PATH` may end too early.
+    private static let usual = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
+
+    /// The absolute path of a program in `PATH` or a usual directory.
+    /// - Parameters:
+    ///   - name: the program.
+    ///   - path: the directories to look in first, like `PATH`, which is the default.
+    /// - Throws: ``LocalServerError`` `missingProgram`, naming the Debian package where we know it.
+    public static func find(_ name: String, path: String? = nil) throws -> String {
+        let directories = (path ?? ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init) + usual
+        if let found = directories.map({ "\($0)/\(name)" }).first(where: FileManager.default.isExecutableFile(atPath:)) {
+            return found
+        }
+        throw missing(name)
+    }
+
+    /// The absolute path of a program of PostgreSQL: beside the `postgres` of `PATH`, if the others are there too; otherwise of the newest version
+    /// under `/usr/lib/postgresql`, where Debian keeps the server's programs out of `PATH`.
+    public static func findPostgres(_ name: String) throws -> String {
+        let server = try? find("postgres")
+        // `PATH` may have a link to, or a wrapper of, one program alone.
+        let inPath = server.map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().deletingLastPathComponent().path(percentEncoded: false) }
+        let root = "/usr/lib/postgresql"
+        let versions = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
+        let newestFirst = versions.compactMap { Int($0) }.sorted(by: >).map { "\(root)/\($0)/bin" }
+        let complete = ([inPath].compactMap { $0 } + newestFirst)
+            .first { directory in
+                Set(["postgres", "initdb", "psql", name]).allSatisfy { FileManager.default.isExecutableFile(atPath: "\(directory)/\($0)") }
+            }
+        guard let complete else { throw missing(name) }
+        return complete.hasSuffix("/") ? complete + name : "\(complete)/\(name)"
+    }
+
+    private static func missing(_ name: String) -> LocalServerError {
+        let packages = [
+            "postgres": "postgresql", "initdb": "postgresql", "psql": "postgresql-client", "redis-server": "redis-server",
+            "setpriv": "util-linux",
+        ]
+        let advice = packages[name].map { "; install it with: apt-get install \($0)" } ?? ""
+        return LocalServerError(.missingProgram, "The program \(name) was not found\(advice)")
+    }
+}

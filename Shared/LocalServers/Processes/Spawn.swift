@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Synchronization
+
+/// One `posix_spawn`: standard streams, process group, signals and file descriptors set up, everything else of ours closed in the child.
+struct Spawn {
+    let pid: Int32
+    /// The end of the pipe to read captured output from.
+    private let outputEnd: FileHandle?
+    private let limit: Int
+
+    /// Only one at a time: a pipe exists for a moment before it is marked to be closed on execution, and a child made in that moment would hold its end.
+    private static let oneAtATime = Mutex(())
+
+    init(words: [String], launch: Launch) throws {
+        self = try Self.oneAtATime.withLock { _ in try Spawn(alone: words, launch: launch) }
+    }
+
+    private init(alone words: [String], launch: Launch) throws {
+        var actions = posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
+        let streams = try Streams(launch: launch)
+        defer { streams.closeChildEnds() }
+        posix_spawn_file_actions_adddup2(&actions, streams.input, 0)
+        posix_spawn_file_actions_adddup2(&actions, streams.output, 1)
+        posix_spawn_file_actions_adddup2(&actions, streams.output, 2)
+        for descriptor in Self.ownDescriptors() { posix_spawn_file_actions_addclose(&actions, descriptor) }
+        Self.setSignals(&attributes)
+
+        let environment = (launch.environment ?? ProcessInfo.processInfo.environment).map { "\($0.key)=\($0.value)" }
+        var pid: pid_t = 0
+        let code = Self.withWords(words) { arguments in
+            Self.withWords(environment) { posix_spawn(&pid, words[0], &actions, &attributes, arguments, $0) }
+        }
+        guard code == 0 else {
+            throw LocalServerError(.spawnFailed, "\(launch.executable) could not be started: \(String(cString: strerror(code)))")
+        }
+        self.pid = pid
+        self.outputEnd = streams.reading.map { FileHandle(fileDescriptor: $0, closeOnDealloc: true) }
+        if case .capture(let limit) = launch.output { self.limit = limit } else { self.limit = 0 }
+    }
+
+    /// Reads what the child writes until it has closed its output; returns at once if that is not captured.
+    func readOutput() -> String {
+        guard let outputEnd else { return "" }
+        var bytes = Data()
+        while let chunk = try? outputEnd.read(upToCount: 65_536), !chunk.isEmpty {
+            bytes.append(chunk.prefix(max(0, limit - bytes.count)))
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// What we have open beyond the standard streams. Everybody should open files to be closed on execution, but a child that lives for weeks
+    /// must not depend on it: a socket it inherited by accident stays open after we closed it.
+    private static func ownDescriptors() -> [Int32] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return names.compactMap { Int32($0) }.filter { $0 > 2 }
+    }
+
+    /// A group of its own, no signal blocked or ignored: NIO and shells leave some ignored, and that is inherited.
+    private static func setSignals(_ attributes: inout posix_spawnattr_t) {
+        var none = sigset_t()
+        var all = sigset_t()
+        sigemptyset(&none)
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        let flags = Int32(POSIX_SPAWN_SETPGROUP) | Int32(POSIX_SPAWN_SETSIGMASK) | Int32(POSIX_SPAWN_SETSIGDEF)
+        posix_spawnattr_setflags(&attributes, Int16(flags))
+    }
+
+    private static func withWords<R>(_ words: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> R) -> R {
+        let pointers = words.map { strdup($0) } + [nil]
+        defer { for pointer in pointers { free(pointer) } }
+        return body(pointers)
+    }
+}
+
+/// The descriptors of a child's standard streams, all closed on execution unless they are put in place.
+private struct Streams {
+    let input: Int32
+    let output: Int32
+    let reading: Int32?
+    private let closing: [Int32]
+
+    init(launch: Launch) throws {
+        let input = try Self.openInput(launch.input)
+        do {
+            let (output, reading) = try Self.openOutput(launch.output)
+            self.input = input
+            self.output = output
+            self.reading = reading
+            self.closing = launch.output == .inherit ? [input] : [input, output]
+        } catch {
+            close(input)
+            throw error
+        }
+    }
+
+    func closeChildEnds() {
+        for descriptor in closing { close(descriptor) }
+    }
+
+    private static func openInput(_ text: String?) throws -> Int32 {
+        guard let text else { return try openFile("/dev/null", O_RDONLY) }
+        let (reading, writing) = try makePipe()
+        let bytes = Array(text.utf8)
+        // A pipe holds 64 KiB, so this cannot block.
+        precondition(bytes.count <= 65_536, "input of a child is limited to what a pipe holds")
+        _ = write(writing, bytes, bytes.count)
+        close(writing)
+        return reading
+    }
+
+    private static func openOutput(_ output: Launch.Output) throws -> (writing: Int32, reading: Int32?) {
+        switch output {
+        case .inherit: return (1, nil)
+        case .discard: return (try openFile("/dev/null", O_WRONLY), nil)
+        case .append(let path): return (try openFile(path, O_WRONLY | O_CREAT | O_APPEND), nil)
+        case .capture:
+            let (reading, writing) = try makePipe()
+            return (writing, reading)
+        }
+    }
+
+    private static func openFile(_ path: String, _ flags: Int32) throws -> Int32 {
+        let descriptor = open(path, flags | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw LocalServerError(.unusableDirectory, "\(path) cannot be opened: \(String(cString: strerror(errno)))") }
+        return descriptor
+    }
+
+    private static func makePipe() throws -> (reading: Int32, writing: Int32) {
+        var ends: [Int32] = [0, 0]
+        guard pipe(&ends) == 0 else { throw LocalServerError(.spawnFailed, "No pipe: \(String(cString: strerror(errno)))") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+}
+
+/// Runs work on a thread of its own, which ends with it. For what blocks, or must stay on one thread.
+func startThread(_ work: @escaping @Sendable () -> Void) {
+    let thread = Thread { work() }
+    thread.stackSize = 512 * 1024
+    thread.start()
+}
