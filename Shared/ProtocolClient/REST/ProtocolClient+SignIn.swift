@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension ProtocolClient {
+    /// Asks for a fresh nonce.
+    /// - Throws: ``ProtocolClientError/Code/refused`` for any answer without one.
+    public func nonce(deadline: ContinuousClock.Instant? = nil) async throws -> String {
+        let answer = try await call("POST", "/nonces", deadline: deadline)
+        guard answer.isSuccess, let nonce = answer.json["nonce"].string else { throw ProtocolClientError(.refused, "no nonce", answer: answer) }
+        return nonce
+    }
+
+    /// Exchanges an identity token for a session.
+    /// - Returns: the session token.
+    /// - Throws: ``ProtocolClientError/Code/refused`` for any answer without one.
+    public func signIn(appID: String, identityToken: String, deadline: ContinuousClock.Instant? = nil) async throws -> String {
+        let body: JSONValue = ["app_id": .string(appID), "identity_token": .string(identityToken)]
+        let answer = try await call("POST", "/sessions", body: body, deadline: deadline)
+        guard answer.isSuccess, let token = answer.json["session_token"].string else {
+            throw ProtocolClientError(.refused, "no session", answer: answer)
+        }
+        return token
+    }
+
+    /// Ends a session, as stock clients do: with its token in the path.
+    public func signOut(token: String, deadline: ContinuousClock.Instant? = nil) async throws -> RESTAnswer {
+        try await call("DELETE", "/sessions/\(token)", token: token, deadline: deadline)
+    }
+}

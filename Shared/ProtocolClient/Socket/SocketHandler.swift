@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import NIOCore
+import NIOWebSocket
+
+/// Hands frames of the server to the socket: puts fragments together, answers pings, and closes as RFC 6455 asks.
+final class SocketHandler: ChannelInboundHandler {
+    typealias InboundIn = WebSocketFrame
+    typealias OutboundOut = WebSocketFrame
+
+    private let socket: ProtocolSocket
+    private var fragments: (isText: Bool, data: ByteBuffer)?
+    private var closure: SocketClosure?
+
+    init(socket: ProtocolSocket) { self.socket = socket }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        switch frame.opcode {
+        case .text: begin(frame, isText: true)
+        case .binary: begin(frame, isText: false)
+        case .continuation: proceed(frame)
+        case .ping:
+            socket.pinged()
+            if socket.answersPings { send(.pong, frame.unmaskedData, context) }
+        case .pong: break
+        case .connectionClose: closeReceived(frame.unmaskedData, context)
+        default: break
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        socket.ended(closure ?? SocketClosure(code: nil, reason: nil))
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    private func begin(_ frame: WebSocketFrame, isText: Bool) {
+        if frame.fin { deliver(frame.unmaskedData, isText: isText) } else { fragments = (isText, frame.unmaskedData) }
+    }
+
+    private func proceed(_ frame: WebSocketFrame) {
+        guard var whole = fragments else { return }
+        whole.data.writeImmutableBuffer(frame.unmaskedData)
+        fragments = frame.fin ? nil : whole
+        if frame.fin { deliver(whole.data, isText: whole.isText) }
+    }
+
+    private func deliver(_ data: ByteBuffer, isText: Bool) {
+        if isText { socket.received(String(buffer: data)) } else { socket.receivedBinary() }
+    }
+
+    private func closeReceived(_ data: ByteBuffer, _ context: ChannelHandlerContext) {
+        var data = data
+        let code = data.readInteger(as: UInt16.self)
+        closure = SocketClosure(code: code, reason: code == nil ? nil : String(buffer: data))
+        var echo = ByteBuffer()
+        if let code { echo.writeInteger(code) }
+        send(.connectionClose, echo, context)
+        context.close(promise: nil)
+    }
+
+    private func send(_ opcode: WebSocketOpcode, _ data: ByteBuffer, _ context: ChannelHandlerContext) {
+        context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)), promise: nil)
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+
+/// What has come in over a socket and who waits for what: the state behind ``ProtocolSocket``, which holds it in a lock and does what it says.
+struct SocketInbox {
+    typealias Matcher = @Sendable (ReceivedPacket) -> Bool
+
+    /// Somebody who waits.
+    enum Waiter {
+        case response(requestID: String, CheckedContinuation<ReceivedPacket, any Error>)
+        case match(Matcher, CheckedContinuation<ReceivedPacket, any Error>)
+        case close(CheckedContinuation<SocketClosure, any Error>)
+
+        func fail(_ error: any Error) {
+            switch self {
+            case .response(_, let continuation), .match(_, let continuation): continuation.resume(throwing: error)
+            case .close(let continuation): continuation.resume(throwing: error)
+            }
+        }
+    }
+
+    /// The most packets that are kept; the oldest go first.
+    private let historyLimit: Int
+    private(set) var history: [ReceivedPacket] = []
+    private(set) var violations: [String] = []
+    private(set) var closure: SocketClosure?
+    private(set) var received = 0
+    /// Packets nobody has taken yet, oldest first.
+    private var untaken: [ReceivedPacket] = []
+    private var waiters: [(id: UInt64, waiter: Waiter)] = []
+    private var observers: [UInt64: AsyncStream<ReceivedPacket>.Continuation] = [:]
+    private var lastTimestamp: Date?
+    /// Replays asked for whose first old packet has not come yet.
+    private var replays = 0
+
+    init(historyLimit: Int) { self.historyLimit = max(1, historyLimit) }
+
+    /// Takes in a text frame.
+    /// - Returns: who is to be resumed with the packet, if somebody waited for it, and who observes all packets.
+    mutating func packetReceived(_ text: String, at time: ContinuousClock.Instant) -> (taker: Waiter?, packet: ReceivedPacket, observers: Observers) {
+        let json: JSONValue
+        do {
+            json = try JSONValue(parsing: text)
+        } catch {
+            violations.append("packet \(received) is not JSON")
+            json = .null
+        }
+        let packet = ReceivedPacket(index: received, receivedAt: time, json: json)
+        received += 1
+        check(packet)
+        history.append(packet)
+        // Dropping the older half now and then costs little; dropping one each time would move all of them.
+        if history.count > historyLimit { history.removeFirst(max(1, historyLimit / 2)) }
+        let taker = takeWaiter(for: packet)
+        if taker == nil {
+            untaken.append(packet)
+            if untaken.count > historyLimit { untaken.removeFirst(max(1, historyLimit / 2)) }
+        }
+        return (taker, packet, Array(observers.values))
+    }
+
+    typealias Observers = [AsyncStream<ReceivedPacket>.Continuation]
+
+    private mutating func takeWaiter(for packet: ReceivedPacket) -> Waiter? {
+        let index = waiters.firstIndex { entry in
+            switch entry.waiter {
+            case .response(let requestID, _): packet.type == "response" && packet.requestID == requestID
+            case .match(let matches, _): matches(packet)
+            case .close: false
+            }
+        }
+        return index.map { waiters.remove(at: $0).waiter }
+    }
+
+    /// The rules of spec 12.2: counters 0, 1, 2, …; timestamps present, readable, never going back.
+    private mutating func check(_ packet: ReceivedPacket) {
+        if packet.counter != packet.index {
+            violations.append("packet \(packet.index) has the counter \(packet.counter.map(String.init) ?? "none")")
+        }
+        guard let text = packet.timestamp, let time = Self.date(text) else {
+            violations.append("packet \(packet.index) has no readable timestamp")
+            return
+        }
+        if let lastTimestamp, time < lastTimestamp {
+            if replays > 0 { replays -= 1 } else { violations.append("packet \(packet.index) goes back in time to \(text)") }
+        }
+        lastTimestamp = time
+    }
+
+    /// From now on packets may come that are older than those before them.
+    mutating func replayRequested() { replays += 1 }
+
+    /// Servers send text only.
+    mutating func binaryReceived() { violations.append("a binary frame after packet \(received)") }
+
+    static func date(_ text: String) -> Date? {
+        if let date = try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)) { return date }
+        return try? Date(text, strategy: Date.ISO8601FormatStyle())
+    }
+
+    /// What becomes of somebody who wants to wait.
+    enum Admission {
+        /// He has what he wanted.
+        case packet(ReceivedPacket)
+        case closure(SocketClosure)
+        /// It will not come any more.
+        case closed
+        case waiting
+    }
+
+    mutating func add(_ waiter: Waiter, id: UInt64) -> Admission {
+        switch waiter {
+        case .match(let matches, _):
+            if let index = untaken.firstIndex(where: matches) { return .packet(untaken.remove(at: index)) }
+            if closure != nil { return .closed }
+        case .response: if closure != nil { return .closed }
+        case .close: if let closure { return .closure(closure) }
+        }
+        waiters.append((id, waiter))
+        return .waiting
+    }
+
+    /// Somebody stops waiting.
+    mutating func remove(_ id: UInt64) -> Waiter? {
+        waiters.firstIndex { $0.id == id }.map { waiters.remove(at: $0).waiter }
+    }
+
+    /// Removes what nobody has taken.
+    mutating func discardUntaken() { untaken.removeAll() }
+
+    /// The untaken packets that match, without taking them.
+    func pending(_ matches: Matcher) -> [ReceivedPacket] { untaken.filter(matches) }
+
+    mutating func observe(_ id: UInt64, _ observer: AsyncStream<ReceivedPacket>.Continuation) -> Bool {
+        guard closure == nil else { return false }
+        observers[id] = observer
+        return true
+    }
+
+    mutating func endObserving(_ id: UInt64) { observers[id] = nil }
+
+    /// The socket has come to its end; only the first time counts.
+    mutating func closed(_ closure: SocketClosure) -> (waiters: [Waiter], observers: Observers)? {
+        guard self.closure == nil else { return nil }
+        self.closure = closure
+        defer {
+            waiters = []
+            observers = [:]
+        }
+        return (waiters.map(\.waiter), Array(observers.values))
+    }
+}
+
+extension SocketInbox.Waiter {
+    /// Gives a waiter the packet he waits for.
+    func succeed(_ packet: ReceivedPacket) {
+        switch self {
+        case .response(_, let continuation), .match(_, let continuation): continuation.resume(returning: packet)
+        case .close(let continuation): continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Gives a waiter the end he waits for.
+    func succeed(_ closure: SocketClosure) {
+        switch self {
+        case .response(_, let continuation), .match(_, let continuation): continuation.resume(throwing: CancellationError())
+        case .close(let continuation): continuation.resume(returning: closure)
+        }
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import NIOCore
+import NIOFoundationCompat
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import NIOWebSocket
+
+/// Connects, asks for the upgrade, and tells what came of it.
+struct SocketOpening {
+    let head: HTTPRequestHead
+    let options: ProtocolSocket.Options
+    let tls: TLSConfiguration?
+    let host: String
+
+    /// What came of it.
+    enum Outcome: Sendable {
+        case opened(ProtocolSocket, subprotocol: String?)
+        case refused(RESTAnswer)
+    }
+
+    private enum Negotiated: Sendable {
+        case opened(ProtocolSocket, subprotocol: String?)
+        case refused(EventLoopFuture<RESTAnswer>)
+    }
+
+    func run(on group: any EventLoopGroup, port: Int, deadline: ContinuousClock.Instant) async throws -> Outcome {
+        guard deadline > .now else { throw ProtocolClientError(.deadlineExceeded, "the socket was given no time to open") }
+        let channel: any Channel
+        let negotiated: EventLoopFuture<Negotiated>
+        do {
+            (channel, negotiated) = try await ClientBootstrap(group: group).connectTimeout(TimeAmount(deadline - .now))
+                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+                .connect(host: host, port: port) { channel in
+                    channel.eventLoop.makeCompletedFuture { (channel, try configure(channel)) }
+                }
+        } catch let error as ChannelError {
+            if case .connectTimeout = error { throw ProtocolClientError(.deadlineExceeded, "the server could not be reached in time") }
+            throw ProtocolClientError(.transport, "the server could not be reached: \(error)")
+        } catch {
+            throw ProtocolClientError(.transport, "the server could not be reached: \(error)")
+        }
+        return try await result(of: negotiated, on: channel, deadline: deadline)
+    }
+
+    private func result(
+        of negotiated: EventLoopFuture<Negotiated>, on channel: any Channel, deadline: ContinuousClock.Instant
+    ) async throws -> Outcome {
+        let outcome = negotiated.flatMap { negotiated in
+            switch negotiated {
+            case .opened(let socket, let subprotocol): channel.eventLoop.makeSucceededFuture(Outcome.opened(socket, subprotocol: subprotocol))
+            case .refused(let answer): answer.map { Outcome.refused($0) }
+            }
+        }
+        // Closing the channel fails whatever is still waited for.
+        let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(max(deadline - .now, .zero))) { channel.close(promise: nil) }
+        defer { timeout.cancel() }
+        return try await withTaskCancellationHandler {
+            do {
+                let outcome = try await outcome.get()
+                if case .refused = outcome { try? await channel.close() }
+                return outcome
+            } catch {
+                try? await channel.close()
+                if Task.isCancelled { throw CancellationError() }
+                if deadline <= .now { throw ProtocolClientError(.deadlineExceeded, "the server did not open the socket in time") }
+                throw ProtocolClientError(.transport, "the socket could not be opened: \(error)")
+            }
+        } onCancel: {
+            channel.close(promise: nil)
+        }
+    }
+
+    private func configure(_ channel: any Channel) throws -> EventLoopFuture<Negotiated> {
+        if let tls {
+            let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
+            let context = try NIOSSLContext(configuration: tls)
+            try channel.pipeline.syncOperations.addHandler(NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host))
+        }
+        let upgrader = NIOTypedWebSocketClientUpgrader<Negotiated>(maxFrameSize: options.frameLimit) { [options] channel, response in
+            channel.eventLoop.makeCompletedFuture {
+                let socket = ProtocolSocket(channel: channel, options: options)
+                try channel.pipeline.syncOperations.addHandler(SocketHandler(socket: socket))
+                return Negotiated.opened(socket, subprotocol: response.headers.first(name: "Sec-WebSocket-Protocol"))
+            }
+        }
+        let configuration = NIOTypedHTTPClientUpgradeConfiguration(upgradeRequestHead: head, upgraders: [upgrader]) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let answer = channel.eventLoop.makePromise(of: RESTAnswer.self)
+                try channel.pipeline.syncOperations.addHandler(RefusalHandler(answer: answer))
+                return Negotiated.refused(answer.futureResult)
+            }
+        }
+        return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: .init(upgradeConfiguration: configuration))
+    }
+}
+
+/// Reads the answer of a server that does not upgrade.
+private final class RefusalHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPClientResponsePart
+
+    private let answer: EventLoopPromise<RESTAnswer>
+    private var head: HTTPResponseHead?
+    private var body = ByteBuffer()
+    private var isDone = false
+
+    init(answer: EventLoopPromise<RESTAnswer>) { self.answer = answer }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head): self.head = head
+        case .body(let part): if body.readableBytes < 1 << 20 { body.writeImmutableBuffer(part) }
+        case .end: finish()
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        finish()
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    private func finish() {
+        guard !isDone else { return }
+        isDone = true
+        guard let head else { return answer.fail(ChannelError.eof) }
+        let lines = head.headers.map { RESTAnswer.Header(name: $0.name, value: $0.value) }
+        answer.succeed(RESTAnswer(status: Int(head.status.code), headers: lines, body: Data(body.readableBytesView)))
+    }
+}
