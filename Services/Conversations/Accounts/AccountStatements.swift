@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+import Postgres
+
+/// The columns of an identity, in the order in which ``IdentityRow`` reads them.
+private let identityColumns = [
+    "user_id", "display_name", "avatar_url", "first_name", "last_name", "phone_number", "email_address", "public_key", "is_bot", "metadata",
+]
+
+private func identityColumns(of row: String) -> String { identityColumns.map { "\(row).\($0)" }.joined(separator: ", ") }
+
+extension Statement {
+    /// $1 app, $2 user ids. Those who exist.
+    static let identitiesRead = Statement(
+        "identities.read",
+        sql: "SELECT \(identityColumns(of: "i")) FROM conversations.identity i WHERE i.app_id = $1 AND i.user_id = ANY ($2::text[])",
+        isIdempotent: true)
+
+    /// $1 app, $2 user ids. All of them; who did not exist is created.
+    static let identitiesEnsure = Statement(
+        "identities.ensure", sql: "SELECT \(identityColumns(of: "i")) FROM conversations.ensure_identities($1, $2::text[]) i", isIdempotent: true)
+
+    /// $1 app, $2 key id. The app, and the key if it is the app's.
+    static let appKeyRead = Statement(
+        "app.key",
+        sql: """
+            SELECT a.provider_id, a.suspended, k.public_key FROM conversations.app a
+            LEFT JOIN conversations.app_key k ON k.app_id = a.id AND k.id = $2 WHERE a.id = $1
+            """,
+        isIdempotent: true)
+
+    /// $1 app, $2 user, $3 and $4 nonce's digest and expiry, $5 and $6 session's digest and lifetime in seconds, $7 claims.
+    static let signIn = Statement(
+        "session.sign_in",
+        sql: """
+            SELECT s.outcome, s.changed, s.change_position, s.change_created_at, \(identityColumns(of: "(s.profile)"))
+            FROM conversations.sign_in($1, $2, $3, $4, $5, $6::int8, $7::jsonb) s
+            """)
+
+    /// $1 digest. A valid session; $2 seconds it must have left, or it is due to be renewed.
+    static let sessionFind = Statement(
+        "session.find",
+        sql: """
+            SELECT s.app_id, s.expires_at, s.expires_at < now() + $2::int8 * interval '1 second', i.user_id, i.display_name, i.avatar_url
+            FROM conversations.session s
+            JOIN conversations.app a ON a.id = s.app_id AND NOT a.suspended
+            JOIN conversations.identity i ON i.app_id = s.app_id AND i.user_id = s.user_id AND NOT i.suspended
+            WHERE s.digest = $1 AND s.expires_at > now()
+            """,
+        isIdempotent: true)
+
+    /// $1 digests, $2 seconds a session must have left, or it is due to be renewed. The valid ones.
+    static let sessionsCheck = Statement(
+        "session.check",
+        sql: """
+            SELECT s.digest, s.expires_at < now() + $2::int8 * interval '1 second' FROM conversations.session s
+            JOIN conversations.app a ON a.id = s.app_id AND NOT a.suspended
+            JOIN conversations.identity i ON i.app_id = s.app_id AND i.user_id = s.user_id AND NOT i.suspended
+            WHERE s.digest = ANY ($1::bytea[]) AND s.expires_at > now()
+            """,
+        isIdempotent: true)
+
+    /// $1 digests, $2 lifetime in seconds. A session somebody else is renewing or ending at this moment is left to him.
+    static let sessionsRenew = Statement(
+        "session.renew",
+        sql: """
+            UPDATE conversations.session SET expires_at = now() + $2::int8 * interval '1 second' WHERE digest IN (
+                SELECT digest FROM conversations.session WHERE digest = ANY ($1::bytea[]) AND expires_at > now() FOR UPDATE SKIP LOCKED)
+            """,
+        isIdempotent: true)
+
+    /// $1 digest.
+    static let sessionEnd = Statement(
+        "session.end", sql: "DELETE FROM conversations.session WHERE digest = $1 RETURNING app_id, user_id", isIdempotent: true)
+
+    /// $1 most rows of each kind.
+    static let accountsSweep = Statement("accounts.sweep", sql: "SELECT conversations.sweep_accounts($1::int8)", isIdempotent: true)
+}

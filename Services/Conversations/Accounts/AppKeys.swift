@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+import CryptoExtras
+import FoundationEssentials
+import Model
+import Postgres
+import Synchronization
+
+/// An app and one of its public keys.
+struct AppKey: Sendable {
+    /// The issuer the app's tokens must name.
+    let provider: UUID
+    let publicKey: _RSA.Signing.PublicKey
+}
+
+/// The keys that identity tokens are verified with, remembered for a few seconds: a key that is withdrawn stops working that much later.
+///
+/// Only what exists is remembered, so that made-up ids cannot push real keys out, and a key works from the moment it is there.
+final class AppKeys: Sendable {
+    private let database: Database
+    private let lifetime: Duration
+    private let cache: Mutex<ExpiringCache<Key, AppKey>>
+
+    private struct Key: Hashable {
+        let app: AppID
+        let key: UUID
+    }
+
+    init(database: Database, lifetime: Duration = .seconds(10), capacity: Int = 256) {
+        self.database = database
+        self.lifetime = lifetime
+        cache = Mutex(ExpiringCache(capacity: capacity))
+    }
+
+    /// The key `id` of `app`.
+    /// - Returns: nil if the app has no such key, or it cannot be used.
+    /// - Throws: ``Model/Failure`` `invalid_app_id`, `app_suspended`, or what the database failed with.
+    func key(_ id: UUID, of app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> AppKey? {
+        let slot = Key(app: app, key: id)
+        if let known = cache.withLock({ $0.value(for: slot, at: .now) }) { return known }
+        let rows = try await database.run(.appKeyRead, [.uuid(app.rawValue), .uuid(id)], deadline: deadline)
+        guard let row = rows.first else { throw .invalidApp }
+        let provider: UUID
+        let pem: String?
+        do {
+            if try row.get(1, as: Bool.self) { throw Failure.appSuspended }
+            provider = try row.get(0, as: UUID.self)
+            pem = try row.getOptional(2, as: String.self)
+        } catch {
+            throw Failure(reading: error)
+        }
+        guard let pem, let publicKey = try? _RSA.Signing.PublicKey(pemRepresentation: pem) else { return nil }
+        let key = AppKey(provider: provider, publicKey: publicKey)
+        cache.withLock { $0.insert(key, for: slot, until: .now + lifetime) }
+        return key
+    }
+}
+
+extension Failure {
+    static let invalidApp = Failure(.invalidAppID, "There is no such app.")
+    static let appSuspended = Failure(.appSuspended, "This app is suspended.")
+    static let userSuspended = Failure(.userSuspended, "This user is suspended.")
+    /// One answer for whatever is wrong with a token: it must not help those who try.
+    static let invalidToken = Failure.invalid("identity_token", "is not valid")
+    static let sessionEnded = Failure(.authenticationRequired, "This session has ended, please sign in again.")
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Model
+
+/// What an identity token can say about its user, and what an `identity_changed` entry of his log says has changed. Absent: nothing is said.
+///
+/// The JSON names are those of the token's claims, and those that `conversations.sign_in` stores in the log.
+struct IdentityProperties: Codable, Hashable, Sendable {
+    var displayName: String?
+    var avatarURL: String?
+    var firstName: String?
+    var lastName: String?
+    var phoneNumber: String?
+    var emailAddress: String?
+    var publicKey: String?
+    var metadata: [String: String]?
+
+    private enum CodingKeys: String, CodingKey {
+        case displayName = "display_name"
+        case avatarURL = "avatar_url"
+        case firstName = "first_name"
+        case lastName = "last_name"
+        case phoneNumber = "phone_number"
+        case emailAddress = "email_address"
+        case publicKey = "public_key"
+        case metadata
+    }
+
+    /// The `operations` of an `identity_changed` entry.
+    init(json: String) throws {
+        self = try JSONDecoder().decode(IdentityProperties.self, from: Data(json.utf8))
+    }
+
+    init() {}
+
+    /// As the database takes them.
+    func json() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+
+    /// An identity of which only these properties are filled in.
+    func identity(of user: UserID) -> Identity {
+        Identity(
+            basic: BasicIdentity(userID: user, displayName: displayName, avatarURL: avatarURL), firstName: firstName, lastName: lastName,
+            phoneNumber: phoneNumber, emailAddress: emailAddress, publicKey: publicKey, metadata: metadata ?? [:])
+    }
+
+    /// Whether every value keeps the limits of spec 4.1 and can be stored: PostgreSQL's text knows no NUL.
+    var isWithinLimits: Bool {
+        let texts: [(String?, Int)] = [
+            (displayName, 128), (avatarURL, 1024), (firstName, 128), (lastName, 128), (phoneNumber, 32), (emailAddress, 255), (publicKey, 8192),
+        ]
+        guard texts.allSatisfy({ text, limit in text.map { Self.fits($0, limit) } ?? true }) else { return false }
+        guard let metadata else { return true }
+        return metadata.count <= 16 && metadata.allSatisfy { Self.fits($0, 128) && Self.fits($1, 1024) }
+    }
+
+    private static func fits(_ text: String, _ limit: Int) -> Bool {
+        text.unicodeScalars.count <= limit && !text.utf8.contains(0)
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+import CryptoExtras
+import FoundationEssentials
+import Model
+import ServiceKit
+
+/// An identity token (spec 3.4) whose structure and header are as they must be; nothing in it is to be believed before ``claims(verifiedBy:)``.
+struct IdentityToken: Sendable {
+    /// Tokens are a few hundred bytes; what is longer than this is not looked into.
+    static let byteLimit = 16 * 1024
+
+    /// Names the key it claims to be signed with.
+    let keyID: UUID
+    private let signed: [UInt8]
+    private let payload: [UInt8]
+    private let signature: [UInt8]
+
+    /// Reads a compact JWS.
+    /// - Throws: ``Refusal/structure``, ``Refusal/header`` or ``Refusal/key``.
+    init(compact text: String) throws(Refusal) {
+        let limit = text.utf8.count
+        guard limit <= Self.byteLimit else { throw .structure }
+        let segments = text.split(separator: ".", maxSplits: 3, omittingEmptySubsequences: false)
+        guard segments.count == 3, let header = Base64URL.decode(segments[0]), let payload = Base64URL.decode(segments[1]),
+            let signature = Base64URL.decode(segments[2])
+        else { throw .structure }
+        guard let header = try? JSONDecoder().decode(Header.self, from: Data(header)) else { throw .structure }
+        guard header.isAcceptable else { throw .header }
+        guard let keyID = Self.uuid(header.kid, after: "layer:///keys/") else { throw .key }
+        self.keyID = keyID
+        self.payload = payload
+        self.signature = signature
+        signed = Array(text.utf8.prefix(segments[0].utf8.count + 1 + segments[1].utf8.count))
+    }
+
+    /// What the token says, if `key` signed it with RS256: whatever the header claims, nothing else is ever tried.
+    /// - Throws: ``Refusal/signature``, or ``Refusal/structure`` when the claims are not what they must be.
+    func claims(verifiedBy key: _RSA.Signing.PublicKey) throws(Refusal) -> Claims {
+        let signature = _RSA.Signing.RSASignature(rawRepresentation: Data(signature))
+        guard key.isValidSignature(signature, for: signed, padding: .insecurePKCS1v1_5) else { throw .signature }
+        guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(payload)) else { throw .structure }
+        return claims
+    }
+
+    /// Reads a UUID that may stand after `prefix`, in either case.
+    static func uuid(_ text: String, after prefix: String) -> UUID? {
+        let rest = text.hasPrefix(prefix) ? text.dropFirst(prefix.count) : Substring(text)
+        return rest.utf8.count == 36 ? UUID(uuidString: String(rest)) : nil
+    }
+
+    /// Why a token was refused; clients are told none of it.
+    enum Refusal: String, Error {
+        case structure, header, key, signature, issuer, time, user, properties, nonce
+    }
+}
+
+extension IdentityToken {
+    private struct Header: Decodable {
+        let typ: String
+        let alg: String
+        let cty: String
+        let kid: String
+        /// Extensions the reader must understand (RFC 7515 §4.1.11): there is none we do.
+        let crit: [String]?
+
+        var isAcceptable: Bool { alg == "RS256" && (typ == "JWT" || typ == "JWS") && cty == "layer-eit;v=1" && crit == nil }
+    }
+
+    /// What a genuine token says.
+    struct Claims: Decodable, Sendable {
+        let issuer: String
+        let user: String
+        let nonce: String
+        /// Seconds since 1970.
+        let issuedAt: Double
+        let expiresAt: Double
+        let properties: IdentityProperties
+
+        private enum CodingKeys: String, CodingKey {
+            case issuer = "iss"
+            case user = "prn"
+            case nonce = "nce"
+            case issuedAt = "iat"
+            case expiresAt = "exp"
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            issuer = try container.decode(String.self, forKey: .issuer)
+            user = try container.decode(String.self, forKey: .user)
+            nonce = try container.decode(String.self, forKey: .nonce)
+            issuedAt = try container.decode(Double.self, forKey: .issuedAt)
+            expiresAt = try container.decode(Double.self, forKey: .expiresAt)
+            properties = try IdentityProperties(from: decoder)
+        }
+
+        /// Clocks of the application's server and of ours may differ by this much.
+        static let skew: Double = 60
+
+        /// Checks what the signature cannot say.
+        /// - Throws: ``Refusal/issuer``, ``Refusal/time``, ``Refusal/user`` or ``Refusal/properties``.
+        func check(provider: UUID, at now: Date) throws(Refusal) -> UserID {
+            guard IdentityToken.uuid(issuer, after: "layer:///providers/") == provider else { throw .issuer }
+            let seconds = now.timeIntervalSince1970
+            guard expiresAt > seconds, issuedAt <= seconds + Self.skew else { throw .time }
+            guard let user = UserID(user) else { throw .user }
+            guard properties.isWithinLimits else { throw .properties }
+            return user
+        }
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Model
+import Postgres
+
+/// Sessions as they are used, checked and ended. A session is known by the SHA-256 of its token, which this service never sees again.
+///
+/// Its lifetime slides: using it, or holding a socket open by it, moves the end, written at most once a day. Suspending the user or the app makes all
+/// of his sessions invalid, lifting the suspension makes them valid again.
+struct Sessions: Sendable {
+    /// A valid session.
+    struct Session: Sendable {
+        let app: AppID
+        let identity: BasicIdentity
+        let expiresAt: Model.Timestamp
+    }
+
+    private let database: Database
+    private let publisher: Publisher
+    private let lifetime: Duration
+    /// A session with less than this left is due to be renewed.
+    private let renewBelow: Duration
+
+    /// - Parameter lifetime: of a session that is not used.
+    init(database: Database, publisher: Publisher, lifetime: Duration) {
+        self.database = database
+        self.publisher = publisher
+        self.lifetime = lifetime
+        renewBelow = max(lifetime - .seconds(86_400), lifetime / 2)
+    }
+
+    /// The session of a token with this digest.
+    /// - Throws: ``Model/Failure`` `authentication_required` if there is none that is valid.
+    func find(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) -> Session {
+        let rows = try await database.run(.sessionFind, [.bytes(digest), .int8(renewBelow.components.seconds)], deadline: deadline)
+        guard let row = rows.first else { throw .sessionEnded }
+        let session: Session
+        let isDue: Bool
+        do {
+            session = Session(
+                app: AppID(rawValue: try row.get(0, as: UUID.self)),
+                identity: BasicIdentity(
+                    userID: UserID(trusted: try row.get(3, as: String.self)), displayName: try row.getOptional(4, as: String.self),
+                    avatarURL: try row.getOptional(5, as: String.self)),
+                expiresAt: Model.Timestamp(try row.get(1, as: Postgres.Timestamp.self)))
+            isDue = try row.get(2, as: Bool.self)
+        } catch {
+            throw Failure(reading: error)
+        }
+        if isDue { await renew([digest], deadline) }
+        return session
+    }
+
+    /// Ends a session and has its sockets closed. Without effect if there is none.
+    func end(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) {
+        let rows = try await database.run(.sessionEnd, [.bytes(digest)], deadline: deadline)
+        guard let row = rows.first else { return }
+        do {
+            let app = AppID(rawValue: try row.get(0, as: UUID.self))
+            let user = UserID(trusted: try row.get(1, as: String.self))
+            publisher.notify([UserNotice(appID: app, user: user, content: .sessionEnded(tokenDigest: digest))])
+        } catch {
+            throw Failure(reading: error)
+        }
+    }
+
+    /// Those of `digests` that are no valid sessions any more, in the order given.
+    func ended(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async throws(Failure) -> [[UInt8]] {
+        if digests.isEmpty { return [] }
+        let rows = try await database.run(.sessionsCheck, [.bytesArray(digests), .int8(renewBelow.components.seconds)], deadline: deadline)
+        var valid: Set<[UInt8]> = []
+        var due: [[UInt8]] = []
+        do {
+            for row in rows {
+                let digest = try row.get(0, as: [UInt8].self)
+                valid.insert(digest)
+                if try row.get(1, as: Bool.self) { due.append(digest) }
+            }
+        } catch {
+            throw Failure(reading: error)
+        }
+        if !due.isEmpty { await renew(due, deadline) }
+        return digests.filter { !valid.contains($0) }
+    }
+
+    /// Best effort: a session that could not be renewed now is still due the next time.
+    private func renew(_ digests: [[UInt8]], _ deadline: ContinuousClock.Instant) async {
+        _ = try? await database.runAlone(.sessionsRenew, [.bytesArray(digests), .int8(lifetime.components.seconds)], deadline: deadline)
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Logging
+import Metrics
+import Model
+import Postgres
+import ServiceKit
+
+/// Turns an identity token into a session (spec 3.4).
+struct SignIn: Sendable {
+    /// A session that was opened.
+    struct Opened: Sendable {
+        let sessionToken: SessionToken
+        let identity: Identity
+    }
+
+    private let database: Database
+    private let directory: IdentityDirectory
+    private let publisher: Publisher
+    private let keys: AppKeys
+    private let nonceKey: Nonce.Key
+    private let sessionLifetime: Duration
+    private let now: @Sendable () -> Date
+    private let logger: Logger
+    private let accepted = Counter(label: "strata_conversations_sign_ins_total", dimensions: [("outcome", "ok")])
+
+    /// - Parameter now: the time by which tokens and nonces are judged.
+    init(
+        database: Database, directory: IdentityDirectory, publisher: Publisher, keys: AppKeys, nonceKey: Nonce.Key, sessionLifetime: Duration,
+        logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.database = database
+        self.directory = directory
+        self.publisher = publisher
+        self.keys = keys
+        self.nonceKey = nonceKey
+        self.sessionLifetime = sessionLifetime
+        self.logger = logger
+        self.now = now
+    }
+
+    /// Checks a token, uses up its nonce last, and opens a session for its user, whose identity becomes what the token says.
+    /// - Throws: ``Model/Failure`` `missing_property`, `invalid_property` (whatever is wrong with the token), `invalid_app_id`, `app_suspended`,
+    ///   `user_suspended`, or what the database failed with. Nothing has happened then, and the nonce is unused.
+    func open(_ token: String, for app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> Opened {
+        if token.isEmpty { throw .missing("identity_token") }
+        let (user, claims, nonce): (UserID, IdentityToken.Claims, Nonce)
+        do {
+            let token = try IdentityToken(compact: token)
+            guard let key = try await keys.key(token.keyID, of: app, deadline: deadline) else { throw IdentityToken.Refusal.key }
+            claims = try token.claims(verifiedBy: key.publicKey)
+            let time = now()
+            user = try claims.check(provider: key.provider, at: time)
+            guard let genuine = Nonce.verify(claims.nonce, with: nonceKey, at: time) else { throw IdentityToken.Refusal.nonce }
+            nonce = genuine
+        } catch let refusal as IdentityToken.Refusal {
+            throw refused(refusal, app)
+        } catch {
+            throw Failure(reading: error)
+        }
+        return try await write(user, claims.properties, nonce, app, deadline)
+    }
+
+    private func write(
+        _ user: UserID, _ properties: IdentityProperties, _ nonce: Nonce, _ app: AppID, _ deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> Opened {
+        let session = SessionToken.random()
+        do {
+            let rows = try await database.runAlone(
+                .signIn,
+                [
+                    .uuid(app.rawValue), .text(user.rawValue), .bytes(nonce.digest), .timestamp(Postgres.Timestamp(nonce.expiresAt)),
+                    .bytes(session.digest), .int8(sessionLifetime.components.seconds), .jsonb(try properties.json()),
+                ],
+                deadline: deadline)
+            guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
+            switch try row.get(0, as: String.self) {
+            case "ok": break
+            case "invalid_app_id": throw Failure.invalidApp
+            case "app_suspended": throw Failure.appSuspended
+            case "user_suspended": throw Failure.userSuspended
+            default: throw refused(.nonce, app)
+            }
+            accepted.increment()
+            try announce(row, user, app)
+            return Opened(sessionToken: session, identity: try IdentityRow.decode(row, from: 4))
+        } catch {
+            throw Failure(reading: error)
+        }
+    }
+
+    /// Tells the user's other devices when something about him has changed.
+    private func announce(_ row: Row, _ user: UserID, _ app: AppID) throws {
+        guard let changed = try row.getOptional(1, as: String.self) else { return }
+        directory.forget(user, in: app)
+        let change = UserChange(
+            appID: app, user: user, position: Position(try row.get(2, as: Int64.self)),
+            createdAt: Model.Timestamp(try row.get(3, as: Postgres.Timestamp.self)),
+            content: .identityChanged(try IdentityProperties(json: changed).identity(of: user)))
+        publisher.notify([UserNotice(appID: app, user: user, content: .change(change))])
+    }
+
+    /// The reason is for the operator; it names a check, never a value.
+    private func refused(_ refusal: IdentityToken.Refusal, _ app: AppID) -> Failure {
+        Counter(label: "strata_conversations_sign_ins_total", dimensions: [("outcome", refusal.rawValue)]).increment()
+        logger.info("a sign-in was refused", metadata: ["app.id": "\(app)", "refusal": "\(refusal.rawValue)"])
+        return .invalidToken
+    }
+}
+
+extension Postgres.Timestamp {
+    init(_ date: Date) { self.init(microseconds: Int64((date.timeIntervalSince1970 * 1_000_000).rounded())) }
+}

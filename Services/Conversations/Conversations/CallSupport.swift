@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Model
+import Postgres
+import RPC
+
+/// What the calls about conversations, messages and synchronization share.
+struct CallSupport: Sendable {
+    let database: Database
+    let directory: IdentityDirectory
+    let publisher: Publisher
+    /// Participants of a conversation, its creator included.
+    let participantsLimit: Int
+
+    /// Runs a block that reads rows; what it throws becomes what a client is told.
+    func reading<T>(_ body: () throws -> T) throws(Failure) -> T {
+        do {
+            return try body()
+        } catch {
+            throw Failure(reading: error)
+        }
+    }
+
+    /// The only row of a write.
+    func row(_ rows: Rows) throws(Failure) -> Row {
+        guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
+        return row
+    }
+
+    /// Users who take part in a conversation have an identity from then on, if only a bare one.
+    func ensureUsers(_ names: [String], _ caller: Caller) async throws(Failure) {
+        var users: [UserID] = []
+        for name in names {
+            guard let user = UserID(name) else { throw .invalid("participants", "names somebody who cannot be a user") }
+            users.append(user)
+        }
+        _ = try await directory.basic(users, in: caller.app, deadline: caller.deadline)
+    }
+
+    /// A view with the names of everybody in it.
+    func named(
+        _ view: ViewRow, in app: AppID, metadata: MetadataTree? = nil, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> ConversationView {
+        view.view(try await directory.basic(view.users, in: app, deadline: deadline), metadata: metadata)
+    }
+}
+
+/// Who asks, as every request carries it.
+struct Caller: Sendable {
+    let app: AppID
+    let user: UserID
+    let origin: Change.Origin?
+    let deadline: ContinuousClock.Instant
+
+    init(app: Data, user: String, origin: ProtoOrigin? = nil, _ context: RPCContext) throws {
+        self.app = try AppID(contract: app)
+        self.user = UserID(trusted: user)
+        self.origin = origin.map { Change.Origin($0) }
+        deadline = context.deadline
+    }
+
+    /// The two values of the origin, as the functions take them.
+    var originValues: [Value] {
+        guard let origin else { return [.null, .null] }
+        return [.int8(Int64(bitPattern: origin.connection)), .int8(Int64(bitPattern: origin.request))]
+    }
+
+    func change(
+        _ conversation: ConversationID, at position: Position, _ createdAt: Model.Timestamp, messageCount: Int64,
+        numbers: [UserID: UserNumbers] = [:], _ content: Change.Content
+    ) -> Change {
+        Change(
+            appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: user, origin: origin,
+            messageCount: messageCount, numbers: numbers, content: content)
+    }
+}
+
+extension ConversationID {
+    /// What sorts statements of one group by the conversation they lock.
+    var lockKey: UInt64 { UInt64(hashing: rawValue) }
+}

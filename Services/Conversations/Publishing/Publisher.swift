@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Logging
+import Metrics
+import Model
+import NIOCore
+import Redis
+
+/// Tells the gateways what was committed. Only a hint: what is lost here is found again by position (ARCHITECTURE §3.3), so publishing never
+/// waits, and never fails the write it belongs to.
+///
+/// What one task publishes leaves in the order in which it was published, and the changes of one call in the order of their positions. Two writes
+/// of one conversation that commit together are announced by two tasks, in either order; gateways put them back in order.
+struct Publisher: Sendable {
+    private let send: @Sendable (_ channel: String, _ payload: ByteBuffer) -> Void
+    private let logger: Logger
+    private let published = Counter(label: "strata_conversations_published_total")
+    private let unpublishable = Counter(label: "strata_conversations_unpublishable_total")
+
+    /// Publishes over Redis. While Redis is away, publications are dropped.
+    init(redis: RedisClient, logger: Logger) {
+        self.init(logger: logger) { channel, payload in redis.publishWithoutWaiting(payload, to: channel) }
+    }
+
+    /// Publishes by `send`, which must not block.
+    init(logger: Logger, send: @escaping @Sendable (_ channel: String, _ payload: ByteBuffer) -> Void) {
+        self.logger = logger
+        self.send = send
+    }
+
+    /// Announces committed changes, each on its conversation's channel.
+    func publish(_ changes: [Change]) {
+        for change in changes.count > 1 ? changes.sorted(by: { $0.position < $1.position }) : changes {
+            publish(on: Channels.conversation(change.conversationID)) { try ConversationPublication.change(change).encoded() }
+        }
+    }
+
+    /// Announces notices, each on its user's channel.
+    func notify(_ notices: [UserNotice]) {
+        for notice in notices {
+            publish(on: Channels.user(notice.appID, notice.user)) { try notice.encoded() }
+        }
+    }
+
+    private func publish(on channel: @autoclosure () -> String, _ encoded: () throws -> ByteBuffer) {
+        do {
+            send(channel(), try encoded())
+            published.increment()
+        } catch {
+            // Cannot be caused by a client: our own values always encode.
+            unpublishable.increment()
+            logger.error("a publication could not be encoded", metadata: ["error.type": "\(type(of: error))"])
+        }
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+public import Logging
+import Model
+public import NIOCore
+import Postgres
+import Redis
+import RPC
+public import ServiceKit
+public import ServiceLifecycle
+
+/// The conversations service: accounts, conversations, messages and the change log, answered over RPC.
+///
+/// It is put together but does nothing until ``services`` are run. There is no state in it that another instance would miss.
+public final class ConversationsService: Sendable {
+    private let database: Database
+    private let redis: RedisClient
+    private let maintenance: Maintenance
+    private let server: RPCServer
+
+    /// Puts the service together; nothing is connected yet.
+    /// - Throws: an error that names the setting at fault.
+    public init(_ settings: ConversationsSettings, eventLoopGroup: any EventLoopGroup, logger: Logger) throws {
+        let database = try Self.database(settings, logger: logger)
+        var redisConfiguration = try RedisConfiguration(url: settings.redisURL.value)
+        redisConfiguration.clientName = "strata-conversations"
+        let redis = RedisClient(configuration: redisConfiguration, eventLoopGroup: eventLoopGroup, logger: logger)
+        let publisher = Publisher(redis: redis, logger: logger)
+        let router = Self.router(settings, database: database, publisher: publisher, logger: logger)
+        self.database = database
+        self.redis = redis
+        maintenance = Maintenance(
+            database: database, retention: settings.retention, interval: settings.maintenanceInterval, logger: logger)
+        server = RPCServer(configuration: settings.rpc, eventLoopGroup: eventLoopGroup, logger: logger) { context, payload in
+            try await router.handle(context, payload)
+        }
+    }
+
+    /// Everything that has to run, in the order of dependency: on shutdown the server finishes its calls while the pools still work.
+    public var services: [any Service] { [redis, database.hot, database.exclusive, maintenance, server] }
+
+    /// The port at which calls are taken. Waits until the server listens.
+    public var boundPort: Int {
+        get async throws { try await server.boundPort }
+    }
+
+    /// Adds the question whether the service can do its work: the database answers. Redis is not asked, since writes go on without it.
+    public func addChecks(to health: Health) {
+        health.add("postgres") { [database] in
+            guard await database.hot.isReachable(deadline: .now + .seconds(2)) else { throw Failure.unavailable }
+        }
+    }
+
+    private static func database(_ settings: ConversationsSettings, logger: Logger) throws -> Database {
+        var hot = try PostgresConfiguration(url: settings.postgresURL.value)
+        hot.applicationName = "strata-conversations"
+        hot.connections = settings.connections
+        var exclusive = hot
+        exclusive.connections = settings.exclusiveConnections
+        // Long enough for maintenance; callers have deadlines of their own.
+        exclusive.statementTimeout = .seconds(30)
+        return Database(
+            hot: PostgresPool(configuration: hot, mode: .grouping, logger: logger),
+            exclusive: PostgresPool(configuration: exclusive, mode: .exclusive, logger: logger))
+    }
+
+    private static func router(
+        _ settings: ConversationsSettings, database: Database, publisher: Publisher, logger: Logger
+    ) -> CallRouter {
+        let directory = IdentityDirectory(database: database)
+        let signIn = SignIn(
+            database: database, directory: directory, publisher: publisher, keys: AppKeys(database: database),
+            nonceKey: Nonce.Key(clusterSecret: settings.rpc.clusterSecret), sessionLifetime: settings.sessionLifetime, logger: logger)
+        let sessions = Sessions(database: database, publisher: publisher, lifetime: settings.sessionLifetime)
+        var router = CallRouter(logger: logger)
+        AccountCalls(signIn: signIn, sessions: sessions, directory: directory).register(on: &router)
+        let support = CallSupport(
+            database: database, directory: directory, publisher: publisher, participantsLimit: settings.participantsLimit)
+        ConversationCalls(support).register(on: &router)
+        MessageCalls(support).register(on: &router)
+        SyncCalls(support).register(on: &router)
+        return router
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+public import RPC
+public import ServiceKit
+
+/// What an operator can decide about the conversations service. The environment's key, range and default stand beside each value.
+public struct ConversationsSettings: Sendable {
+    /// `STRATA_POSTGRES_URL`, required, secret: the database, as the role `strata_conversations`.
+    public var postgresURL: Secret<String>
+    /// `STRATA_POSTGRES_CONNECTIONS`, 1 to 64: connections for writes and reads of one conversation, which share transactions. With those of the
+    /// other services and instances these should stay near 16: more is slower, not faster.
+    public var connections = 8
+    /// `STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS`, 1 to 64: connections for what may wait or take long: creations, sign-ins, lists, replays.
+    public var exclusiveConnections = 4
+    /// `STRATA_REDIS_URL`, required, secret: where changes are published. The service works without it; gateways then hear of changes later.
+    public var redisURL: Secret<String>
+    /// `STRATA_RPC_HOST`, `STRATA_RPC_PORT`, `STRATA_CLUSTER_SECRET` and the others of ServiceKit: where calls are taken. Nonces are made from the
+    /// cluster secret too.
+    public var rpc: RPCServerConfiguration
+    /// `STRATA_PARTICIPANTS_LIMIT`, 2 to 10,000: participants of a conversation, its creator included.
+    public var participantsLimit = Limits.participants
+    /// `STRATA_RECEIPT_AUDIENCE_LIMIT`, 2 to 10,000: with more participants than this, a receipt is announced to the message's sender and the reader
+    /// only. In a conversation of n everybody reading everything makes n² announcements.
+    public var receiptAudienceLimit = 25
+    /// `STRATA_RETENTION`, 48h to 3650d: how long the change log is kept: who was away longer loads everything anew instead of a replay. Never under
+    /// two days, or a weekend's absence is too long.
+    public var retention: Duration = .seconds(30 * 86_400)
+    /// `STRATA_SESSION_LIFETIME`, 1h to 3650d: how long a session lives that is not used. Stock clients keep a token for 30 days.
+    public var sessionLifetime: Duration = .seconds(30 * 86_400)
+    /// `STRATA_MAINTENANCE_INTERVAL`, 1s to 1d: how often partitions are made and dropped, and expired nonces and sessions swept. Each pause is
+    /// lengthened or shortened at random by up to a fifth.
+    public var maintenanceInterval: Duration = .seconds(600)
+
+    /// The required ones; everything else has its default.
+    public init(postgresURL: String, redisURL: String, rpc: RPCServerConfiguration) {
+        self.postgresURL = Secret(postgresURL)
+        self.redisURL = Secret(redisURL)
+        self.rpc = rpc
+    }
+
+    /// Reads all of them.
+    /// - Throws: `SettingsError` naming the key that is missing or out of range.
+    public init(_ settings: Settings, _ common: CommonSettings) throws {
+        self.init(
+            postgresURL: try settings.secret("STRATA_POSTGRES_URL").value, redisURL: try settings.secret("STRATA_REDIS_URL").value,
+            rpc: try settings.rpcServer(common))
+        let (day, decade) = (Duration.seconds(86_400), Duration.seconds(3650 * 86_400))
+        connections = try settings.int("STRATA_POSTGRES_CONNECTIONS", default: connections, in: 1...64)
+        exclusiveConnections = try settings.int("STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS", default: exclusiveConnections, in: 1...64)
+        participantsLimit = try settings.int("STRATA_PARTICIPANTS_LIMIT", default: participantsLimit, in: 2...10_000)
+        receiptAudienceLimit = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptAudienceLimit, in: 2...10_000)
+        retention = try settings.duration("STRATA_RETENTION", default: retention, in: day * 2 ... decade)
+        sessionLifetime = try settings.duration("STRATA_SESSION_LIFETIME", default: sessionLifetime, in: .seconds(3600) ... decade)
+        maintenanceInterval = try settings.duration("STRATA_MAINTENANCE_INTERVAL", default: maintenanceInterval, in: .seconds(1) ... day)
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Postgres
+
+/// The service's two ways into PostgreSQL.
+struct Database: Sendable {
+    /// Statements of several callers share a transaction, sorted by the key they lock. For whatever touches the rows of one conversation or one user.
+    let hot: PostgresPool
+    /// Every statement alone in its transaction. For what may wait on more than one key, or takes long.
+    let exclusive: PostgresPool
+
+    /// Runs a statement on ``hot``.
+    /// - Parameter lockKey: of the conversation or user whose rows it locks, `UInt64(hashing:)`; nil if it locks none.
+    /// - Throws: the failure a client is told, see ``Model/Failure/init(postgres:)``.
+    func run(
+        _ statement: Statement, _ values: [Value], lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> Rows {
+        do {
+            return try await hot.query(statement, values, lockKey: lockKey, deadline: deadline)
+        } catch {
+            throw Failure(postgres: error)
+        }
+    }
+
+    /// Runs a statement on ``exclusive``.
+    /// - Throws: the failure a client is told, see ``Model/Failure/init(postgres:)``.
+    func runAlone(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
+        do {
+            return try await exclusive.query(statement, values, deadline: deadline)
+        } catch {
+            throw Failure(postgres: error)
+        }
+    }
+}
+
+extension Failure {
+    /// What a client is told when the database did not do what it was asked. Carries nothing of the server's message.
+    ///
+    /// Whatever may succeed when it is tried again is `service_unavailable`, also a write whose fate is unknown: creates carry ids and can be
+    /// repeated, and of the rest the client decides.
+    init(postgres error: PostgresError) {
+        switch error.code {
+        case .deadlineExceeded, .cancelled:
+            self = Failure(.requestTimeout, "The request took too long.")
+        case .connectionUnavailable, .queueFull, .closed, .fateUnknown:
+            self = .unavailable
+        case .invalidParameter:
+            self = Failure(.invalidRequest, "The request holds a character that cannot be stored.")
+        case _ where error.isRetryable:
+            self = .unavailable
+        default:
+            self = Failure(.internalServerError, "Something went wrong on our side.")
+        }
+    }
+
+    /// The same for a block that reads rows: what is no ``PostgresError`` is one of ours already, or unexpected.
+    init(reading error: any Error) {
+        switch error {
+        case let failure as Failure: self = failure
+        case let error as PostgresError: self.init(postgres: error)
+        default: self = Failure(.internalServerError, "Something went wrong on our side.")
+        }
+    }
+}
+
+extension Model.Timestamp {
+    /// The same instant, as the database's client has it.
+    init(_ time: Postgres.Timestamp) { self.init(microseconds: time.microseconds) }
+}
+
+extension Postgres.Timestamp {
+    /// The same instant, as the model has it.
+    init(_ time: Model.Timestamp) { self.init(microseconds: time.microseconds) }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+import Logging
+import Metrics
+import Model
+import Postgres
+import ServiceLifecycle
+
+/// What has to be done now and then: partitions of the change log made ahead and dropped when they are too old, expired nonces and sessions removed.
+///
+/// Every instance does it, at its own moments. Partitions are one instance's turn at a time; sweeping is shared.
+struct Maintenance: Service {
+    private let database: Database
+    private let retention: Duration
+    private let interval: Duration
+    private let logger: Logger
+    private let failures = Counter(label: "strata_conversations_maintenance_failures_total")
+    private let swept = Counter(label: "strata_conversations_swept_rows_total")
+
+    private static let sweepBatch: Int64 = 2000
+
+    init(database: Database, retention: Duration, interval: Duration, logger: Logger) {
+        self.database = database
+        self.retention = retention
+        self.interval = interval
+        self.logger = logger
+    }
+
+    /// Works until the service stops. Failures are logged, and tried again at the next turn.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            // Instances started together do not come together; partitions exist for days ahead, so nothing is urgent.
+            var pause = interval * Double.random(in: 0.01...0.2)
+            while (try? await Task.sleep(for: pause)) != nil {
+                await turn()
+                pause = interval * Double.random(in: 0.8...1.2)
+            }
+        }
+    }
+
+    private func turn() async {
+        do {
+            try await maintainPartitions(deadline: .now + .seconds(60))
+            try await sweep(deadline: .now + .seconds(60))
+        } catch {
+            failures.increment()
+            logger.warning("maintenance could not be done", metadata: ["error.id": "\(error.code.id)"])
+        }
+    }
+
+    /// Makes the partitions of the weeks to come and drops those older than the retention time. While another instance is at it, does nothing.
+    func maintainPartitions(deadline: ContinuousClock.Instant) async throws(Failure) {
+        _ = try await database.runAlone(.maintainPartitions, [.int8(retention.components.seconds)], deadline: deadline)
+    }
+
+    /// Removes everything that has expired, in batches, so that no transaction becomes long.
+    /// - Returns: the rows removed.
+    @discardableResult
+    func sweep(deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
+        var total = try await sweep(.accountsSweep, [.int8(Self.sweepBatch)], deadline: deadline)
+        total += try await sweep(.logsSweep, [.int8(retention.components.seconds), .int8(Self.sweepBatch)], deadline: deadline)
+        return total
+    }
+
+    private func sweep(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
+        var total: Int64 = 0
+        while true {
+            let rows = try await database.runAlone(statement, values, deadline: deadline)
+            let count: Int64
+            do {
+                count = try rows.first?.get(0) ?? 0
+            } catch {
+                throw Failure(postgres: error)
+            }
+            if count == 0 { return total }
+            total += count
+            swept.increment(by: count)
+        }
+    }
+}
+
+extension Statement {
+    /// $1 seconds to keep.
+    static let maintainPartitions = Statement(
+        "maintenance.partitions", sql: "SELECT conversations.maintain_partitions($1::int8 * interval '1 second')", isIdempotent: true)
+
+    /// $1 seconds to keep, $2 most rows of each kind.
+    static let logsSweep = Statement(
+        "maintenance.logs", sql: "SELECT conversations.sweep($1::int8 * interval '1 second', $2::int8)", isIdempotent: true)
+}

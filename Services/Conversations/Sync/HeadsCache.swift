@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Model
+import Postgres
+import Synchronization
+import SwiftProtobuf
+
+/// What moved lately, in all conversations. All gateways ask the same at nearly the same time, so one answer serves them for half a second,
+/// and while one is being read nobody reads another.
+final class HeadsCache: Sendable {
+    /// How long an answer is given again.
+    static let lifetime = Duration.milliseconds(500)
+    /// Questions about more than this are answered for this: the log's recent rows, not its history.
+    static let window: Int64 = 120_000_000
+
+    private struct Answer {
+        let since: Int64
+        let readAt: ContinuousClock.Instant
+        let task: Task<ProtoHeadsResponse, any Error>
+    }
+
+    private let database: Database
+    private let answer = Mutex<Answer?>(nil)
+
+    init(database: Database) { self.database = database }
+
+    /// - Parameter since: microseconds since 1970; 0: what the database calls lately. An older answer that reaches further back will do.
+    func read(since: Int64, deadline: ContinuousClock.Instant) async throws -> ProtoHeadsResponse {
+        let now = ContinuousClock.now
+        let wanted = since == 0 ? 0 : max(since, Int64(Date().timeIntervalSince1970 * 1_000_000) - Self.window)
+        let task = answer.withLock { answer in
+            if let answer, now - answer.readAt < Self.lifetime, answer.since == wanted || (answer.since != 0 && answer.since <= wanted) {
+                return answer.task
+            }
+            let database = database
+            let task = Task { try await Self.read(wanted, database, deadline: now + .seconds(5)) }
+            answer = Answer(since: wanted, readAt: now, task: task)
+            return task
+        }
+        do {
+            return try await task.value
+        } catch {
+            // A failure is not kept.
+            answer.withLock { if $0?.task == task { $0 = nil } }
+            throw error
+        }
+    }
+
+    private static func read(_ since: Int64, _ database: Database, deadline: ContinuousClock.Instant) async throws -> ProtoHeadsResponse {
+        let rows = try await database.runAlone(
+            .heads, [since == 0 ? .null : .timestamp(Postgres.Timestamp(microseconds: since))], deadline: deadline)
+        var response = ProtoHeadsResponse()
+        for row in rows {
+            var cursor = RowCursor(row)
+            let entry: Int64 = try cursor.next()
+            let app = try cursor.optional(UUID.self)
+            let user = try cursor.optional(String.self)
+            let conversation = try cursor.optional(UUID.self)
+            let position = try cursor.optional(Int64.self) ?? 0
+            switch (entry, app, user, conversation) {
+            case (0, _, _, _): response.asOf = try cursor.time().microseconds
+            case (1, _, _, let conversation?):
+                response.heads.append(
+                    .with {
+                        $0.conversationID = Data(uuid: conversation)
+                        $0.after = position
+                    })
+            case (2, let app?, let user?, let conversation?):
+                response.added.append(
+                    .with {
+                        $0.appID = Data(uuid: app)
+                        $0.userID = user
+                        $0.conversationID = Data(uuid: conversation)
+                        $0.position = position
+                    })
+            case (3, let app?, let user?, _):
+                response.users.append(
+                    .with {
+                        $0.appID = Data(uuid: app)
+                        $0.userID = user
+                        $0.position = position
+                    })
+            default: continue
+            }
+        }
+        return response
+    }
+}

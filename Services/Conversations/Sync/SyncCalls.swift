@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Model
+import Postgres
+import RPC
+import SwiftProtobuf
+
+/// Answers what gateways ask in order to bring their sockets up to date and to repair what pub/sub lost (ARCHITECTURE §6).
+struct SyncCalls: Sendable {
+    private let support: CallSupport
+    private let heads: HeadsCache
+    private var database: Database { support.database }
+
+    /// The most changes one call reads.
+    private static let readLimit: Int32 = 1000
+
+    init(_ support: CallSupport) {
+        self.support = support
+        heads = HeadsCache(database: support.database)
+    }
+
+    /// Adds the methods to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(ConversationsAPI.baseline) { try await self.baseline($0, $1) }
+        router.register(ConversationsAPI.readLogs) { try await self.readLogs($0, $1) }
+        router.register(ConversationsAPI.readChanges) { try await self.readChanges($0, $1) }
+        router.register(ConversationsAPI.heads) { try await self.heads.read(since: $0.since, deadline: $1.deadline) }
+        router.register(ConversationsAPI.followed) { try await self.followed($0, $1) }
+    }
+
+    // MARK: Baseline
+
+    private func baseline(_ request: ProtoBaselineRequest, _ context: RPCContext) async throws -> ProtoBaselineResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let rows = try await database.runAlone(
+            .baseline,
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue),
+                .timestamp(Postgres.Timestamp(microseconds: request.since)),
+            ], deadline: caller.deadline)
+        var response = ProtoBaselineResponse()
+        for row in rows {
+            var cursor = RowCursor(row)
+            let conversation = try cursor.optional(UUID.self)
+            let (position, after) = (try cursor.next(Int64.self), try cursor.next(Int64.self))
+            guard let conversation else {
+                cursor.skip(5)
+                response.userPosition = position
+                response.userAfter = after
+                response.asOf = try cursor.time().microseconds
+                response.complete = try cursor.next()
+                continue
+            }
+            response.entries.append(
+                try .with {
+                    $0.conversationID = Data(uuid: conversation)
+                    $0.position = position
+                    $0.after = after
+                    $0.numbers.uncounted = try cursor.next()
+                    $0.numbers.hidden = try cursor.next()
+                    $0.numbers.position = position
+                    $0.messageCount = try cursor.next()
+                    $0.isParticipant = try cursor.next()
+                    $0.oldestAt = try cursor.optionalTime()?.microseconds ?? 0
+                })
+        }
+        return response
+    }
+
+    // MARK: Logs of one user
+
+    private func readLogs(_ request: ProtoReadLogsRequest, _ context: RPCContext) async throws -> ProtoReadLogsResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let ids = try request.cursors.map { try ConversationID(contract: $0.conversationID).rawValue }
+        let rows = try await database.runAlone(
+            .readLogs,
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuidArray(ids), .int8Array(request.cursors.map(\.after)),
+                request.hasUserAfter ? .int8(request.userAfter) : .null, .int8(Int64(min(max(request.limit, 1), Self.readLimit))),
+            ], deadline: caller.deadline)
+        let log = try rows.map { try LogRow($0) }
+        let identities = try await support.directory.basic(
+            Array(Set(log.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
+        var response = ProtoReadLogsResponse()
+        for row in log {
+            switch row.entry {
+            case .header: response.metHeads = row.flag
+            case .change: response.entries.append(try .with { $0.change = ProtoChange(try row.change(identities)) })
+            case .userChange:
+                if let change = try await userChange(row, caller) { response.entries.append(.with { $0.userChange = ProtoUserChange(change) }) }
+            case .skipped:
+                guard let conversation = row.conversation else { continue }
+                response.entries.append(
+                    .with {
+                        $0.skipped.conversationID = Data(conversation)
+                        $0.skipped.after = row.position.rawValue
+                    })
+            case .numbers:
+                guard let conversation = row.conversation else { continue }
+                response.numbers.append(
+                    .with {
+                        $0.conversationID = Data(conversation)
+                        $0.numbers = ProtoUserNumbers(row.numbers)
+                        $0.messageCount = row.messageCount
+                    })
+            case .override: continue
+            }
+        }
+        return response
+    }
+
+    private struct UserOperations: Decodable {
+        let conversation: UUID?
+        let message: UUID?
+        let upTo: Int64?
+        enum CodingKeys: String, CodingKey {
+            case conversation = "conversation_id"
+            case message = "message_id"
+            case upTo = "up_to"
+        }
+    }
+
+    /// An entry of the user's own log, with what it is about as it is now.
+    private func userChange(_ row: LogRow, _ caller: Caller) async throws -> UserChange? {
+        let content: UserChange.Content
+        if row.kind == 4 {
+            let identity = try await support.directory.full([caller.user], in: caller.app, deadline: caller.deadline)[caller.user]
+            guard let identity else { return nil }
+            content = .identityChanged(identity)
+        } else {
+            let operations: UserOperations = try OperationsJSON.decode(row.operations)
+            guard let uuid = operations.conversation else { return nil }
+            let id = ConversationID(rawValue: uuid)
+            switch row.kind {
+            case 1: content = .conversationHidden(id, upTo: Position(operations.upTo ?? 0), wholly: row.flag)
+            case 2:
+                content = .conversationShown(try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline))
+            case 3:
+                guard let message = operations.message else { return nil }
+                content = .messageHidden(
+                    MessageID(rawValue: message),
+                    view: try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline))
+            default: return nil
+            }
+        }
+        return UserChange(appID: caller.app, user: caller.user, position: row.position, createdAt: row.createdAt, content: content)
+    }
+
+    // MARK: Repair
+
+    private func readChanges(_ request: ProtoReadChangesRequest, _ context: RPCContext) async throws -> ProtoReadChangesResponse {
+        let id = try ConversationID(contract: request.conversationID)
+        let rows = try await database.run(
+            .readChanges,
+            [
+                .uuid(id.rawValue), .int8(request.after), .int8(Int64(min(max(request.limit, 1), Self.readLimit))),
+                .textArray(request.userIds),
+            ], deadline: context.deadline)
+        let log = try rows.map { try LogRow($0) }
+        guard let header = log.first, let app = header.app else { return ProtoReadChangesResponse() }
+        let identities = try await support.directory.basic(Array(Set(log.flatMap(\.users))), in: app, deadline: context.deadline)
+        var overrides: [Position: [UserID: Model.Message?]] = [:]
+        for row in log where row.entry == .override {
+            if let user = row.user { overrides[row.position, default: [:]][user] = .some(row.message?.message(identities)) }
+        }
+        var response = ProtoReadChangesResponse()
+        response.head = header.position.rawValue
+        for row in log {
+            if row.entry == .change {
+                response.changes.append(ProtoChange(try row.change(identities, overrides: overrides[row.position] ?? [:])))
+            } else if row.entry == .numbers, let user = row.user {
+                response.numbers[user.rawValue] = ProtoUserNumbers(row.numbers)
+            }
+        }
+        return response
+    }
+
+    // MARK: Followed
+
+    private func followed(_ request: ProtoFollowedRequest, _ context: RPCContext) async throws -> ProtoFollowedResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let rows = try await database.runAlone(
+            .followed, [.uuid(caller.app.rawValue), .text(caller.user.rawValue)], deadline: caller.deadline)
+        return try .with { $0.userIds = try rows.map { try $0.get(0, as: String.self) } }
+    }
+}
