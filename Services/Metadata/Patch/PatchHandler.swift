@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import Metrics
+import Model
+import Postgres
+import RPC
+import Redis
+
+/// Answers `PATCH` of metadata: validates, commits in one round trip, then publishes.
+struct PatchHandler: Sendable {
+    let store: MetadataStore
+    let redis: RedisClient
+    let validation: PatchValidation
+    private let patches = Counter(label: "metadata_patches_total", dimensions: [("outcome", "changed")])
+    private let unchanged = Counter(label: "metadata_patches_total", dimensions: [("outcome", "unchanged")])
+    private let refused = Counter(label: "metadata_patches_total", dimensions: [("outcome", "refused")])
+
+    init(store: MetadataStore, redis: RedisClient, validation: PatchValidation) {
+        self.store = store
+        self.redis = redis
+        self.validation = validation
+    }
+
+    /// Acknowledged means committed. The publication is only a hint: it is sent after the commit and never waited for.
+    func patch(_ request: ProtoPatchMetadataRequest, deadline: ContinuousClock.Instant) async throws -> ProtoPatchMetadataResponse {
+        guard let actor = UserID(request.actor) else { throw Failure.invalid("actor", "is not a user id") }
+        let patch = MetadataPatch(
+            app: try AppID(contract: request.appID), conversation: try ConversationID(contract: request.conversationID), actor: actor,
+            operations: try validation.operations(request.operations), origin: request.hasOrigin ? Change.Origin(request.origin) : nil)
+        let change: Change?
+        do {
+            change = try await store.commit(patch, deadline: deadline)
+        } catch let failure as Failure {
+            refused.increment()
+            throw failure
+        }
+        guard let change else {
+            unchanged.increment()
+            return ProtoPatchMetadataResponse()
+        }
+        patches.increment()
+        redis.publishWithoutWaiting(
+            try ConversationPublication.change(change).encoded(), to: Channels.conversation(change.conversationID))
+        var response = ProtoPatchMetadataResponse()
+        response.change = ProtoChange(change)
+        return response
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RPC
+public import ServiceKit
+
+/// What the metadata service can be told.
+public struct MetadataSettings: Sendable {
+    /// `STRATA_POSTGRES_URL`: the database, as the role `strata_metadata`. Secret. Required.
+    public var postgresURL: String
+    /// `STRATA_REDIS_URL`: where changes are published. Secret. Required.
+    public var redisURL: String
+    /// `STRATA_RPC_…`: where calls are answered, and the secret callers must hold.
+    public var rpc: RPCServerConfiguration
+    /// `STRATA_METADATA_WRITE_CONNECTIONS` (4; 1 to 64): connections for patches, which share commits; more are soon slower.
+    public var writeConnections = 4
+    /// `STRATA_METADATA_LARGE_CONNECTIONS` (2; 1 to 64): connections for patches of many keys, each alone, so that nobody waits in one transaction
+    /// with them.
+    public var largeConnections = 2
+    /// `STRATA_METADATA_READ_CONNECTIONS` (3; 1 to 64): connections for trees.
+    public var readConnections = 3
+    /// `STRATA_METADATA_MAX_KEYS` (0: no limit; up to 10,000,000): values that one conversation may have. Counting costs time, so there is no limit
+    /// unless an operator wants one.
+    public var maximumKeys: Int?
+    /// `STRATA_METADATA_MAX_PATCH_ITEMS` (20,000; 1 to 1,000,000): operations and values of one patch. A conversation is locked while a patch of it is
+    /// carried out, 20,000 take about a second.
+    public var maximumPatchItems = 20_000
+
+    /// Settings with these addresses, and for the rest the defaults above.
+    public init(postgresURL: String, redisURL: String, rpc: RPCServerConfiguration) {
+        self.postgresURL = postgresURL
+        self.redisURL = redisURL
+        self.rpc = rpc
+    }
+
+    /// Reads them.
+    /// - Throws: `SettingsError` naming the key that is missing or cannot be used.
+    public init(_ settings: Settings, _ common: CommonSettings) throws {
+        self.init(
+            postgresURL: try settings.secret("STRATA_POSTGRES_URL").value, redisURL: try settings.secret("STRATA_REDIS_URL").value,
+            rpc: try settings.rpcServer(common))
+        writeConnections = try settings.int("STRATA_METADATA_WRITE_CONNECTIONS", default: writeConnections, in: 1...64)
+        largeConnections = try settings.int("STRATA_METADATA_LARGE_CONNECTIONS", default: largeConnections, in: 1...64)
+        readConnections = try settings.int("STRATA_METADATA_READ_CONNECTIONS", default: readConnections, in: 1...64)
+        let keys = try settings.int("STRATA_METADATA_MAX_KEYS", default: 0, in: 0...10_000_000)
+        maximumKeys = keys == 0 ? nil : keys
+        maximumPatchItems = try settings.int("STRATA_METADATA_MAX_PATCH_ITEMS", default: maximumPatchItems, in: 1...1_000_000)
+    }
+}
