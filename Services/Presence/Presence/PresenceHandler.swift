@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import FoundationEssentials
+import Model
+import Redis
+
+/// Answers what gateways ask about presence.
+struct PresenceHandler: Sendable {
+    let store: PresenceStore
+    /// Leases or users of one request, at most.
+    static let maximumItems = 5000
+
+    func set(_ request: ProtoSetPresenceRequest, deadline: ContinuousClock.Instant) async throws -> ProtoEmpty {
+        let status = Presence.Status(rawValue: request.status)
+        guard status != nil || request.status == "auto" else {
+            throw Failure.invalid("status", "must be available, busy, away, offline, invisible or auto")
+        }
+        let user = try user(request.lease)
+        try await refusing { try await store.set(status, of: request.lease.connection, user, deadline: deadline) }
+        return ProtoEmpty()
+    }
+
+    func renew(_ request: ProtoRenewPresenceRequest, deadline: ContinuousClock.Instant) async throws -> ProtoRenewPresenceResponse {
+        let leases = try grouped(request.leases)
+        let forgotten = try await refusing { try await store.renew(leases, deadline: deadline) }
+        var response = ProtoRenewPresenceResponse()
+        for (user, connections) in forgotten {
+            for connection in connections { response.forgotten.append(lease(user, connection)) }
+        }
+        return response
+    }
+
+    func release(_ request: ProtoReleasePresenceRequest, deadline: ContinuousClock.Instant) async throws -> ProtoEmpty {
+        let leases = try grouped(request.leases)
+        try await refusing { try await store.release(leases, deadline: deadline) }
+        return ProtoEmpty()
+    }
+
+    func get(_ request: ProtoGetPresenceRequest, deadline: ContinuousClock.Instant) async throws -> ProtoGetPresenceResponse {
+        try checkCount(request.userIds.count)
+        let app = try AppID(contract: request.appID)
+        let users = try request.userIds.map { id in
+            guard let user = UserID(id) else { throw Failure.invalid("user_ids", "holds something that is not a user id") }
+            return PresenceStore.User(app: app, id: user)
+        }
+        let found = try await refusing { try await store.find(users, deadline: deadline) }
+        let since = request.hasSince ? Timestamp(microseconds: request.since) : nil
+        var response = ProtoGetPresenceResponse()
+        for (user, found) in zip(users, found) {
+            if let since, found.changedAt.map({ $0 <= since }) ?? true { continue }
+            response.presences.append(PresencePublication(appID: user.app, user: user.id, presence: found.presence).proto)
+        }
+        return response
+    }
+
+    private func refusing<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch let error as RedisError {
+            throw error.refusal
+        }
+    }
+
+    private func checkCount(_ count: Int) throws(Failure) {
+        guard count <= Self.maximumItems else { throw Failure(.invalidRequest, "At most \(Self.maximumItems) can be named at once.") }
+    }
+
+    private func user(_ lease: ProtoLease) throws -> PresenceStore.User {
+        guard let id = UserID(lease.userID) else { throw Failure.invalid("user_id", "is not a user id") }
+        return PresenceStore.User(app: try AppID(contract: lease.appID), id: id)
+    }
+
+    private func lease(_ user: PresenceStore.User, _ connection: UInt64) -> ProtoLease {
+        var lease = ProtoLease()
+        lease.appID = Data(user.app)
+        lease.userID = user.id.rawValue
+        lease.connection = connection
+        return lease
+    }
+
+    /// The leases by user, so that each user's are one script.
+    private func grouped(_ leases: [ProtoLease]) throws -> [(user: PresenceStore.User, connections: [UInt64])] {
+        try checkCount(leases.count)
+        var connections: [PresenceStore.User: [UInt64]] = [:]
+        for lease in leases { connections[try user(lease), default: []].append(lease.connection) }
+        return connections.map { (user: $0.key, connections: $0.value) }
+    }
+}

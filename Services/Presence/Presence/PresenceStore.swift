@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import FoundationEssentials
+import Metrics
+import Model
+import NIOCore
+import Redis
+
+/// Presence in Redis: leases of connections, and what follows from them for their user.
+struct PresenceStore: Sweepable {
+    /// A user of an app.
+    struct User: Hashable, Sendable {
+        var app: AppID
+        var id: UserID
+
+        init(app: AppID, id: UserID) {
+            self.app = app
+            self.id = id
+        }
+
+        /// Reads `<app>:<user>`.
+        init?(member: String) {
+            let parts = member.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, let app = AppID(parsing: parts[0]), let id = UserID(parts[1]) else { return nil }
+            self.init(app: app, id: id)
+        }
+
+        var member: String { "\(app):\(id)" }
+        var shard: Int { Channels.presenceShard(app, id) }
+        var keys: [String] {
+            let shard = shard
+            return ["pl:{\(shard)}:\(member)", "pr:{\(shard)}:\(member)", "pd:{\(shard)}", Channels.presence(app, id)]
+        }
+    }
+
+    /// What is known of a user.
+    struct Found: Sendable {
+        var presence: Presence
+        /// When his status last changed; nil: never, as far as anybody remembers.
+        var changedAt: Timestamp?
+    }
+
+    let name = "presence"
+    private let redis: RedisClient
+    private let periods: PresencePeriods
+    private let timeout: Duration
+    private let scripts: PresenceScripts
+    private let settled = Counter(label: "presence_leases_swept_total")
+
+    init(redis: RedisClient, periods: PresencePeriods, timeout: Duration, scripts: PresenceScripts = PresenceScripts()) {
+        self.redis = redis
+        self.periods = periods
+        self.timeout = timeout
+        self.scripts = scripts
+    }
+
+    private typealias Call = (script: RedisScript, keys: [String], arguments: [RedisArgument])
+
+    private func call(_ script: RedisScript, _ user: User, _ arguments: [RedisArgument] = []) throws -> Call {
+        var names = ProtoPresenceChange()
+        names.appID = Data(user.app)
+        names.userID = user.id.rawValue
+        return (
+            script, user.keys,
+            [.string(user.member), .bytes(try ByteBuffer(protobuf: names)), .milliseconds(periods.retention)] + arguments
+        )
+    }
+
+    private func perform(_ calls: [Call], deadline: ContinuousClock.Instant) async throws -> [RedisValue] {
+        try await redis.evaluateAll(calls, deadline: min(deadline, .now + timeout)).map { try $0.get() }
+    }
+
+    /// Sets the status of a connection; nil stands for `auto`: what the user last chose, or `available`.
+    func set(_ status: Presence.Status?, of connection: UInt64, _ user: User, deadline: ContinuousClock.Instant) async throws {
+        let call = try call(
+            scripts.set, user, [.string(String(connection)), .string(status?.rawValue ?? "auto"), .milliseconds(periods.lease)])
+        _ = try await perform([call], deadline: deadline)
+    }
+
+    /// Renews leases in one pipeline.
+    /// - Returns: those that Redis has forgotten.
+    func renew(
+        _ leases: [(user: User, connections: [UInt64])], deadline: ContinuousClock.Instant
+    ) async throws -> [(user: User, connections: [UInt64])] {
+        let calls = try leases.map { lease in
+            try call(scripts.renew, lease.user, [.milliseconds(periods.lease)] + lease.connections.map { .string(String($0)) })
+        }
+        return zip(leases, try await perform(calls, deadline: deadline)).map { lease, reply in
+            (lease.user, reply.array?.compactMap { $0.string.flatMap(UInt64.init) } ?? [])
+        }
+    }
+
+    /// Lets leases end after the grace, in one pipeline.
+    func release(_ leases: [(user: User, connections: [UInt64])], deadline: ContinuousClock.Instant) async throws {
+        let calls = try leases.map { lease in
+            try call(scripts.release, lease.user, [.milliseconds(periods.grace)] + lease.connections.map { .string(String($0)) })
+        }
+        _ = try await perform(calls, deadline: deadline)
+    }
+
+    /// What is known of these users, in their order. A lease that has ended does not count, whether or not it was swept.
+    func find(_ users: [User], deadline: ContinuousClock.Instant) async throws -> [Found] {
+        let calls = try users.map { try call(scripts.get, $0) }
+        return try await perform(calls, deadline: deadline).map { reply in
+            guard let fields = reply.array, fields.count == 3, let status = fields[0].string.flatMap(Presence.Status.init(rawValue:)) else {
+                throw MalformedReply()
+            }
+            return Found(
+                presence: Presence(status: status, lastSeenAt: fields[1].int.map(Timestamp.init(microseconds:))),
+                changedAt: fields[2].int.map(Timestamp.init(microseconds:)))
+        }
+    }
+
+    func sweep(_ shards: [Int]) async -> [SweepFinding] {
+        let looks: [Call] = shards.map { (scripts.due, ["pd:{\($0)}"], [.integer(Int64(periods.sweepBatch))]) }
+        var calls: [Call] = []
+        let findings = await redis.evaluateAll(looks, deadline: .now + timeout).map { result -> SweepFinding in
+            guard case .success(let reply) = result else { return .failed }
+            if let wait = reply.int { return .nothing(next: wait < 0 ? nil : .milliseconds(wait)) }
+            guard let elements = reply.array, let late = elements.first?.int else { return .failed }
+            for user in elements.dropFirst().compactMap({ $0.string.flatMap(User.init(member:)) }) {
+                if let call = try? call(scripts.get, user) { calls.append(call) }
+            }
+            return .work(lateness: .milliseconds(late))
+        }
+        guard !calls.isEmpty else { return findings }
+        let results = await redis.evaluateAll(calls, deadline: .now + timeout)
+        settled.increment(by: results.count { if case .success = $0 { true } else { false } })
+        return findings
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RPC
+public import ServiceKit
+
+/// What the presence service can be told.
+public struct PresenceSettings: Sendable {
+    /// `STRATA_REDIS_URL`: where all state is, and where it is published. Secret. Required.
+    public var redisURL: String
+    /// `STRATA_RPC_…`: where calls are answered, and the secret callers must hold.
+    public var rpc: RPCServerConfiguration
+    /// `STRATA_PRESENCE_REDIS_TIMEOUT` (500ms; 10ms to 10s): how long one request waits for Redis. What is ephemeral is not worth a longer wait.
+    public var redisTimeout: Duration = .milliseconds(500)
+    /// The periods of typing.
+    public var typing = TypingSettings()
+    /// The periods of presence.
+    public var presence = PresencePeriods()
+
+    /// Settings with these addresses, and for the rest the defaults above.
+    public init(redisURL: String, rpc: RPCServerConfiguration) {
+        self.redisURL = redisURL
+        self.rpc = rpc
+    }
+
+    /// Reads them.
+    /// - Throws: `SettingsError` naming the key that is missing or cannot be used.
+    public init(_ settings: Settings, _ common: CommonSettings) throws {
+        self.init(redisURL: try settings.secret("STRATA_REDIS_URL").value, rpc: try settings.rpcServer(common))
+        redisTimeout = try settings.duration(
+            "STRATA_PRESENCE_REDIS_TIMEOUT", default: redisTimeout, in: .milliseconds(10) ... .seconds(10))
+        typing = try TypingSettings(settings)
+        presence = try PresencePeriods(settings)
+    }
+}

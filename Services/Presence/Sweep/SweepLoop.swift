@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Metrics
+import ServiceLifecycle
+
+/// What one look at a shard found.
+enum SweepFinding: Sendable, Equatable {
+    /// Nothing is due; the time until something will be, nil if there is nothing.
+    case nothing(next: Duration?)
+    /// This was done, the most overdue of it so late.
+    case work(lateness: Duration)
+    /// Redis did not answer.
+    case failed
+}
+
+/// Something that has deadlines on shards.
+protocol Sweepable: Sendable {
+    /// A word for logs and metrics.
+    var name: String { get }
+    /// Ends what is due on `shards`. Answers in their order.
+    func sweep(_ shards: [Int]) async -> [SweepFinding]
+}
+
+/// Looks at all shards again and again. Every instance does: what is due is taken and announced in one script, so it is announced once whoever
+/// comes first, and nobody has to be elected.
+struct SweepLoop<Target: Sweepable>: Service {
+    private let target: Target
+    private let every: Duration
+    private let shortestPeriod: Duration
+    private let shards: Int
+    private let logger: Logger
+    private let looks: Counter
+    private let failures: Counter
+    private let lateness: Timer
+
+    init(_ target: Target, every: Duration, shortestPeriod: Duration, shards: Int, logger: Logger) {
+        self.target = target
+        self.every = every
+        self.shortestPeriod = shortestPeriod
+        self.shards = shards
+        self.logger = logger
+        looks = Counter(label: "\(target.name)_sweeps_total")
+        failures = Counter(label: "\(target.name)_sweep_failures_total")
+        lateness = Timer(label: "\(target.name)_sweep_lateness_seconds")
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var schedule = SweepSchedule(shards: shards, shortestPeriod: shortestPeriod)
+            var isFailing = false
+            while !Task.isCancelled {
+                let hasFailed = await look(&schedule)
+                if hasFailed != isFailing, !Task.isCancelled {
+                    isFailing = hasFailed
+                    logger.log(
+                        level: hasFailed ? .warning : .notice, "\(hasFailed ? "sweeping has stopped" : "sweeping goes on")",
+                        metadata: ["sweep.name": "\(target.name)"])
+                }
+                // Instances that started together drift apart.
+                try? await Task.sleep(for: every * Double.random(in: 0.75...1.25))
+            }
+        }
+    }
+
+    /// Whether any shard failed.
+    private func look(_ schedule: inout SweepSchedule) async -> Bool {
+        let now = ContinuousClock.now
+        let due = schedule.due(at: now)
+        guard !due.isEmpty else { return false }
+        var failed = false
+        for (shard, finding) in zip(due, await target.sweep(due)) {
+            switch finding {
+            case .nothing(let next): schedule.foundNothing(at: shard, now: now, next: next)
+            case .work(let late):
+                schedule.foundWork(at: shard)
+                lateness.record(duration: late)
+            case .failed:
+                schedule.foundWork(at: shard)
+                failures.increment()
+                failed = true
+            }
+        }
+        looks.increment(by: due.count)
+        return failed
+    }
+}

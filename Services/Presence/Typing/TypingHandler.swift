@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import Model
+import Redis
+
+/// Answers what gateways say of typists. Whether the user is a participant is the gateway's business.
+struct TypingHandler: Sendable {
+    let store: TypingStore
+
+    func typing(_ request: ProtoTypingRequest, deadline: ContinuousClock.Instant) async throws -> ProtoEmpty {
+        guard let user = UserID(request.userID) else { throw Failure.invalid("user_id", "is not a user id") }
+        guard let action = TypingAction(rawValue: request.action) else {
+            throw Failure.invalid("action", "must be started, paused or finished")
+        }
+        let signal = TypingSignal(conversationID: try ConversationID(contract: request.conversationID), user: user, action: action)
+        do {
+            try await store.event(signal, deadline: deadline)
+        } catch let error as RedisError {
+            throw error.refusal
+        }
+        return ProtoEmpty()
+    }
+}
+
+extension RedisError {
+    /// What a client is told: Redis is away or slow, which is nobody's fault; or itself, a fault of ours.
+    var refusal: any Error {
+        switch code {
+        case .cancelled: CancellationError()
+        case .server, .invalidConfiguration: self
+        default: Failure.unavailable
+        }
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import ServiceKit
+
+/// The periods of typing. Every instance must have the same.
+public struct TypingSettings: Sendable {
+    /// `STRATA_TYPING_PAUSE` (10s; 100ms to 10m): how long `started` lasts unless it is renewed; then it becomes `paused`.
+    public var pauseAfter: Duration = .seconds(10)
+    /// `STRATA_TYPING_FINISH` (10s; 100ms to 10m): how long `paused` lasts unless it is renewed; then it becomes `finished`.
+    public var finishAfter: Duration = .seconds(10)
+    /// `STRATA_TYPING_REPEAT` (2500ms; 0s to 10m): how often an unchanged state is announced again. Stock receivers forget a typist after 6 s.
+    public var repeatAfter: Duration = .milliseconds(2500)
+    /// `STRATA_TYPING_SWEEP` (100ms; 10ms to 5s): the mean time between two looks at what is due.
+    public var sweepEvery: Duration = .milliseconds(100)
+    /// `STRATA_TYPING_SWEEP_BATCH` (500; 1 to 10,000): states that one script ends at most; Redis does nothing else meanwhile.
+    public var sweepBatch = 500
+
+    /// The defaults.
+    public init() {}
+
+    /// Reads them.
+    /// - Throws: `SettingsError` naming the key that cannot be used.
+    public init(_ settings: Settings) throws {
+        let periods = Duration.milliseconds(100) ... .seconds(600)
+        pauseAfter = try settings.duration("STRATA_TYPING_PAUSE", default: pauseAfter, in: periods)
+        finishAfter = try settings.duration("STRATA_TYPING_FINISH", default: finishAfter, in: periods)
+        repeatAfter = try settings.duration("STRATA_TYPING_REPEAT", default: repeatAfter, in: .zero ... .seconds(600))
+        sweepEvery = try settings.duration("STRATA_TYPING_SWEEP", default: sweepEvery, in: .milliseconds(10) ... .seconds(5))
+        sweepBatch = try settings.int("STRATA_TYPING_SWEEP_BATCH", default: sweepBatch, in: 1...10_000)
+    }
+
+    /// How long the keys outlive the last event, should nobody sweep.
+    var timeToLive: Duration { pauseAfter + finishAfter + .seconds(60) }
+}

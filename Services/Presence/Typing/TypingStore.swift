@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import Metrics
+import Model
+import Redis
+
+/// Typing in Redis: events of typists, and the sweep that ends what they do not renew.
+struct TypingStore: Sweepable {
+    /// What an event did.
+    enum Outcome: Int64, Sendable {
+        /// The state was announced a moment ago, or there was none to end.
+        case nothingAnnounced = 0
+        case announcedAgain = 1
+        case transition = 2
+    }
+
+    let name = "typing"
+    private let redis: RedisClient
+    private let settings: TypingSettings
+    private let timeout: Duration
+    private let scripts: TypingScripts
+    private let metrics = TypingMetrics()
+
+    init(redis: RedisClient, settings: TypingSettings, timeout: Duration, scripts: TypingScripts = TypingScripts()) {
+        self.redis = redis
+        self.settings = settings
+        self.timeout = timeout
+        self.scripts = scripts
+    }
+
+    /// One event: the transition and its announcement are one script. Repeating it does no harm.
+    @discardableResult
+    func event(_ signal: TypingSignal, deadline: ContinuousClock.Instant) async throws -> Outcome {
+        func publication(_ action: TypingAction) throws -> RedisArgument {
+            .bytes(try ConversationPublication.typing(.init(conversationID: signal.conversationID, user: signal.user, action: action)).encoded())
+        }
+        let shard = signal.conversationID.shard
+        let answer = try await redis.evaluate(
+            scripts.event, keys: ["t:{\(shard)}", "td:{\(shard)}", Channels.conversation(signal.conversationID)],
+            arguments: [
+                "\(signal.conversationID):\(signal.user)", .string(signal.action.rawValue), try publication(signal.action),
+                try publication(.paused), try publication(.finished), .milliseconds(settings.pauseAfter), .milliseconds(settings.finishAfter),
+                .milliseconds(settings.repeatAfter), .milliseconds(settings.timeToLive),
+            ], deadline: min(deadline, .now + timeout))
+        guard let outcome = answer.int.flatMap(Outcome.init(rawValue:)) else { throw MalformedReply() }
+        metrics.count(outcome, signal.action)
+        return outcome
+    }
+
+    func sweep(_ shards: [Int]) async -> [SweepFinding] {
+        let calls: [(script: RedisScript, keys: [String], arguments: [RedisArgument])] = shards.map { shard in
+            (
+                scripts.sweep, ["t:{\(shard)}", "td:{\(shard)}"],
+                [.integer(Int64(settings.sweepBatch)), .milliseconds(settings.finishAfter), "c:{\(shard)}:"]
+            )
+        }
+        return await redis.evaluateAll(calls, deadline: .now + timeout).map { result in
+            guard case .success(let reply) = result else { return .failed }
+            return finding(reply)
+        }
+    }
+
+    private func finding(_ reply: RedisValue) -> SweepFinding {
+        if let wait = reply.int { return .nothing(next: wait < 0 ? nil : .milliseconds(wait)) }
+        guard let counts = reply.array?.compactMap(\.int), counts.count == 3 else { return .failed }
+        metrics.countSwept(paused: counts[0], finished: counts[1])
+        return .work(lateness: .milliseconds(counts[2]))
+    }
+}
+
+/// Redis answered what the scripts never answer: a fault of ours.
+struct MalformedReply: Error {}
+
+/// What is counted of typing.
+struct TypingMetrics: Sendable {
+    private let byEvent = TypingAction.allCases.map { TypingMetrics.counter($0, by: "event") }
+    private let bySweep = TypingAction.allCases.map { TypingMetrics.counter($0, by: "sweep") }
+    private let again = Counter(label: "typing_announcements_repeated_total")
+    private let silent = Counter(label: "typing_events_merged_total")
+
+    private static func counter(_ action: TypingAction, by cause: String) -> Counter {
+        Counter(label: "typing_transitions_total", dimensions: [("action", action.rawValue), ("by", cause)])
+    }
+
+    func count(_ outcome: TypingStore.Outcome, _ action: TypingAction) {
+        switch outcome {
+        case .nothingAnnounced: silent.increment()
+        case .announcedAgain: again.increment()
+        case .transition: byEvent[TypingAction.allCases.firstIndex(of: action) ?? 0].increment()
+        }
+    }
+
+    func countSwept(paused: Int64, finished: Int64) {
+        bySweep[1].increment(by: paused)
+        bySweep[2].increment(by: finished)
+    }
+}
