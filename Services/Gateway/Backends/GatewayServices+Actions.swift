@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Model
+import Wire
+
+/// What REST and sockets have in common: a checked body becomes calls.
+extension GatewayServices {
+    /// The caller is always among the participants. An id is given where the client sent none, so that a lost call can be repeated.
+    func create(_ body: CreateConversationBody, _ call: Call) async throws(Failure) -> Creation {
+        var participants = Set(body.participants)
+        participants.insert(call.key.user)
+        guard participants.count <= settings.participantLimit else {
+            throw .invalid("participants", "names more than \(settings.participantLimit) users")
+        }
+        return try await createConversation(
+            id: body.id ?? .random(), participants: participants.sorted(), isDistinct: body.isDistinct, metadata: body.metadata?.leaves, call)
+    }
+
+    /// Sends a message; its sender is not typing any more.
+    func send(_ body: SendMessageBody, to conversation: ConversationID, by fanOut: FanOut, _ call: Call) async throws(Failure) -> Message {
+        let message = try await sendMessage(
+            body.id ?? .random(), to: conversation, parts: body.parts, notification: body.notification, call)
+        if await fanOut.isTyping(call.key.user, in: conversation) {
+            try? await typing(.finished, by: call.key, in: conversation)
+        }
+        return message
+    }
+
+    func patch(_ id: ConversationID, _ patch: ConversationPatch, _ call: Call) async throws(Failure) {
+        if patch.isEmpty {
+            // Nothing to do, but nobody may learn by it whether a conversation exists.
+            let view = try await conversation(id, call)
+            guard view.isParticipant else { throw .accessDenied("You are not a participant of this conversation any more.") }
+            return
+        }
+        let participants = patch.participants.map { operation -> ProtoParticipantOperation in
+            switch operation {
+            case .add(let user): ProtoParticipantOperation(.add, [user])
+            case .remove(let user): ProtoParticipantOperation(.remove, [user])
+            case .set(let users): ProtoParticipantOperation(.set, users)
+            }
+        }
+        try await patchConversation(id, participants: participants, metadata: patch.metadata, call)
+    }
+}
+
+extension ProtoParticipantOperation {
+    fileprivate init(_ kind: Kind, _ users: [UserID]) {
+        self.init()
+        self.kind = kind
+        userIds = users.map(\.rawValue)
+    }
+}

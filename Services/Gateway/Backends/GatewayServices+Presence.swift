@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Model
+import RPC
+import SwiftProtobuf
+
+/// Typing and presence. All of it may be dropped under pressure, so deadlines are short.
+extension GatewayServices {
+    func typing(_ action: TypingAction, by user: UserKey, in conversation: ConversationID) async throws(Failure) {
+        let request = ProtoTypingRequest.with {
+            $0.conversationID = Data(conversation)
+            $0.userID = user.user.rawValue
+            $0.action = action.rawValue
+        }
+        _ = try await presence.call(PresenceAPI.typing, request, deadline: .now + .seconds(2), trace: .random())
+    }
+
+    /// - Parameter status: one of `available`, `busy`, `away`, `offline`, `invisible`, `auto`.
+    func setPresence(_ status: String, connection: UInt64, _ call: Call) async throws(Failure) {
+        let request = ProtoSetPresenceRequest.with {
+            $0.lease = Self.lease(call.key, connection)
+            $0.status = status
+        }
+        _ = try await presence.call(PresenceAPI.setPresence, request, deadline: call.deadline, trace: call.trace)
+    }
+
+    /// - Returns: connections whose lease was forgotten.
+    func renewPresence(_ leases: [(key: UserKey, connection: UInt64)]) async throws(Failure) -> Set<UInt64> {
+        let request = ProtoRenewPresenceRequest.with { $0.leases = leases.map { Self.lease($0.key, $0.connection) } }
+        let answer = try await presence.call(PresenceAPI.renewPresence, request, deadline: .now + .seconds(5), trace: .random())
+        return Set(answer.forgotten.map(\.connection))
+    }
+
+    func releasePresence(_ key: UserKey, connection: UInt64) async throws(Failure) {
+        _ = try await presence.call(
+            PresenceAPI.releasePresence, .with { $0.leases = [Self.lease(key, connection)] }, deadline: .now + .seconds(5), trace: .random())
+    }
+
+    func presences(of users: [UserID], since: Timestamp? = nil, _ call: Call) async throws(Failure) -> [PresencePublication] {
+        guard !users.isEmpty else { return [] }
+        let request = ProtoGetPresenceRequest.with {
+            $0.appID = call.appData
+            $0.userIds = users.map(\.rawValue)
+            if let since { $0.since = since.microseconds }
+        }
+        let answer = try await presence.call(PresenceAPI.getPresence, request, deadline: call.deadline, trace: call.trace)
+        return try Self.converted { try answer.presences.map { try PresencePublication($0) } }
+    }
+
+    private static func lease(_ key: UserKey, _ connection: UInt64) -> ProtoLease {
+        .with {
+            $0.appID = Data(key.app)
+            $0.userID = key.user.rawValue
+            $0.connection = connection
+        }
+    }
+}

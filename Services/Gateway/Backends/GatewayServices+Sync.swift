@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Model
+import RPC
+import SwiftProtobuf
+
+/// Where a user stands in one conversation's log.
+struct BaselineEntry: Sendable {
+    let id: ConversationID
+    /// The last change he may see.
+    let position: Position
+    /// What lies after this one happened since the time asked for.
+    let after: Position
+    let numbers: UserNumbers
+    let messageCount: Int64
+    let isParticipant: Bool
+    /// When the oldest owed change was made.
+    let oldestAt: Timestamp?
+}
+
+/// Where a user stands in all of his logs.
+struct Baseline: Sendable {
+    let entries: [BaselineEntry]
+    let userPosition: Position
+    let userAfter: Position
+    let asOf: Timestamp
+    /// False: the log does not reach back as far as asked.
+    let isComplete: Bool
+}
+
+/// A page of several logs, merged by time.
+struct LogPage: Sendable {
+    enum Entry: Sendable {
+        case change(Change)
+        case userChange(UserChange)
+        case skipped(ConversationID, Position)
+    }
+    struct Numbers: Sendable {
+        let numbers: UserNumbers
+        let messageCount: Int64
+    }
+    let entries: [Entry]
+    let metHeads: Bool
+    let numbers: [ConversationID: Numbers]
+}
+
+extension GatewayServices {
+    func baseline(since: Timestamp, _ call: Call) async throws(Failure) -> Baseline {
+        let request = ProtoBaselineRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.since = since.microseconds
+        }
+        let answer = try await conversations.call(ConversationsAPI.baseline, request, deadline: call.deadline, trace: call.trace)
+        return try Self.converted {
+            Baseline(
+                entries: try answer.entries.map { entry in
+                    BaselineEntry(
+                        id: try ConversationID(contract: entry.conversationID), position: Position(entry.position),
+                        after: Position(entry.after), numbers: UserNumbers(entry.numbers), messageCount: entry.messageCount,
+                        isParticipant: entry.isParticipant,
+                        oldestAt: entry.oldestAt == 0 ? nil : Timestamp(microseconds: entry.oldestAt))
+                },
+                userPosition: Position(answer.userPosition), userAfter: Position(answer.userAfter),
+                asOf: Timestamp(microseconds: answer.asOf), isComplete: answer.complete)
+        }
+    }
+
+    func readLogs(
+        _ cursors: [ConversationID: Position], userAfter: Position?, limit: Int, _ call: Call
+    ) async throws(Failure) -> LogPage {
+        let request = ProtoReadLogsRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.cursors = cursors.map { id, after in
+                .with {
+                    $0.conversationID = Data(id)
+                    $0.after = after.rawValue
+                }
+            }
+            if let userAfter { $0.userAfter = userAfter.rawValue }
+            $0.limit = Int32(clamping: limit)
+        }
+        let answer = try await conversations.call(ConversationsAPI.readLogs, request, deadline: call.deadline, trace: call.trace)
+        return try Self.converted {
+            var numbers: [ConversationID: LogPage.Numbers] = [:]
+            for item in answer.numbers {
+                numbers[try ConversationID(contract: item.conversationID)] = LogPage.Numbers(
+                    numbers: UserNumbers(item.numbers), messageCount: item.messageCount)
+            }
+            return LogPage(
+                entries: try answer.entries.compactMap { entry in
+                    switch entry.content {
+                    case .change(let change): .change(try Change(change))
+                    case .userChange(let change): .userChange(try UserChange(change))
+                    case .skipped(let cursor): .skipped(try ConversationID(contract: cursor.conversationID), Position(cursor.after))
+                    case nil: nil
+                    }
+                }, metHeads: answer.metHeads, numbers: numbers)
+        }
+    }
+}
+
+extension GatewayServices: ChangeSource {
+    /// How many changes one call of a repair reads.
+    private static var repairPage: Int32 { 256 }
+
+    func changes(of conversation: ConversationID, after position: Position, users: [UserID]) async throws(Failure) -> ChangePage {
+        let request = ProtoReadChangesRequest.with {
+            $0.conversationID = Data(conversation)
+            $0.after = position.rawValue
+            $0.limit = Self.repairPage
+            $0.userIds = users.map(\.rawValue)
+        }
+        let answer = try await conversations.call(
+            ConversationsAPI.readChanges, request, deadline: .now + .seconds(5), trace: .random())
+        return try Self.converted {
+            var numbers: [UserID: UserNumbers] = [:]
+            for (user, value) in answer.numbers { numbers[UserID(trusted: user)] = UserNumbers(value) }
+            return ChangePage(changes: try answer.changes.map { try Change($0) }, head: Position(answer.head), numbers: numbers)
+        }
+    }
+
+    func heads(since: Timestamp?) async throws(Failure) -> Heads {
+        let answer = try await conversations.call(
+            ConversationsAPI.heads, .with { $0.since = since?.microseconds ?? 0 }, deadline: .now + .seconds(5), trace: .random())
+        return try Self.converted {
+            Heads(
+                conversations: try answer.heads.map { (try ConversationID(contract: $0.conversationID), Position($0.after)) },
+                added: try answer.added.map {
+                    Heads.Added(
+                        user: UserKey(app: try AppID(contract: $0.appID), user: UserID(trusted: $0.userID)),
+                        conversation: try ConversationID(contract: $0.conversationID), position: Position($0.position))
+                },
+                users: try answer.users.map {
+                    (UserKey(app: try AppID(contract: $0.appID), user: UserID(trusted: $0.userID)), Position($0.position))
+                },
+                asOf: Timestamp(microseconds: answer.asOf))
+        }
+    }
+
+    func userChanges(of user: UserKey, after position: Position) async throws(Failure) -> [UserChange] {
+        let page = try await readLogs([:], userAfter: position, limit: Int(Self.repairPage), Call(user, budget: .seconds(5)))
+        return page.entries.compactMap { if case .userChange(let change) = $0 { change } else { nil } }
+    }
+}

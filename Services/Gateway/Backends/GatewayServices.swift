@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Logging
+import Model
+import NIOCore
+import RPC
+import Wire
+import SwiftProtobuf
+
+/// The three services as the gateway sees them: calls in terms of Model, and objects composed of what two of them know.
+struct GatewayServices: Sendable {
+    let conversations: RPCClient
+    let metadata: RPCClient
+    let presence: RPCClient
+    let settings: GatewaySettings
+    let renderer: Renderer
+    let sessions: SessionDirectory
+    let identities = IdentityCache()
+    let metrics = GatewayMetrics()
+    let logger: Logger
+
+    init(conversations: RPCClient, metadata: RPCClient, presence: RPCClient, settings: GatewaySettings, logger: Logger) {
+        self.conversations = conversations
+        self.metadata = metadata
+        self.presence = presence
+        self.settings = settings
+        self.logger = logger
+        renderer = Renderer(
+            baseURL: settings.publicURL, webSocketURL: settings.webSocketURL, fullReceiptRecipients: settings.receiptRecipients)
+        sessions = SessionDirectory(conversations: conversations)
+    }
+
+    /// Who asks, for whom, until when: every call carries it.
+    struct Call: Sendable {
+        let key: UserKey
+        var deadline: ContinuousClock.Instant
+        var trace: TraceID
+        var origin: Change.Origin?
+
+        /// - Parameter budget: how long the client may wait. Stock clients give a request up after 15 s.
+        init(_ key: UserKey, origin: Change.Origin? = nil, budget: Duration = .seconds(10), trace: TraceID = .random()) {
+            self.key = key
+            self.origin = origin
+            deadline = .now + budget
+            self.trace = trace
+        }
+        var appData: Data { Data(key.app) }
+        var user: String { key.user.rawValue }
+        var protoOrigin: ProtoOrigin? { origin.map { ProtoOrigin($0) } }
+    }
+
+    /// Runs a conversion of an answer; a service that answers what it must not is our own fault, not the client's.
+    static func converted<T>(_ body: () throws -> T) throws(Failure) -> T {
+        do {
+            return try body()
+        } catch {
+            throw Failure(.internalServerError, "The answer of a service could not be understood.")
+        }
+    }
+}
+
+// MARK: Accounts
+
+extension GatewayServices {
+    /// - Returns: the new session token.
+    func signIn(app: AppID, identityToken: String, trace: TraceID) async throws(Failure) -> String {
+        let request = ProtoSignInRequest.with {
+            $0.appID = Data(app)
+            $0.identityToken = identityToken
+        }
+        return try await conversations.call(ConversationsAPI.signIn, request, deadline: .now + .seconds(10), trace: trace).sessionToken
+    }
+
+    /// Ends a session; an unknown one too.
+    func endSession(tokenDigest: [UInt8], trace: TraceID) async throws(Failure) {
+        _ = try await conversations.call(
+            ConversationsAPI.endSession, .with { $0.tokenDigest = Data(tokenDigest) }, deadline: .now + .seconds(5), trace: trace)
+    }
+
+    /// - Returns: those that are not valid any more.
+    func endedSessions(among digests: Set<[UInt8]>) async throws(Failure) -> Set<[UInt8]> {
+        let request = ProtoCheckSessionsRequest.with { $0.tokenDigests = digests.map { Data($0) } }
+        let answer = try await conversations.call(
+            ConversationsAPI.checkSessions, request, deadline: .now + .seconds(10), trace: .random())
+        return Set(answer.ended.map { [UInt8]($0) })
+    }
+
+    /// In the order asked for; users never heard of get a minimal identity.
+    func identities(_ users: [UserID], _ call: Call) async throws(Failure) -> [Identity] {
+        let request = ProtoIdentitiesRequest.with {
+            $0.appID = call.appData
+            $0.userIds = users.map(\.rawValue)
+        }
+        return try await conversations.call(ConversationsAPI.identities, request, deadline: call.deadline, trace: call.trace)
+            .identities.map { Identity($0) }
+    }
+
+    /// Everybody whose presence the user may hear of.
+    func followed(_ call: Call) async throws(Failure) -> [UserID] {
+        let request = ProtoFollowedRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+        }
+        return try await conversations.call(ConversationsAPI.followed, request, deadline: call.deadline, trace: call.trace)
+            .userIds.map { UserID(trusted: $0) }
+    }
+}
+
+// MARK: Conversations
+
+extension GatewayServices {
+    /// What a creation came to.
+    struct Creation: Sendable {
+        let view: ConversationView
+        /// False: the distinct match.
+        let isNew: Bool
+    }
+
+    func createConversation(
+        id: ConversationID, participants: [UserID], isDistinct: Bool, metadata leaves: [MetadataLeaf]?, _ call: Call
+    ) async throws(Failure) -> Creation {
+        let request = ProtoCreateConversationRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.id = Data(id)
+            $0.participants = participants.map(\.rawValue)
+            $0.distinct = isDistinct
+            if let leaves { $0.metadata = ProtoTree(leaves) }
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        do throws(Failure) {
+            let answer = try await conversations.call(
+                ConversationsAPI.createConversation, request, deadline: call.deadline, trace: call.trace)
+            return Creation(view: try await completed(answer.view, call), isNew: answer.created)
+        } catch {
+            throw await completed(error, call)
+        }
+    }
+
+    func conversation(_ id: ConversationID, _ call: Call) async throws(Failure) -> ConversationView {
+        let request = ProtoGetConversationRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.conversationID = Data(id)
+        }
+        let view = try await conversations.call(ConversationsAPI.getConversation, request, deadline: call.deadline, trace: call.trace)
+        return try await completed(view, call)
+    }
+
+    func conversations(
+        orderedBy order: ConversationOrder, pageSize: Int, from: ConversationID?, _ call: Call
+    ) async throws(Failure) -> (views: [ConversationView], total: Int) {
+        let request = ProtoListConversationsRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.byLastMessage = order == .lastMessage
+            $0.pageSize = Int32(clamping: pageSize)
+            if let from { $0.fromID = Data(from) }
+        }
+        let answer = try await conversations.call(
+            ConversationsAPI.listConversations, request, deadline: call.deadline, trace: call.trace)
+        let views = try Self.converted { try answer.views.map { try ConversationView($0) } }
+        return (try await completed(views, call), Int(answer.total))
+    }
+
+    /// Participants or both kinds of operation go to the conversations service, metadata alone to its own.
+    func patchConversation(
+        _ id: ConversationID, participants: [ProtoParticipantOperation], metadata operations: [MetadataOperation], _ call: Call
+    ) async throws(Failure) {
+        if participants.isEmpty {
+            let request = ProtoPatchMetadataRequest.with {
+                $0.appID = call.appData
+                $0.actor = call.user
+                $0.conversationID = Data(id)
+                $0.operations = operations.map { ProtoMetadataOperation($0) }
+                if let origin = call.protoOrigin { $0.origin = origin }
+            }
+            _ = try await metadata.call(MetadataAPI.patch, request, deadline: call.deadline, trace: call.trace)
+            return
+        }
+        let request = ProtoPatchConversationRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.conversationID = Data(id)
+            $0.participants = participants
+            $0.metadata = operations.map { ProtoMetadataOperation($0) }
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        _ = try await conversations.call(ConversationsAPI.patchConversation, request, deadline: call.deadline, trace: call.trace)
+    }
+
+    func deleteConversation(_ id: ConversationID, mode: DeletionMode, leave: Bool, _ call: Call) async throws(Failure) {
+        let request = ProtoDeleteConversationRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.conversationID = Data(id)
+            $0.mode = mode.rawValue
+            $0.leave = leave
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        _ = try await conversations.call(ConversationsAPI.deleteConversation, request, deadline: call.deadline, trace: call.trace)
+    }
+
+    func markAllRead(_ id: ConversationID, upTo: Position?, _ call: Call) async throws(Failure) {
+        let request = ProtoMarkAllReadRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.conversationID = Data(id)
+            if let upTo { $0.upTo = upTo.rawValue }
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        _ = try await conversations.call(ConversationsAPI.markAllRead, request, deadline: call.deadline, trace: call.trace)
+    }
+}
+
+// MARK: Messages
+
+extension GatewayServices {
+    func sendMessage(
+        _ id: MessageID, to conversation: ConversationID, parts: [MessagePart], notification: String?, _ call: Call
+    ) async throws(Failure) -> Model.Message {
+        let request = ProtoSendMessageRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.conversationID = Data(conversation)
+            $0.id = Data(id)
+            $0.parts = parts.map { ProtoMessagePart($0) }
+            if let notification { $0.notification = notification }
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        let answer = try await conversations.call(ConversationsAPI.sendMessage, request, deadline: call.deadline, trace: call.trace)
+        return try Self.converted { try Model.Message(answer.message) }
+    }
+
+    func message(_ id: MessageID, _ call: Call) async throws(Failure) -> Model.Message {
+        let request = ProtoGetMessageRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.messageID = Data(id)
+        }
+        let answer = try await conversations.call(ConversationsAPI.getMessage, request, deadline: call.deadline, trace: call.trace)
+        return try Self.converted { try Model.Message(answer) }
+    }
+
+    func messages(
+        in conversation: ConversationID, pageSize: Int, from: MessageID?, _ call: Call
+    ) async throws(Failure) -> (messages: [Model.Message], total: Int) {
+        let request = ProtoListMessagesRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.conversationID = Data(conversation)
+            $0.pageSize = Int32(clamping: pageSize)
+            if let from { $0.fromID = Data(from) }
+        }
+        let answer = try await conversations.call(ConversationsAPI.listMessages, request, deadline: call.deadline, trace: call.trace)
+        return (try Self.converted { try answer.messages.map { try Model.Message($0) } }, Int(answer.total))
+    }
+
+    func deleteMessage(_ id: MessageID, mode: DeletionMode, _ call: Call) async throws(Failure) {
+        let request = ProtoDeleteMessageRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.messageID = Data(id)
+            $0.mode = mode.rawValue
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        _ = try await conversations.call(ConversationsAPI.deleteMessage, request, deadline: call.deadline, trace: call.trace)
+    }
+
+    func giveReceipt(_ id: MessageID, kind: ReceiptKind, _ call: Call) async throws(Failure) {
+        let request = ProtoGiveReceiptRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.messageID = Data(id)
+            $0.kind = kind.rawValue
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        _ = try await conversations.call(ConversationsAPI.giveReceipt, request, deadline: call.deadline, trace: call.trace)
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Model
+import Redis
+
+/// Where missing changes are read from: the conversations service, in production.
+protocol ChangeSource: Sendable {
+    /// The changes of a conversation after `position`, oldest first, its head, and the current numbers of `users`.
+    func changes(of conversation: ConversationID, after position: Position, users: [UserID]) async throws(Failure) -> ChangePage
+    /// What moved since `since` (nil: lately), in all conversations.
+    func heads(since: Timestamp?) async throws(Failure) -> Heads
+    /// A user's own log after `position`, oldest first.
+    func userChanges(of user: UserKey, after position: Position) async throws(Failure) -> [UserChange]
+}
+
+/// One page of a conversation's log.
+struct ChangePage: Sendable {
+    var changes: [Change]
+    var head: Position
+    var numbers: [UserID: UserNumbers]
+}
+
+/// What moved lately: compared with what a gateway has seen, it shows everything that pub/sub lost.
+struct Heads: Sendable {
+    struct Added: Sendable {
+        let user: UserKey
+        let conversation: ConversationID
+        let position: Position
+    }
+    var conversations: [(id: ConversationID, position: Position)]
+    var added: [Added]
+    var users: [(key: UserKey, position: Position)]
+    /// The database's clock when this was read: where the next question starts.
+    var asOf: Timestamp
+}
+
+/// The desired set of channels; production: ``Redis/RedisSubscriber``.
+protocol ChannelSubscriptions: Sendable {
+    func subscribe(_ channels: [String])
+    func unsubscribe(_ channels: [String])
+    /// Returns once the server has confirmed all of `channels`.
+    func confirmation(of channels: [String], deadline: ContinuousClock.Instant) async throws(RedisError)
+    var isAvailable: Bool { get }
+}
+
+extension RedisSubscriber: ChannelSubscriptions {}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Synchronization
+import Wire
+
+/// One change on its way to all sockets of this gateway: rendered once for each variant, whichever loop asks first.
+final class Delivery: Sendable {
+    let change: Change
+    /// A message as it is born: everybody but its sender sees it alike, so that nobody needs to be looked up.
+    let isPlainMessage: Bool
+    private let rendered = Mutex<[Variant: [PacketTail]]>([:])
+
+    init(_ change: Change) {
+        self.change = change
+        if case .messageCreated(_, _, let message?) = change.content {
+            isPlainMessage = message.recipients.allSatisfy { $0.status == .sent || $0.userID == change.actor }
+        } else {
+            isPlainMessage = false
+        }
+    }
+
+    /// The packets for `reader`, in order.
+    func tails(for reader: UserID, version: WireVersion, by renderer: Renderer) -> [PacketTail] {
+        let variant = Variant(of: change, for: reader, version: version)
+        return rendered.withLock { rendered in
+            if let tails = rendered[variant] { return tails }
+            let tails = renderer.tails(for: change, variant: variant)
+            rendered[variant] = tails
+            return tails
+        }
+    }
+}

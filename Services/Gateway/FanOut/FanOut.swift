@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+import CoreMetrics
+import Contracts
+import Logging
+import Model
+import NIOCore
+import Redis
+
+/// Brings every published change, in order and once, to the event loops that have sockets for it.
+///
+/// One instance a gateway, confined to one event loop: the one on which the Redis subscriber delivers. It knows which loops need which
+/// conversation, user or presence, puts a conversation's changes in order, and has what is missing read from the log: after a
+/// gap that does not close by itself, after a lost Redis connection, and by comparing heads from time to time (ARCHITECTURE §6).
+///
+/// All of its state is touched on `loop` only; methods that may be called from elsewhere say so. That is what makes
+/// `@unchecked Sendable` true.
+final class FanOut: @unchecked Sendable {
+    /// How long things may take before the log is asked.
+    struct Timing: Sendable {
+        /// A change ahead of the sequence waits this long for its predecessor.
+        var gapPatience = TimeAmount.milliseconds(100)
+        /// Pause after a repair that failed, and after a head that was seen before its change.
+        var repairPause = TimeAmount.milliseconds(250)
+        /// How often heads are compared while pub/sub works, and while it does not.
+        var headsInterval = TimeAmount.seconds(15)
+        var headsIntervalWhileAway = TimeAmount.seconds(1)
+        /// A typist nobody heard of for this long is announced as finished by the gateway itself (ARCHITECTURE §7).
+        var typingSilence = TimeAmount.seconds(25)
+    }
+
+    /// What a conversation needs while somebody here is in it.
+    final class Subscription {
+        let app: AppID
+        var hubs: HubSet = []
+        var sequencer = ChangeSequencer()
+        var isRepairing = false
+        /// A position known to exist that has not come yet.
+        var target = Position.zero
+        init(app: AppID) { self.app = app }
+    }
+
+    /// What a user needs while he has sockets here.
+    final class UserSubscription {
+        var hubs: HubSet = []
+        /// Last position of his own log that was handed on; nil until told.
+        var last: Position?
+        var isRepairing = false
+    }
+
+    let loop: any EventLoop
+    let source: any ChangeSource
+    let timing: Timing
+    let logger: Logger
+    /// One for each event loop that has sockets; set once, before anything else happens.
+    private(set) var hubs: [Hub] = []
+    private var subscriptions: (any ChannelSubscriptions)?
+
+    var conversations: [ConversationID: Subscription] = [:]
+    var users: [UserKey: UserSubscription] = [:]
+    var presences: [UserKey: HubSet] = [:]
+    var typists = TypistTable()
+    var typistTimer: Scheduled<Void>?
+    var headsSince: Timestamp?
+    var headsTimer: Scheduled<Void>?
+    var isFetchingHeads = false
+    var isStopped = false
+
+    let received = Counter(label: "strata_gateway_publications_received_total")
+    let malformed = Counter(label: "strata_gateway_publications_malformed_total")
+    let repairs = Counter(label: "strata_gateway_gap_repairs_total")
+    let headsFound = Counter(label: "strata_gateway_changes_found_by_heads_total")
+
+    init(loop: any EventLoop, source: any ChangeSource, timing: Timing = Timing(), logger: Logger) {
+        self.loop = loop
+        self.source = source
+        self.timing = timing
+        self.logger = logger
+    }
+
+    /// Call once, before any socket opens.
+    func start(hubs: [Hub], subscriptions: any ChannelSubscriptions) async throws {
+        try await loop.submit {
+            self.hubs = hubs
+            self.subscriptions = subscriptions
+            self.scheduleHeads()
+        }.get()
+    }
+
+    /// Stops the timers. Callable from anywhere.
+    func stop() {
+        loop.execute {
+            self.isStopped = true
+            self.headsTimer?.cancel()
+            self.typistTimer?.cancel()
+        }
+    }
+
+    // MARK: Interest, told by the hubs; callable from any loop, in order for one caller
+
+    /// The hub needs these conversations from now on.
+    func retain(_ conversations: [(id: ConversationID, app: AppID)], for hub: Hub) {
+        loop.execute {
+            var channels: [String] = []
+            for (id, app) in conversations {
+                let subscription = self.conversations[id] ?? Subscription(app: app)
+                if subscription.hubs.isEmpty {
+                    self.conversations[id] = subscription
+                    channels.append(Channels.conversation(id))
+                }
+                subscription.hubs.insert(hub.index)
+            }
+            if !channels.isEmpty { self.subscriptions?.subscribe(channels) }
+        }
+    }
+
+    /// The hub needs these conversations no more.
+    func release(_ conversations: [ConversationID], for hub: Hub) {
+        loop.execute {
+            var channels: [String] = []
+            for id in conversations {
+                guard let subscription = self.conversations[id] else { continue }
+                subscription.hubs.remove(hub.index)
+                if subscription.hubs.isEmpty {
+                    self.conversations[id] = nil
+                    self.typists.forget(id)
+                    channels.append(Channels.conversation(id))
+                }
+            }
+            if !channels.isEmpty { self.subscriptions?.unsubscribe(channels) }
+        }
+    }
+
+    /// The hub has sockets of this user.
+    func retain(_ user: UserKey, for hub: Hub) {
+        loop.execute {
+            let subscription = self.users[user] ?? UserSubscription()
+            if subscription.hubs.isEmpty {
+                self.users[user] = subscription
+                self.subscriptions?.subscribe([Channels.user(user.app, user.user)])
+            }
+            subscription.hubs.insert(hub.index)
+        }
+    }
+
+    /// The hub has no more sockets of this user.
+    func release(_ user: UserKey, for hub: Hub) {
+        loop.execute {
+            guard let subscription = self.users[user] else { return }
+            subscription.hubs.remove(hub.index)
+            guard subscription.hubs.isEmpty else { return }
+            self.users[user] = nil
+            self.subscriptions?.unsubscribe([Channels.user(user.app, user.user)])
+        }
+    }
+
+    /// The hub has sockets that want to hear of the presence of `users`.
+    func retainPresence(of users: [UserKey], for hub: Hub) {
+        loop.execute {
+            var channels: [String] = []
+            for user in users {
+                if self.presences[user, default: []].isEmpty { channels.append(Channels.presence(user.app, user.user)) }
+                self.presences[user, default: []].insert(hub.index)
+            }
+            if !channels.isEmpty { self.subscriptions?.subscribe(channels) }
+        }
+    }
+
+    /// The hub has no socket left that wants to hear of `users`.
+    func releasePresence(of users: [UserKey], for hub: Hub) {
+        loop.execute {
+            var channels: [String] = []
+            for user in users {
+                self.presences[user]?.remove(hub.index)
+                guard self.presences[user]?.isEmpty == true else { continue }
+                self.presences[user] = nil
+                channels.append(Channels.presence(user.app, user.user))
+            }
+            if !channels.isEmpty { self.subscriptions?.unsubscribe(channels) }
+        }
+    }
+
+    /// Waits until everything published from now on to these conversations, and to `user`, will be heard.
+    ///
+    /// While Redis is away it returns at once: then heads are compared every second, and nothing is hidden for longer than that.
+    func confirmation(of conversations: [ConversationID], user: UserKey) async {
+        let channels = conversations.map { Channels.conversation($0) } + [Channels.user(user.app, user.user)]
+        // A hop to the loop, so that the subscription commands asked for before are on their way.
+        let subscriptions = try? await loop.submit { self.subscriptions }.get()
+        guard let subscriptions, subscriptions.isAvailable else { return }
+        try? await subscriptions.confirmation(of: channels, deadline: .now + .seconds(2))
+    }
+
+    // MARK: Baselines
+
+    /// Tells where the sequences start for somebody who read the logs up to these positions, and asks how far the fan-out is.
+    /// - Returns: for each, the last position handed on to the hubs. Whoever read less far than that must read again. Hubs hear of
+    ///   everything later after this has returned.
+    func baseline(_ positions: [(id: ConversationID, position: Position)]) -> EventLoopFuture<[Position]> {
+        loop.submit {
+            positions.map { id, position in
+                guard let subscription = self.conversations[id] else { return position }
+                if subscription.sequencer.last == nil {
+                    self.dispatch(subscription.sequencer.advanced(to: position), of: subscription)
+                }
+                return subscription.sequencer.last ?? position
+            }
+        }
+    }
+
+    /// The same for a user's own log.
+    func baseline(_ user: UserKey, _ position: Position) -> EventLoopFuture<Position> {
+        loop.submit {
+            guard let subscription = self.users[user] else { return position }
+            let last = subscription.last ?? position
+            subscription.last = last
+            return last
+        }
+    }
+
+    // MARK: What arrives
+
+    /// A change, from pub/sub or from the log.
+    func received(_ change: Change) {
+        guard let subscription = conversations[change.conversationID] else { return }
+        switch subscription.sequencer.received(change) {
+        case .deliver(let changes): dispatch(changes, of: subscription)
+        case .gapOpened:
+            notifyGap(of: change.conversationID, subscription, since: change.createdAt)
+            loop.scheduleTask(in: timing.gapPatience) { self.repairIfNeeded(change.conversationID) }
+        case .nothing: break
+        }
+    }
+
+    func dispatch(_ changes: [Change], of subscription: Subscription) {
+        for change in changes {
+            let delivery = Delivery(change)
+            subscription.hubs.forEach { hubs[$0].enqueue { $0.deliver(delivery) } }
+        }
+    }
+
+    func received(_ notice: UserNotice) {
+        let key = UserKey(app: notice.appID, user: notice.user)
+        guard let subscription = users[key] else { return }
+        switch notice.content {
+        case .added(let id, let position):
+            subscription.hubs.forEach { hubs[$0].enqueue { $0.userAdded(key, to: id, at: position) } }
+        case .change(let change): received(change, key, subscription)
+        case .sessionEnded(let digest):
+            subscription.hubs.forEach { hubs[$0].enqueue { $0.sessionEnded(key, tokenDigest: digest) } }
+        }
+    }
+
+    func received(_ change: UserChange, _ key: UserKey, _ subscription: UserSubscription) {
+        guard let last = subscription.last, change.position > last else { return }
+        guard change.position == last.next else { return repairUser(key) }
+        subscription.last = change.position
+        subscription.hubs.forEach { hubs[$0].enqueue { $0.deliver(change, to: key) } }
+    }
+
+    func received(_ publication: PresencePublication) {
+        let key = UserKey(app: publication.appID, user: publication.user)
+        presences[key]?.forEach { hubs[$0].enqueue { $0.presenceChanged(publication) } }
+    }
+}
+
+extension FanOut: RedisSubscriberDelegate {
+    func subscriber(didReceive message: ByteBuffer, on channel: ByteBuffer) {
+        received.increment()
+        do {
+            switch channel.getInteger(at: channel.readerIndex, as: UInt8.self) {
+            case UInt8(ascii: "c"):
+                switch try ConversationPublication(decoding: message) {
+                case .change(let change): received(change)
+                case .typing(let signal): received(signal)
+                }
+            case UInt8(ascii: "u"): received(try UserNotice(decoding: message))
+            case UInt8(ascii: "p"): received(try PresencePublication(decoding: message))
+            default: malformed.increment()
+            }
+        } catch {
+            malformed.increment()
+            logger.warning("a publication could not be decoded", metadata: ["error.type": "\(type(of: error))"])
+        }
+    }
+
+    func subscriber(didConfirm channel: String) {}
+
+    func subscriberDidLoseConnection() {
+        onLoop {
+            self.logger.warning("pub/sub is away; heads are compared every second")
+            self.scheduleHeads()
+        }
+    }
+
+    func subscriberDidRecover() {
+        onLoop {
+            self.logger.info("pub/sub is back")
+            self.fetchHeads()
+        }
+    }
+
+    private func onLoop(_ body: @escaping @Sendable () -> Void) {
+        if loop.inEventLoop { body() } else { loop.execute(body) }
+    }
+
+    var isPubSubAvailable: Bool { subscriptions?.isAvailable ?? false }
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+import CoreMetrics
+import Contracts
+import Model
+import NIOCore
+import Wire
+
+/// What arrives from the fan-out, on its way to the sockets of this loop.
+extension Hub {
+    private var renderer: Renderer { services.renderer }
+
+    /// A change, in order of position within its conversation.
+    func deliver(_ delivery: Delivery) {
+        let change = delivery.change
+        guard let room = rooms[change.conversationID] else { return }
+        room.last = max(room.last, change.position)
+        let stamp = Stamp(.now())
+        if delivery.isPlainMessage {
+            deliverMessage(delivery, in: room, stamp)
+        } else {
+            deliverAnything(delivery, in: room, stamp)
+        }
+        settle(change, in: room)
+    }
+
+    /// The hot path: no look-up per socket, two renderings for all of a version.
+    private func deliverMessage(_ delivery: Delivery, in room: Room, _ stamp: Stamp) {
+        let change = delivery.change
+        var tails = PlainTails(delivery: delivery, renderer: renderer)
+        var returning: [Socket] = []
+        for index in room.members.indices where room.members[index].skip < change.position {
+            let isSender = room.members[index].socket.key.user == change.actor
+            if isSender, let numbers = change.numbers[change.actor] { room.members[index].take(numbers) }
+            let member = room.members[index]
+            if member.isHidden {
+                returning.append(member.socket)
+                continue
+            }
+            if isSender { member.socket.answer(from: change) }
+            member.socket.send(
+                isSender ? tails.sender(member.socket) : tails.other(member.socket),
+                values: member.values(messageCount: change.messageCount), stamp: stamp)
+        }
+        services.metrics.deliveries.increment(by: room.members.count)
+        // What he had deleted from his devices comes back whole: the conversation first, then the message.
+        for socket in returning {
+            leave(socket, room)
+            socket.join([room.id: Position(change.position.rawValue - 1)])
+        }
+    }
+
+    private func deliverAnything(_ delivery: Delivery, in room: Room, _ stamp: Stamp) {
+        let change = delivery.change
+        for index in room.members.indices where room.members[index].skip < change.position {
+            let user = room.members[index].socket.key.user
+            if !change.numbers.isEmpty, let numbers = change.numbers[user] { room.members[index].take(numbers) }
+            let member = room.members[index]
+            if member.isHidden { continue }
+            member.socket.answer(from: change)
+            let tails = delivery.tails(for: user, version: member.socket.version, by: renderer)
+            member.socket.send(tails, values: member.values(messageCount: change.messageCount), stamp: stamp)
+        }
+        services.metrics.deliveries.increment(by: room.members.count)
+    }
+
+    /// Whoever is not a participant any more leaves the room; whoever has just become one joins it.
+    private func settle(_ change: Change, in room: Room) {
+        switch change.content {
+        case .conversationDeleted:
+            for member in room.members where member.skip < change.position { leave(member.socket, room) }
+        case .participantsChanged(let added, let removed, _, _):
+            if !removed.isEmpty {
+                let gone = room.members.filter { $0.skip < change.position && removed.contains($0.socket.key.user) }
+                for member in gone {
+                    leave(member.socket, room)
+                    member.socket.startLateJoins()
+                }
+            }
+            for identity in added {
+                services.identities.remember(identity, in: room.app)
+                userAdded(UserKey(app: room.app, user: identity.userID), to: room.id, at: change.position)
+            }
+        case .messageCreated(_, _, let message?): services.identities.remember(message.sender, in: room.app)
+        default: break
+        }
+    }
+
+    /// The user takes part in a conversation that his sockets may not be in yet.
+    func userAdded(_ key: UserKey, to id: ConversationID, at position: Position) {
+        guard let resident = residents[key] else { return }
+        for socket in resident.sockets { socket.wasAdded(to: id, at: position) }
+    }
+
+    /// An entry of a user's own log, in order.
+    func deliver(_ change: UserChange, to key: UserKey) {
+        guard let resident = residents[key] else { return }
+        resident.last = max(resident.last, change.position)
+        let stamp = Stamp(.now())
+        var rendered: [WireVersion: [PacketTail]] = [:]
+        for socket in resident.sockets {
+            guard let last = socket.userPosition, change.position > last else { continue }
+            socket.userPosition = change.position
+            let tails = rendered[socket.version] ?? renderer.tails(for: change, version: socket.version)
+            rendered[socket.version] = tails
+            socket.send(tails, values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
+        }
+        settle(change, of: key)
+    }
+
+    private func settle(_ change: UserChange, of key: UserKey) {
+        switch change.content {
+        case .conversationHidden(let id, _, let wholly): setHidden(wholly, key.user, in: id, numbers: nil)
+        case .conversationShown(let view?):
+            setHidden(false, key.user, in: view.conversation.id, numbers: view.numbers)
+        case .messageHidden(_, let view?): setHidden(nil, key.user, in: view.conversation.id, numbers: view.numbers)
+        case .identityChanged(let identity): services.identities.remember(identity.basic, in: key.app)
+        case .conversationShown(nil), .messageHidden(_, nil): break
+        }
+    }
+
+    private func setHidden(_ isHidden: Bool?, _ user: UserID, in id: ConversationID, numbers: UserNumbers?) {
+        guard let room = rooms[id] else { return }
+        for index in room.members.indices where room.members[index].socket.key.user == user {
+            if let isHidden { room.members[index].isHidden = isHidden }
+            if let numbers { room.members[index].take(numbers) }
+        }
+    }
+
+    /// After a repair: the log does not hold numbers, so those of everybody here were read along with it.
+    func refresh(_ numbers: [UserID: UserNumbers], in room: Room) {
+        for index in room.members.indices {
+            if let value = numbers[room.members[index].socket.key.user] { room.members[index].take(value) }
+        }
+    }
+
+    /// Typing. Ephemeral: a socket that does not keep up is not told.
+    func deliver(_ signal: TypingSignal) {
+        guard let room = rooms[signal.conversationID] else { return }
+        let key = UserKey(app: room.app, user: signal.user)
+        guard let sender = services.identities.known(key) else {
+            let (loop, services) = (loop, services)
+            Task {
+                guard await services.identities.load(key, services) != nil else { return }
+                loop.execute { self.deliver(signal) }
+            }
+            return
+        }
+        let tail = renderer.typing(signal.conversationID, sender: sender, action: signal.action)
+        let stamp = Stamp(.now())
+        for member in room.members where member.socket.key.user != signal.user {
+            member.socket.sendEphemeral(tail, stamp: stamp)
+        }
+    }
+
+    func presenceChanged(_ publication: PresencePublication) {
+        let key = UserKey(app: publication.appID, user: publication.user)
+        guard let sockets = watchers[key] else { return }
+        let stamp = Stamp(.now())
+        let shown = renderer.presenceChanged(publication.user, publication.presence.forOthers)
+        let real = renderer.presenceChanged(publication.user, publication.presence)
+        for socket in sockets { socket.sendEphemeral(socket.key == key ? real : shown, stamp: stamp) }
+    }
+
+    func sessionEnded(_ key: UserKey, tokenDigest: [UInt8]?) {
+        if let tokenDigest { services.sessions.forget(tokenDigest: tokenDigest) } else { services.sessions.forget(key) }
+        for socket in residents[key]?.sockets ?? [] where tokenDigest == nil || socket.session.tokenDigest == tokenDigest {
+            socket.close(.sessionEnded)
+        }
+    }
+}
+
+extension Hub.Member {
+    /// Newer numbers replace older ones, whatever order they come in.
+    mutating func take(_ new: UserNumbers) {
+        if new.position >= numbers.position { numbers = new }
+    }
+
+    func values(messageCount: Int64) -> ReaderValues {
+        ReaderValues(reader: socket.key.user, unread: numbers.unread(of: messageCount), total: numbers.total(of: messageCount))
+    }
+}
+
+/// The renderings of a plain message that one loop has used already.
+private struct PlainTails {
+    let delivery: Delivery
+    let renderer: Renderer
+    private var senders: [WireVersion: [PacketTail]] = [:]
+    private var others: (v2: [PacketTail]?, v3: [PacketTail]?)
+
+    init(delivery: Delivery, renderer: Renderer) {
+        self.delivery = delivery
+        self.renderer = renderer
+    }
+
+    mutating func sender(_ socket: Socket) -> [PacketTail] {
+        if let tails = senders[socket.version] { return tails }
+        let tails = delivery.tails(for: socket.key.user, version: socket.version, by: renderer)
+        senders[socket.version] = tails
+        return tails
+    }
+
+    mutating func other(_ socket: Socket) -> [PacketTail] {
+        switch socket.version {
+        case .v2:
+            if others.v2 == nil { others.v2 = delivery.tails(for: socket.key.user, version: .v2, by: renderer) }
+            return others.v2 ?? []
+        case .v3:
+            if others.v3 == nil { others.v3 = delivery.tails(for: socket.key.user, version: .v3, by: renderer) }
+            return others.v3 ?? []
+        }
+    }
+}

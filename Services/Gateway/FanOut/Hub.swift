@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+import CoreMetrics
+import Contracts
+import Logging
+import Model
+import NIOCore
+import Wire
+
+/// The sockets of one event loop, and who of them is in which conversation.
+///
+/// Everything here is touched on `loop` only, which is what makes `@unchecked Sendable` true. No task and no lock is on the way
+/// of a delivery; what is sent to a socket during one turn of the loop is flushed once, at its end.
+final class Hub: @unchecked Sendable {
+    /// A conversation that sockets of this loop are in, or are about to be.
+    final class Room {
+        let id: ConversationID
+        let app: AppID
+        /// The last change handed to this loop; zero before the first.
+        var last = Position.zero
+        var members: [Member] = []
+        /// Catch-ups that will attach sockets here: the room must stay subscribed for them.
+        var joining = 0
+        init(id: ConversationID, app: AppID) {
+            self.id = id
+            self.app = app
+        }
+    }
+
+    /// One socket in one conversation.
+    struct Member {
+        let socket: Socket
+        var numbers: UserNumbers
+        /// Changes up to here reached the socket by its catch-up.
+        var skip: Position
+        /// He deleted the conversation from his devices, and nothing came since: the next message brings it back.
+        var isHidden: Bool
+    }
+
+    /// The sockets of one user.
+    final class Resident {
+        var sockets: [Socket] = []
+        /// The last entry of his own log handed to this loop; zero before the first.
+        var last = Position.zero
+    }
+
+    let index: Int
+    let loop: any EventLoop
+    let fanOut: FanOut
+    let services: GatewayServices
+    let logger: Logger
+
+    var rooms: [ConversationID: Room] = [:]
+    var residents: [UserKey: Resident] = [:]
+    var watchers: [UserKey: [Socket]] = [:]
+    /// Conversations whose sequence has a gap, with the time no packet may be stamped beyond (ARCHITECTURE §6, replay).
+    var gaps: [ConversationID: Timestamp] = [:]
+    var gapFloor: Timestamp?
+    private var dirty: [Socket] = []
+    private var isFlushPlanned = false
+    var upkeepTask: RepeatedTask?
+    var upkeepTurn = 0
+    var isDraining = false
+
+    init(index: Int, loop: any EventLoop, fanOut: FanOut, services: GatewayServices) {
+        self.index = index
+        self.loop = loop
+        self.fanOut = fanOut
+        self.services = services
+        logger = services.logger
+    }
+
+    /// Runs `body` on the loop, after everything enqueued before. Callable from anywhere.
+    func enqueue(_ body: @escaping @Sendable (Hub) -> Void) {
+        loop.execute { body(self) }
+    }
+
+    // MARK: Sockets come and go
+
+    func add(_ socket: Socket) {
+        let resident = residents[socket.key] ?? Resident()
+        if resident.sockets.isEmpty {
+            residents[socket.key] = resident
+            fanOut.retain(socket.key, for: self)
+        }
+        resident.sockets.append(socket)
+        services.metrics.sockets.increment()
+        if isDraining { socket.close(.goingAway) }
+    }
+
+    func remove(_ socket: Socket) {
+        leaveAll(socket)
+        unwatchAll(socket)
+        services.metrics.sockets.decrement()
+        guard let resident = residents[socket.key] else { return }
+        resident.sockets.removeAll { $0 === socket }
+        if resident.sockets.isEmpty {
+            residents[socket.key] = nil
+            fanOut.release(socket.key, for: self)
+        }
+    }
+
+    /// Takes the socket out of every conversation, as a replay does before it starts anew.
+    func leaveAll(_ socket: Socket) {
+        var released: [ConversationID] = []
+        for room in socket.rooms {
+            room.members.removeAll { $0.socket === socket }
+            if forgetIfEmpty(room) { released.append(room.id) }
+        }
+        socket.rooms = []
+        if !released.isEmpty { fanOut.release(released, for: self) }
+    }
+
+    func leave(_ socket: Socket, _ room: Room) {
+        room.members.removeAll { $0.socket === socket }
+        socket.rooms.removeAll { $0 === room }
+        if forgetIfEmpty(room) { fanOut.release([room.id], for: self) }
+    }
+
+    private func forgetIfEmpty(_ room: Room) -> Bool {
+        guard room.members.isEmpty, room.joining == 0 else { return false }
+        rooms[room.id] = nil
+        if gaps.removeValue(forKey: room.id) != nil { gapFloor = gaps.values.min() }
+        return true
+    }
+
+    // MARK: Joining (called by catch-ups, on the loop)
+
+    /// Keeps these conversations subscribed until ``endJoining(_:)``.
+    func beginJoining(_ ids: [ConversationID], app: AppID) {
+        var new: [(id: ConversationID, app: AppID)] = []
+        for id in ids {
+            let room = rooms[id] ?? Room(id: id, app: app)
+            if rooms[id] == nil {
+                rooms[id] = room
+                new.append((id, app))
+            }
+            room.joining += 1
+        }
+        if !new.isEmpty { fanOut.retain(new, for: self) }
+    }
+
+    func endJoining(_ ids: [ConversationID]) {
+        var released: [ConversationID] = []
+        for id in ids {
+            guard let room = rooms[id] else { continue }
+            room.joining -= 1
+            if forgetIfEmpty(room) { released.append(id) }
+        }
+        if !released.isEmpty { fanOut.release(released, for: self) }
+    }
+
+    /// One conversation that a catch-up has brought up to `position`.
+    struct Attachment: Sendable {
+        var id: ConversationID
+        var position: Position
+        /// What the fan-out had handed to the hubs when it was asked.
+        var fanOutLast: Position
+        var numbers: UserNumbers
+        var isHidden: Bool
+    }
+
+    /// Makes the socket a member, from where its catch-up ended.
+    /// - Returns: false if the loop has seen changes that the catch-up has not: then it must read on.
+    func attach(_ socket: Socket, _ attachment: Attachment) -> Bool {
+        guard let room = rooms[attachment.id], socket.isOpen else { return true }
+        guard attachment.position >= room.last, attachment.position >= attachment.fanOutLast else { return false }
+        room.last = max(room.last, attachment.fanOutLast)
+        guard !socket.rooms.contains(where: { $0 === room }) else { return true }
+        room.members.append(
+            Member(socket: socket, numbers: attachment.numbers, skip: attachment.position, isHidden: attachment.isHidden))
+        socket.rooms.append(room)
+        return true
+    }
+
+    /// The same for the user's own log.
+    func attachUser(_ socket: Socket, position: Position, fanOutLast: Position) -> Bool {
+        guard let resident = residents[socket.key], socket.isOpen else { return true }
+        guard position >= resident.last, position >= fanOutLast else { return false }
+        resident.last = max(resident.last, fanOutLast)
+        socket.userPosition = position
+        return true
+    }
+
+    /// The users who have sockets in a conversation. Callable from anywhere.
+    func users(in id: ConversationID) async -> [UserID] {
+        let users = try? await loop.submit { Set(self.rooms[id]?.members.map(\.socket.key.user) ?? []) }.get()
+        return Array(users ?? [])
+    }
+
+    // MARK: Presence
+
+    func watch(_ users: [UserKey], by socket: Socket) {
+        var new: [UserKey] = []
+        for user in users where socket.watched.insert(user).inserted {
+            if watchers[user] == nil { new.append(user) }
+            watchers[user, default: []].append(socket)
+        }
+        if !new.isEmpty { fanOut.retainPresence(of: new, for: self) }
+    }
+
+    func unwatchAll(_ socket: Socket) {
+        var released: [UserKey] = []
+        for user in socket.watched {
+            watchers[user]?.removeAll { $0 === socket }
+            if watchers[user]?.isEmpty == true {
+                watchers[user] = nil
+                released.append(user)
+            }
+        }
+        socket.watched = []
+        if !released.isEmpty { fanOut.releasePresence(of: released, for: self) }
+    }
+
+    // MARK: Flushing
+
+    /// The socket has something to flush at the end of this turn.
+    func touched(_ socket: Socket) {
+        dirty.append(socket)
+        guard !isFlushPlanned else { return }
+        isFlushPlanned = true
+        loop.execute { self.flush() }
+    }
+
+    private func flush() {
+        isFlushPlanned = false
+        for socket in dirty { socket.flush() }
+        dirty.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Gaps
+
+    func gapOpened(_ id: ConversationID, since time: Timestamp) {
+        guard rooms[id] != nil else { return }
+        gaps[id] = min(gaps[id] ?? time, time)
+        gapFloor = gaps.values.min()
+    }
+
+    func gapClosed(_ id: ConversationID, numbers: [UserID: UserNumbers]) {
+        if gaps.removeValue(forKey: id) != nil { gapFloor = gaps.values.min() }
+        guard !numbers.isEmpty, let room = rooms[id] else { return }
+        refresh(numbers, in: room)
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+import CoreMetrics
+import HTTPTypes
+import Hummingbird
+import Metrics
+import Model
+import Wire
+
+/// What happens to every request whatever its route: CORS, the method override, unknown paths, counting (spec 1.3, 1.4).
+struct EdgeResponder<Inner: HTTPResponder>: HTTPResponder where Inner.Context == RESTContext {
+    let inner: Inner
+    let services: GatewayServices
+
+    func respond(to request: Request, context: RESTContext) async throws -> Response {
+        let start = ContinuousClock.now
+        let request = overridden(request)
+        var response = try await answer(request, context)
+        if let origin = request.headers[.origin] { allow(origin, &response) }
+        services.metrics.answered(status: response.status.code, method: request.method.rawValue, in: .now - start)
+        return response
+    }
+
+    private func answer(_ request: Request, _ context: RESTContext) async throws -> Response {
+        if request.method == .options { return preflight() }
+        do {
+            return try await inner.respond(to: request, context: context)
+        } catch let error as any HTTPResponseError where error.status == .notFound {
+            return failure(Failure(.invalidEndpoint, "There is no such method and path."), context)
+        } catch let error as any HTTPResponseError {
+            return failure(Failure(.invalidRequest, "The request could not be understood (\(error.status.code))."), context)
+        }
+    }
+
+    private func failure(_ failure: Failure, _ context: RESTContext) -> Response {
+        RESTAnswer.json(HTTPResponse.Status(code: failure.code.status)) {
+            services.renderer.write(failure, for: nil, version: context.version, into: &$0)
+        }.response
+    }
+
+    /// `POST` with `X-HTTP-Method-Override: PATCH` is a `PATCH`.
+    private func overridden(_ request: Request) -> Request {
+        guard request.method == .post, request.headers[.methodOverride]?.uppercased() == "PATCH" else { return request }
+        var head = request.head
+        head.method = .patch
+        return Request(head: head, body: request.body)
+    }
+
+    private func preflight() -> Response {
+        Response(
+            status: .noContent,
+            headers: [
+                .accessControlAllowMethods: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS",
+                .accessControlAllowHeaders: """
+                authorization, content-type, accept, client-id, layer-xdk-version, upload-content-type, upload-content-length, \
+                upload-origin, x-http-method-override, if-none-match
+                """,
+                .accessControlMaxAge: "86400",
+            ])
+    }
+
+    /// Always the concrete origin: with credentials, browsers refuse a wildcard.
+    private func allow(_ origin: String, _ response: inout Response) {
+        response.headers[.accessControlAllowOrigin] = origin
+        response.headers[.accessControlAllowCredentials] = "true"
+        response.headers[.accessControlExposeHeaders] = "Layer-Count, Link"
+        response.headers[.vary] = "Origin"
+    }
+}

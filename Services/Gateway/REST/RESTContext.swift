@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import Model
+import NIOCore
+import RPC
+import Wire
+
+/// What the routes know of one request.
+struct RESTContext: RequestContext {
+    var coreContext: CoreRequestContextStorage
+    /// Of the whole request, across all services.
+    let trace: TraceID
+    /// The protocol version asked for; set before a route that needs it runs.
+    var version = WireVersion.v3
+    /// Whose request it is; set before a route that needs it runs.
+    var session: Session?
+
+    init(source: ApplicationRequestContextSource) {
+        coreContext = CoreRequestContextStorage(source: source)
+        trace = .random()
+    }
+
+    /// A call to a service on behalf of the request's user.
+    func call() throws(Failure) -> GatewayServices.Call {
+        guard let session else { throw Failure(.authenticationRequired, "Please sign in.") }
+        return GatewayServices.Call(session.key, trace: trace)
+    }
+
+    /// The user who asks.
+    func reader() throws(Failure) -> UserID {
+        guard let session else { throw Failure(.authenticationRequired, "Please sign in.") }
+        return session.key.user
+    }
+
+    /// The id of an object in the path.
+    /// - Throws: `not_found`, since nothing can have such an id.
+    func id<ID: ObjectID>(_ name: String, _: ID.Type = ID.self, what: String) throws(Failure) -> ID {
+        guard let text = coreContext.parameters.get(name), let id = ID(parsing: text.removingPercentEncoding ?? text) else {
+            throw .notFound(what)
+        }
+        return id
+    }
+}
+
+/// What a route answers with.
+struct RESTAnswer {
+    var status: HTTPResponse.Status
+    var json: ByteBuffer?
+    var headers: HTTPFields = [:]
+
+    static let noContent = RESTAnswer(status: .noContent)
+
+    /// A JSON body; `body` writes the one value.
+    static func json(_ status: HTTPResponse.Status = .ok, headers: HTTPFields = [:], _ body: (inout JSONWriter) -> Void) -> RESTAnswer {
+        var writer = JSONWriter()
+        body(&writer)
+        return RESTAnswer(status: status, json: writer.buffer, headers: headers)
+    }
+
+    /// A page of a list, with the length of the whole list in `Layer-Count` (spec 1.8).
+    static func list<Item>(_ items: [Item], total: Int, write: (Item, inout JSONWriter) -> Void) -> RESTAnswer {
+        json(headers: [.layerCount: String(total)]) { writer in
+            writer.beginArray()
+            for item in items { write(item, &writer) }
+            writer.endArray()
+        }
+    }
+
+    var response: Response {
+        var headers = headers
+        guard let json else { return Response(status: status, headers: headers) }
+        // Stock clients parse a body only if the type begins with exactly this (spec 1.5).
+        headers[.contentType] = "application/json"
+        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: json))
+    }
+}
+
+extension HTTPField.Name {
+    static let layerCount = Self("Layer-Count")!
+    static let link = Self("Link")!
+    static let methodOverride = Self("X-HTTP-Method-Override")!
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import HTTPTypes
+import Hummingbird
+import Logging
+import Model
+import NIOCore
+import ServiceKit
+import Wire
+
+/// The REST half of the public protocol: which paths there are, and what every one of them has in common (spec 1).
+struct RESTRouter: Sendable {
+    typealias Handler = @Sendable (Request, RESTContext) async throws(Failure) -> RESTAnswer
+
+    /// What a request needs before its handler runs.
+    enum Access: Sendable {
+        /// Nothing: discovery and the connectivity probe.
+        case open
+        /// A version in `Accept`.
+        case versioned
+        /// A version, and a session.
+        case signedIn
+    }
+
+    let services: GatewayServices
+    let fanOut: FanOut
+    let nonceKey: Nonce.Key
+
+    /// Bytes of a request's body that are read at most.
+    static let bodyBytes = 1 << 20
+
+    /// The whole responder: routing within what ``EdgeResponder`` does for every request.
+    func responder() -> EdgeResponder<RouterResponder<RESTContext>> {
+        let router = Router(context: RESTContext.self)
+        registerRoot(on: router)
+        registerSessions(on: router)
+        registerConversations(on: router)
+        registerMessages(on: router)
+        return EdgeResponder(inner: router.buildResponder(), services: services)
+    }
+
+    /// Adds a route whose failures become error objects.
+    func on(_ router: Router<RESTContext>, _ method: HTTPRequest.Method, _ path: RouterPath, _ access: Access, _ handler: @escaping Handler) {
+        router.on(path, method: method) { request, context in
+            var context = context
+            do throws(Failure) {
+                try await prepare(request, &context, access)
+                return try await handler(request, context).response
+            } catch {
+                return response(to: error, context)
+            }
+        }
+    }
+
+    private func prepare(_ request: Request, _ context: inout RESTContext, _ access: Access) async throws(Failure) {
+        if access == .open { return }
+        guard let version = request.headers[.accept].flatMap({ WireVersion(accept: $0) }) else {
+            throw Failure(
+                .invalidHeader, "The Accept header must be application/vnd.layer+json; version=3.0 (or 2.0).", detail: .header("Accept"))
+        }
+        context.version = version
+        guard access == .signedIn else { return }
+        context.session = try await session(of: request, context)
+    }
+
+    /// - Throws: `authentication_required` without a nonce; ``response(to:_:)`` adds one.
+    func session(of request: Request, _ context: RESTContext) async throws(Failure) -> Session {
+        guard let header = request.headers[.authorization], let token = SessionToken(authorization: header) else {
+            throw Failure(.authenticationRequired, "Please sign in.")
+        }
+        return try await services.sessions.session(for: token, trace: context.trace)
+    }
+
+    /// The error object of spec 1.11. A 401 always carries a fresh nonce: without one, stock clients do not sign in again (spec 3.5).
+    func response(to failure: Failure, _ context: RESTContext) -> Response {
+        var failure = failure
+        if failure.code == .authenticationRequired { failure.detail = .nonce(Nonce.issue(with: nonceKey).text) }
+        if failure.code == .internalServerError {
+            context.logger.error("a request failed unexpectedly", metadata: ["trace": "\(context.trace)"])
+        }
+        return RESTAnswer.json(HTTPResponse.Status(code: failure.code.status)) { writer in
+            services.renderer.write(failure, for: context.session?.key.user, version: context.version, into: &writer)
+        }.response
+    }
+
+    // MARK: Bodies
+
+    /// The body as JSON.
+    /// - Throws: `invalid_request` if it is too large or no JSON.
+    func json(_ request: Request) async throws(Failure) -> JSONValue {
+        let body = try await collect(request)
+        guard body.readableBytes > 0 else { throw Failure(.invalidRequest, "The request needs a body.") }
+        return try JSONReader.body(body)
+    }
+
+    /// The same where a body may be absent.
+    func optionalJSON(_ request: Request) async throws(Failure) -> JSONValue? {
+        let body = try await collect(request)
+        return body.readableBytes == 0 ? nil : try JSONReader.body(body)
+    }
+
+    private func collect(_ request: Request) async throws(Failure) -> ByteBuffer {
+        do {
+            return try await request.body.collect(upTo: Self.bodyBytes)
+        } catch {
+            throw Failure(.invalidRequest, "The body is larger than \(Self.bodyBytes) bytes, or could not be read.")
+        }
+    }
+
+    /// A decoded query parameter.
+    static func parameter(_ request: Request) -> (String) -> String? {
+        { name in request.uri.queryParameters.get(name) }
+    }
+}

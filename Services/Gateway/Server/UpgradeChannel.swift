@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+import NIOWebSocket
+
+/// One port for REST and WebSocket: the router answers plain HTTP/1.1, NIO's typed upgrader takes `Upgrade: websocket`.
+///
+/// Hummingbird's own WebSocket support runs tasks per socket; a fan-out at 10 µs a delivery cannot afford them (ARCHITECTURE §6).
+struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
+    enum Upgraded: Sendable {
+        case http(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
+        case webSocket
+    }
+
+    struct Value: ServerChildChannelValue {
+        let result: EventLoopFuture<Upgraded>
+        let channel: any Channel
+    }
+
+    let responder: HTTPChannelHandler.Responder
+    let upgrade: SocketUpgrade
+    let limits: ConnectionLimits
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        channel.eventLoop.makeCompletedFuture {
+            let sync = channel.pipeline.syncOperations
+            let firstRequest = FirstRequestGuard(timeout: limits.firstRequestTimeout)
+            let boundGuard = NIOLoopBound(firstRequest, eventLoop: channel.eventLoop)
+            var configuration = NIOUpgradableHTTPServerPipelineConfiguration<Upgraded>(
+                upgradeConfiguration: .init(
+                    upgraders: [upgrader()],
+                    notUpgradingCompletionHandler: { channel in
+                        channel.eventLoop.makeCompletedFuture { try self.configurePlainHTTP(channel, boundGuard.value, logger) }
+                    }))
+            // NIOAsyncChannel takes one request after the other, and handleHTTP answers parser errors.
+            configuration.enablePipelining = false
+            configuration.enableErrorHandling = false
+            configuration.enableResponseHeaderValidation = false
+            let result = try sync.configureUpgradableHTTPServerPipeline(configuration: configuration)
+            let upgradeHandler = try sync.handler(type: NIOTypedHTTPServerUpgradeHandler<Upgraded>.self)
+            try sync.addHandler(firstRequest, position: .before(upgradeHandler))
+            result.whenComplete { _ in boundGuard.value.decided() }
+            return Value(result: result, channel: channel)
+        }
+    }
+
+    private func upgrader() -> NIOTypedWebSocketServerUpgrader<Upgraded> {
+        NIOTypedWebSocketServerUpgrader(
+            maxFrameSize: limits.frameBytes,
+            shouldUpgrade: { channel, head in upgrade.headers(for: head, on: channel) },
+            upgradePipelineHandler: { channel, head in
+                channel.eventLoop.makeCompletedFuture {
+                    try upgrade.start(head: head, on: channel)
+                    return .webSocket
+                }
+            })
+    }
+
+    private func configurePlainHTTP(_ channel: any Channel, _ firstRequest: FirstRequestGuard, _ logger: Logger) throws -> Upgraded {
+        let sync = channel.pipeline.syncOperations
+        try sync.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+        try sync.addHandler(HTTPConnectionStateHandler(idleTimeout: limits.idleTimeout, logger: logger))
+        let stream = try NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>(
+            wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
+        // NIO's upgrade handler swallows the head, and an end it has seen, of a request whose upgrade is refused. The router must
+        // have them, to answer 401, 406 or 404.
+        if let head = firstRequest.head, head.headers.contains(name: "upgrade") {
+            let context = try sync.context(handlerType: NIOTypedHTTPServerUpgradeHandler<Upgraded>.self)
+            context.fireChannelRead(NIOAny(HTTPServerRequestPart.head(head)))
+            if firstRequest.hasSeenEnd { context.fireChannelRead(NIOAny(HTTPServerRequestPart.end(nil))) }
+        }
+        return .http(stream)
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        do {
+            switch try await value.result.get() {
+            case .http(let stream): await handleHTTP(asyncChannel: stream, logger: logger)
+            case .webSocket: try await value.channel.closeFuture.get()
+            }
+        } catch {
+            logger.debug("a connection ended before its first request", metadata: ["error.type": "\(type(of: error))"])
+            value.channel.close(promise: nil)
+        }
+    }
+}
+
+/// Bounds of one client connection.
+struct ConnectionLimits: Sendable {
+    /// A connection that has sent no complete request head by then is closed.
+    var firstRequestTimeout = TimeAmount.seconds(15)
+    /// A plain HTTP connection without a request for this long is closed.
+    var idleTimeout = Duration.seconds(60)
+    /// A larger frame, or message of several fragments, closes the socket with 1009 (spec 12.3).
+    var frameBytes = 1 << 20
+}
+
+/// Watches a connection until its first request decides between HTTP and WebSocket; before that nobody else would.
+///
+/// It closes a connection that stays silent and one that is open when the server drains, and keeps the head for a refused upgrade.
+final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPServerRequestPart
+
+    private(set) var head: HTTPRequestHead?
+    private(set) var hasSeenEnd = false
+    private var isDecided = false
+    private let timeout: TimeAmount
+    private var timer: Scheduled<Void>?
+    private var context: ChannelHandlerContext?
+
+    init(timeout: TimeAmount) { self.timeout = timeout }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        let channel = context.channel
+        timer = context.eventLoop.scheduleTask(in: timeout) { channel.close(promise: nil) }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        timer?.cancel()
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if !isDecided {
+            switch unwrapInboundIn(data) {
+            case .head(let head): self.head = self.head ?? head
+            case .end:
+                // Marked after it was passed on: should the upgrade be refused meanwhile, the end is still on its way.
+                context.fireChannelRead(data)
+                hasSeenEnd = true
+                return
+            case .body: break
+            }
+        }
+        context.fireChannelRead(data)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent {
+            context.close(promise: nil)
+        } else {
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    /// The kind of connection is known: others watch it now.
+    func decided() {
+        isDecided = true
+        head = nil
+        context?.pipeline.syncOperations.removeHandler(self, promise: nil)
+    }
+}

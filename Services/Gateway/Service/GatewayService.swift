@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+import Hummingbird
+import HummingbirdCore
+import HummingbirdTLS
+public import Logging
+public import NIOCore
+import Redis
+import RPC
+public import ServiceKit
+public import ServiceLifecycle
+
+/// A gateway: sessions, REST and WebSocket for clients, and the fan-out of what is published.
+///
+/// It holds no state that another gateway would miss: any one can serve any returning client.
+public final class GatewayService: Sendable {
+    private let calls: GatewayServices
+    private let fanOut: FanOut
+    private let hubs: [Hub]
+    private let subscriber: RedisSubscriber
+    private let servers: [any Service]
+
+    /// Puts the gateway together; nothing is connected yet.
+    /// - Throws: an error that names the setting at fault.
+    public init(settings: GatewaySettings, eventLoopGroup: any EventLoopGroup, logger: Logger) throws {
+        let calls = GatewayServices(
+            conversations: RPCClient(configuration: settings.conversations, eventLoopGroup: eventLoopGroup, logger: logger),
+            metadata: RPCClient(configuration: settings.metadata, eventLoopGroup: eventLoopGroup, logger: logger),
+            presence: RPCClient(configuration: settings.presence, eventLoopGroup: eventLoopGroup, logger: logger), settings: settings,
+            logger: logger)
+        // The subscriber delivers on the fan-out's own loop, so that no publication changes threads before it is known who needs it.
+        let loop = eventLoopGroup.next()
+        let fanOut = FanOut(loop: loop, source: calls, logger: logger)
+        var redis = try RedisConfiguration(url: settings.redisURL)
+        redis.clientName = "strata-gateway"
+        subscriber = RedisSubscriber(configuration: redis, eventLoopGroup: loop, delegate: fanOut, logger: logger)
+        hubs = Array(eventLoopGroup.makeIterator().prefix(HubSet.capacity)).enumerated().map { index, loop in
+            Hub(index: index, loop: loop, fanOut: fanOut, services: calls)
+        }
+        self.calls = calls
+        self.fanOut = fanOut
+        servers = try Self.servers(settings, calls, fanOut, hubs, eventLoopGroup, logger)
+    }
+
+    private static func servers(
+        _ settings: GatewaySettings, _ calls: GatewayServices, _ fanOut: FanOut, _ hubs: [Hub], _ group: any EventLoopGroup, _ logger: Logger
+    ) throws -> [any Service] {
+        let limits = ConnectionLimits()
+        let upgrade = SocketUpgrade(services: calls, hubs: hubs, limits: limits)
+        let rest = RESTRouter(services: calls, fanOut: fanOut, nonceKey: Nonce.Key(clusterSecret: settings.clusterSecret))
+        let responder = rest.responder()
+        let plain = HTTPServerBuilder { responder in UpgradeChannel(responder: responder, upgrade: upgrade, limits: limits) }
+        func server(_ builder: HTTPServerBuilder, _ port: Int) -> any Service {
+            Application(
+                responder: responder, server: builder,
+                configuration: ApplicationConfiguration(address: .hostname(settings.host, port: port), backlog: 4096),
+                eventLoopGroupProvider: .shared(group), logger: logger)
+        }
+        var servers = [server(plain, settings.httpPort)]
+        if let port = settings.httpsPort, let tls = settings.tls {
+            servers.append(server(try .tls(plain, tlsConfiguration: tls), port))
+        }
+        return servers
+    }
+
+    /// Everything that has to run, in the order of dependency.
+    public var services: [any Service] {
+        [calls.conversations, calls.metadata, calls.presence, subscriber, FanOutService(fanOut: fanOut, hubs: hubs, subscriber: subscriber)]
+            + servers
+    }
+
+    /// Ready means that each of the three services can be called. Without Redis changes are found by asking, so it is not required.
+    public func addChecks(to health: Health) {
+        let clients = [("conversations", calls.conversations), ("metadata", calls.metadata), ("presence", calls.presence)]
+        for (name, client) in clients {
+            health.add(name) { guard client.isAvailable else { throw RPCError.unavailable } }
+        }
+    }
+}
+
+/// Starts the fan-out and the hubs' upkeep, and at the end sends the sockets elsewhere.
+private struct FanOutService: Service {
+    let fanOut: FanOut
+    let hubs: [Hub]
+    let subscriber: RedisSubscriber
+
+    func run() async throws {
+        try await fanOut.start(hubs: hubs, subscriptions: subscriber)
+        for hub in hubs { hub.enqueue { $0.startUpkeep() } }
+        try? await gracefulShutdown()
+        for hub in hubs {
+            hub.drain()
+            hub.stopUpkeep()
+        }
+        fanOut.stop()
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+public import NIOSSL
+public import RPC
+public import ServiceKit
+
+/// What can be set about a gateway. Each value names its key; the common keys stand in ServiceKit.
+public struct GatewaySettings: Sendable {
+    /// The base of every URL inside an object: `https://host[:port][/prefix]`, without a trailing slash. `STRATA_PUBLIC_URL`, required.
+    public var publicURL: String
+    /// Where plain HTTP and WebSocket are served. `STRATA_HTTP_HOST`, default `0.0.0.0`.
+    public var host = "0.0.0.0"
+    /// `STRATA_HTTP_PORT`, 0 to 65535, default 8080; 0 takes a free one.
+    public var httpPort = 8080
+    /// `STRATA_HTTPS_PORT`; none: TLS is somebody else's. Needs the certificate and key of ``tls``.
+    public var httpsPort: Int?
+    /// From `STRATA_TLS_CERTIFICATE` and `STRATA_TLS_KEY`, paths of PEM files.
+    public var tls: TLSConfiguration?
+    /// Where changes are published. `STRATA_REDIS_URL`, required.
+    public var redisURL: String
+    /// The three services: `STRATA_CONVERSATIONS_ADDRESSES`, `STRATA_METADATA_ADDRESSES`, `STRATA_PRESENCE_ADDRESSES`, required.
+    public var conversations: RPCClientConfiguration
+    public var metadata: RPCClientConfiguration
+    public var presence: RPCClientConfiguration
+    /// What nonces are made from. `STRATA_CLUSTER_SECRET`.
+    public var clusterSecret: String
+
+    /// Participants of a conversation, its creator included. `STRATA_PARTICIPANTS_LIMIT`, 2 to 10,000.
+    public var participantLimit = 250
+    /// Messages with more recipients name only the sender's and the reader's status. `STRATA_RECEIPT_AUDIENCE_LIMIT`, 2 to 10,000.
+    public var receiptRecipients = 25
+    /// Bytes that may wait for a socket whose client does not read; beyond it the socket is closed. `STRATA_SOCKET_BACKLOG_BYTES`,
+    /// 64 KB to 64 MB.
+    public var socketBacklogBytes = 1 << 20
+    /// Requests of one socket that are worked on or wait; beyond it they are refused with `service_unavailable`. `STRATA_SOCKET_REQUESTS`,
+    /// 1 to 100,000.
+    public var requestsPerSocket = 256
+
+    /// The required ones; everything else has its default.
+    public init(
+        publicURL: String, redisURL: String, clusterSecret: String, conversations: RPCClientConfiguration, metadata: RPCClientConfiguration,
+        presence: RPCClientConfiguration
+    ) {
+        self.publicURL = publicURL
+        self.redisURL = redisURL
+        self.clusterSecret = clusterSecret
+        self.conversations = conversations
+        self.metadata = metadata
+        self.presence = presence
+    }
+
+    /// From the environment.
+    /// - Throws: `SettingsError` naming the key.
+    public init(_ settings: Settings, _ common: CommonSettings) throws {
+        self.init(
+            publicURL: try Self.publicURL(settings), redisURL: try settings.secret("STRATA_REDIS_URL").value,
+            clusterSecret: common.clusterSecret.value,
+            conversations: try settings.rpcClient("STRATA_CONVERSATIONS_ADDRESSES", name: "conversations", common),
+            metadata: try settings.rpcClient("STRATA_METADATA_ADDRESSES", name: "metadata", common),
+            presence: try settings.rpcClient("STRATA_PRESENCE_ADDRESSES", name: "presence", common))
+        host = try settings.string("STRATA_HTTP_HOST", default: host)
+        httpPort = try settings.int("STRATA_HTTP_PORT", default: httpPort, in: 0...65_535)
+        participantLimit = try settings.int("STRATA_PARTICIPANTS_LIMIT", default: participantLimit, in: 2...10_000)
+        receiptRecipients = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptRecipients, in: 2...10_000)
+        socketBacklogBytes = try settings.int("STRATA_SOCKET_BACKLOG_BYTES", default: socketBacklogBytes, in: 1 << 16...1 << 26)
+        requestsPerSocket = try settings.int("STRATA_SOCKET_REQUESTS", default: requestsPerSocket, in: 1...100_000)
+        if try settings.optionalString("STRATA_HTTPS_PORT") != nil {
+            httpsPort = try settings.int("STRATA_HTTPS_PORT", in: 0...65_535)
+            tls = try Self.tls(settings)
+        }
+    }
+
+    private static func publicURL(_ settings: Settings) throws -> String {
+        var url = try settings.string("STRATA_PUBLIC_URL", expected: "https://host[:port]")
+        while url.hasSuffix("/") { url.removeLast() }
+        guard url.hasPrefix("https://") || url.hasPrefix("http://"), url.count > 8 else {
+            throw SettingsError(key: "STRATA_PUBLIC_URL", problem: .invalid, expected: "https://host[:port], as clients reach it")
+        }
+        return url
+    }
+
+    private static func tls(_ settings: Settings) throws -> TLSConfiguration {
+        let certificate = try settings.string("STRATA_TLS_CERTIFICATE", expected: "the path of a PEM file")
+        let key = try settings.string("STRATA_TLS_KEY", expected: "the path of a PEM file")
+        do {
+            var configuration = TLSConfiguration.makeServerConfiguration(
+                certificateChain: try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) },
+                privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem)))
+            configuration.minimumTLSVersion = .tlsv12
+            return configuration
+        } catch {
+            throw SettingsError(key: "STRATA_TLS_CERTIFICATE", problem: .invalid, expected: "PEM files of a certificate and of its key")
+        }
+    }
+
+    /// The same base for sockets.
+    public var webSocketURL: String {
+        publicURL.hasPrefix("https://") ? "wss://" + publicURL.dropFirst(8) : "ws://" + publicURL.dropFirst(7)
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import Crypto
+import Model
+import NIOCore
+
+/// A signed-in user, as every request and every socket carries him.
+struct Session: Sendable {
+    let key: UserKey
+    /// As it was when the session was looked up.
+    let identity: BasicIdentity
+    let tokenDigest: [UInt8]
+    let expiresAt: Timestamp
+}
+
+/// A session token as a client presents it. Never logged, never kept longer than the request.
+struct SessionToken: Sendable {
+    let text: String
+
+    /// SHA-256, which is all that is stored anywhere.
+    var digest: [UInt8] { Array(SHA256.hash(data: Array(text.utf8))) }
+
+    /// Nil for what cannot be one of ours: tokens are `A-Z a-z 0-9 . _ -`, at most 128 characters (spec 3.4).
+    init?(_ text: some StringProtocol) {
+        let isPlausible = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        guard isPlausible, !text.isEmpty, text.utf8.count <= 128 else { return nil }
+        self.text = String(text)
+    }
+
+    /// Reads `Layer session-token="<token>"`, in double or single quotes or none (spec 1.3).
+    init?(authorization header: String) {
+        let scheme = "Layer session-token="
+        guard header.count > scheme.count, header.prefix(scheme.count).lowercased() == scheme.lowercased() else { return nil }
+        var token = header.dropFirst(scheme.count)
+        for quote in ["\"", "'"] where token.count >= 2 && token.hasPrefix(quote) && token.hasSuffix(quote) {
+            token = token.dropFirst().dropLast()
+            break
+        }
+        self.init(token)
+    }
+}

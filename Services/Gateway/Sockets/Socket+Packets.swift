@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+import CoreMetrics
+import Model
+import NIOCore
+import Wire
+
+/// Writing packets: each gets its own head, with the connection's next counter and a time that never goes back and never lies
+/// beyond a change that is still owed.
+extension Socket {
+    /// Appends the packets to what leaves at the end of this turn.
+    func send(_ tails: [PacketTail], values: ReaderValues, stamp: Stamp) {
+        guard isOpen, !tails.isEmpty else { return }
+        let stamp = allowed(stamp)
+        if outbox.readableBytes == 0 { hub.touched(self) }
+        for tail in tails { append(tail, values, stamp) }
+    }
+
+    /// One packet without numbers.
+    func send(_ tail: PacketTail, stamp: Stamp = Stamp(.now())) {
+        send([tail], values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
+    }
+
+    /// Something nobody misses: dropped for a socket that does not keep up, or that has not asked for anything yet.
+    func sendEphemeral(_ tail: PacketTail, stamp: Stamp) {
+        if case .waiting = phase { return }
+        guard isWritable else {
+            hub.services.metrics.ephemeralsDropped.increment()
+            return
+        }
+        send(tail, stamp: stamp)
+    }
+
+    private func append(_ tail: PacketTail, _ values: ReaderValues, _ stamp: Stamp) {
+        let head = PacketHead(kind: tail.kind, counter: counter, timestamp: stamp.text)
+        counter += 1
+        let count = head.byteCount + tail.byteCount(for: values)
+        outbox.reserveCapacity(minimumWritableBytes: count + 10)
+        outbox.writeTextFrameHeader(payloadBytes: count)
+        head.write(into: &outbox)
+        tail.write(values, into: &outbox)
+        lastStamp = stamp.time
+    }
+
+    /// The latest time that may be shown now.
+    private func allowed(_ stamp: Stamp) -> Stamp {
+        var limit = stamp.time
+        if let floor { limit = min(limit, floor) }
+        if let gap = hub.gapFloor { limit = min(limit, gap) }
+        limit = max(limit, lastStamp)
+        return limit == stamp.time ? stamp : Stamp(limit)
+    }
+
+    // MARK: Catch-ups
+
+    /// Sends what was read from the logs, as far as the channel takes it. On the loop.
+    /// - Returns: the index of the first item that was not sent.
+    func sendReplay(_ items: [ReplayItem], from start: Int) -> Int {
+        var index = start
+        while index < items.count, isOpen, isWritable {
+            send(items[index])
+            index += 1
+            if outbox.readableBytes > 64 * 1024 { flush() }
+        }
+        return isOpen ? index : items.count
+    }
+
+    private func send(_ item: ReplayItem) {
+        let renderer = hub.services.renderer
+        floor = max(floor ?? item.createdAt, item.createdAt)
+        let stamp = Stamp(item.createdAt)
+        switch item {
+        case .change(let change):
+            answer(from: change)
+            let variant = Variant(of: change, for: key.user, version: version, includesNumbers: false)
+            send(renderer.tails(for: change, variant: variant), values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
+        case .conversation(let view, let change):
+            answer(from: change, showing: view)
+            send(renderer.created(view, for: key.user, version: version), stamp: stamp)
+        case .userChange(let change): send(
+            renderer.tails(for: change, version: version), values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
+        }
+    }
+
+    /// The numbers a catch-up changed, told once, when it has ended.
+    func sendSummary(_ summary: OwedLog.Summary, numbers: UserNumbers) {
+        let values = ReaderValues(
+            reader: key.user, unread: numbers.unread(of: summary.messageCount), total: numbers.total(of: summary.messageCount))
+        send([hub.services.renderer.numbersChanged(summary.id, at: numbers.position)], values: values, stamp: Stamp(.now()))
+    }
+}
+
+extension ByteBuffer {
+    /// The header of an unmasked, final text frame (RFC 6455 §5.2).
+    mutating func writeTextFrameHeader(payloadBytes count: Int) {
+        writeInteger(UInt8(0x81))
+        if count < 126 {
+            writeInteger(UInt8(count))
+        } else if count < 65_536 {
+            writeInteger(UInt8(126))
+            writeInteger(UInt16(count))
+        } else {
+            writeInteger(UInt8(127))
+            writeInteger(UInt64(count))
+        }
+    }
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import CoreMetrics
+import Model
+import NIOCore
+import Wire
+
+/// What clients ask for over a socket (spec 12.3). All on the loop; what needs a service runs in a task of its own.
+extension Socket {
+    /// A text frame.
+    func received(_ frame: ByteBuffer) {
+        let packet: ClientPacket
+        do {
+            packet = try ClientPacket(parsing: frame)
+        } catch {
+            // There is no request to answer. The frame is not logged: it may hold anything.
+            hub.services.metrics.malformedFrames.increment()
+            return close(.unsupportedData)
+        }
+        switch packet {
+        case .typing(let conversation, let action, let requestID):
+            clientSpoke(replaying: false)
+            typing(action, in: conversation)
+            if let requestID { send(hub.services.renderer.response(to: requestID, method: "")) }
+        case .refused(let id, let method, let failure):
+            clientSpoke(replaying: false)
+            respond(to: SocketRequest(number: 0, packet: ClientPacket.Request(id: id, method: method)), .failure(failure))
+        case .request(let request):
+            requestNumber += 1
+            clientSpoke(replaying: request.method == "Event.replay")
+            handle(SocketRequest(number: requestNumber, packet: request))
+        }
+    }
+
+    private func handle(_ request: SocketRequest) {
+        guard requestsInFlight + creates.count < hub.services.settings.requestsPerSocket else {
+            return respond(to: request, .failure(.unavailable))
+        }
+        switch request.packet.method {
+        case "Counter.read":
+            let last = counter - 1
+            respond(
+                to: request,
+                .success { writer in
+                    writer.beginObject()
+                    writer.key("counter")
+                    writer.int(max(0, last))
+                    writer.endObject()
+                })
+        case "Event.replay":
+            do {
+                startReplay(request, from: try ReplayBody(request.packet.data).from)
+            } catch {
+                if catchUpTask == nil, case .catchingUp = phase { beginWithoutReplay() }
+                respond(to: request, .failure(error))
+            }
+        case "Conversation.create", "Message.create":
+            // One after the other, in the order in which they came (spec 12.3).
+            creates.append(request)
+            startNextCreate()
+        case "Presence.subscribe": run(request) { (socket, request) async throws(Failure) in try await socket.subscribeToPresence(request) }
+        case "Presence.unsubscribe":
+            wantsPresence = false
+            hub.unwatchAll(self)
+            respond(to: request, .done)
+        case "Presence.update": run(request) { (socket, request) async throws(Failure) in try await socket.updatePresence(request) }
+        case "Presence.sync": run(request) { (socket, request) async throws(Failure) in try await socket.syncPresence(request) }
+        default: respond(to: request, .failure(Failure(.invalidOperation, "There is no such method.")))
+        }
+    }
+
+    // MARK: Answers
+
+    func respond(to request: SocketRequest, _ answer: SocketAnswer) {
+        let renderer = hub.services.renderer
+        let (id, method) = (request.packet.id, request.packet.method)
+        switch answer {
+        case .success(let data): send(renderer.response(to: id, method: method, data: data))
+        case .done: send(renderer.response(to: id, method: method))
+        case .failure(let failure): send(renderer.response(to: id, method: method, failure: failure, for: key.user, version: version))
+        }
+    }
+
+    /// The change that a request of this socket caused has come before the service's answer, or instead of it: the response goes first.
+    func answer(from change: Change, showing view: ConversationView? = nil) {
+        guard let origin = change.origin, origin.connection == id, let request = answerable[origin.request] else { return }
+        let (renderer, reader, version) = (hub.services.renderer, key.user, version)
+        switch change.content {
+        case .messageCreated(_, _, let message?):
+            answerable[origin.request] = nil
+            respond(to: request, .success { renderer.write(message, for: reader, version: version, into: &$0) })
+        case .conversationCreated:
+            guard let view else { return }
+            answerable[origin.request] = nil
+            respond(to: request, .success { renderer.write(view, for: reader, version: version, into: &$0) })
+        default: break
+        }
+    }
+
+    /// Runs something that needs a service, and answers with what it returns.
+    private func run(
+        _ request: SocketRequest, _ body: @escaping @Sendable (Socket, SocketRequest) async throws(Failure) -> AnswerData
+    ) {
+        requestsInFlight += 1
+        Task {
+            let result: Result<AnswerData, Failure>
+            do throws(Failure) {
+                result = .success(try await body(self, request))
+            } catch {
+                result = .failure(error)
+            }
+            hub.loop.execute {
+                self.requestsInFlight -= 1
+                self.finish(request, result)
+            }
+        }
+    }
+
+    /// What a service's answer is rendered from, on the loop.
+    enum AnswerData: Sendable {
+        case nothing
+        case message(Message)
+        case conversation(ConversationView)
+        case presences([(user: UserID, presence: Presence)])
+    }
+
+    private func finish(_ request: SocketRequest, _ result: Result<AnswerData, Failure>) {
+        let (renderer, reader, version) = (hub.services.renderer, key.user, version)
+        switch result {
+        case .failure(let failure): respond(to: request, .failure(failure))
+        case .success(.nothing): respond(to: request, .done)
+        case .success(.message(let message)):
+            respond(to: request, .success { renderer.write(message, for: reader, version: version, into: &$0) })
+        case .success(.conversation(let view)):
+            respond(to: request, .success { renderer.write(view, for: reader, version: version, into: &$0) })
+        case .success(.presences(let presences)):
+            respond(to: request, .success { renderer.write(presenceChanges: presences, into: &$0) })
+        }
+    }
+
+    // MARK: Creates
+
+    private func startNextCreate() {
+        guard !isCreating, isOpen, !creates.isEmpty else { return }
+        let request = creates.removeFirst()
+        isCreating = true
+        answerable[request.number] = request
+        Task {
+            let result: Result<AnswerData, Failure>
+            do throws(Failure) {
+                result = .success(try await self.create(request))
+            } catch {
+                result = .failure(error)
+            }
+            hub.loop.execute {
+                self.isCreating = false
+                // The change may have answered it already.
+                if self.answerable.removeValue(forKey: request.number) != nil { self.finish(request, result) }
+                self.startNextCreate()
+            }
+        }
+    }
+
+    private func create(_ request: SocketRequest) async throws(Failure) -> AnswerData {
+        let services = hub.services
+        let call = GatewayServices.Call(key, origin: Change.Origin(connection: id, request: request.number))
+        guard request.packet.method == "Message.create" else {
+            return .conversation(try await services.create(try CreateConversationBody(request.packet.data), call).view)
+        }
+        let conversation = try request.packet.conversationID()
+        let body = try SendMessageBody(request.packet.data, version: version)
+        return .message(try await services.send(body, to: conversation, by: hub.fanOut, call))
+    }
+
+    // MARK: Presence and typing
+
+    private func subscribeToPresence(_ request: SocketRequest) async throws(Failure) -> AnswerData {
+        let followed = try await hub.services.followed(GatewayServices.Call(key))
+        let (app, user) = (key.app, key.user)
+        try? await hub.loop.submit {
+            guard self.isOpen else { return }
+            self.wantsPresence = true
+            self.hub.watch((followed + [user]).map { UserKey(app: app, user: $0) }, by: self)
+        }.get()
+        return .nothing
+    }
+
+    private func updatePresence(_ request: SocketRequest) async throws(Failure) -> AnswerData {
+        guard let status = try PresenceUpdateBody(request.packet.data).status else { return .nothing }
+        let word =
+            switch status {
+            case .auto: "auto"
+            case .chosen(let chosen): chosen.rawValue
+            }
+        try await hub.services.setPresence(word, connection: id, GatewayServices.Call(key))
+        try? await hub.loop.submit {
+            self.presenceStatus = word
+            if self.isOpen {
+                self.hasPresence = true
+            } else {
+                self.releasePresence()
+            }
+        }.get()
+        return .nothing
+    }
+
+    private func syncPresence(_ request: SocketRequest) async throws(Failure) -> AnswerData {
+        let (services, call) = (hub.services, GatewayServices.Call(key))
+        let presences: [PresenceOf]
+        switch try PresenceSyncBody(request.packet.data) {
+        case .users(let users): presences = try await services.presences(of: Array(users.prefix(1000)), call).map { ($0.user, $0.presence) }
+        case .since(let time):
+            let followed = try await services.followed(call)
+            presences = try await services.presences(of: followed, since: time, call).map { ($0.user, $0.presence) }
+        }
+        let own = key.user
+        return .presences(presences.map { ($0.user, $0.user == own ? $0.presence : $0.presence.forOthers) })
+    }
+
+    private typealias PresenceOf = (user: UserID, presence: Presence)
+
+    /// Only participants are heard; what comes too fast for the presence service is dropped.
+    private func typing(_ action: TypingAction, in conversation: ConversationID) {
+        guard rooms.contains(where: { $0.id == conversation }), typingInFlight < 8 else { return }
+        typingInFlight += 1
+        let (services, key) = (hub.services, key)
+        Task {
+            try? await services.typing(action, by: key, in: conversation)
+            hub.loop.execute { self.typingInFlight -= 1 }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+import CoreMetrics
+import Logging
+import Model
+import NIOCore
+import NIOWebSocket
+import Wire
+
+/// One WebSocket connection: a channel handler with plain state, confined to its event loop, which is what makes
+/// `@unchecked Sendable` true. An idle one costs a few hundred bytes beside its channel.
+final class Socket: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = WebSocketFrame
+
+    /// Where the socket is in its life.
+    enum Phase {
+        /// Open, but the client has not asked for anything yet: it is sent nothing.
+        case waiting
+        /// Its first catch-up, or a replay, is running.
+        case catchingUp
+        /// Attached to the fan-out.
+        case live
+        case closed
+    }
+
+    /// Why the server closes a socket (spec 12.10).
+    enum CloseReason {
+        case goingAway, unsupportedData, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, protocolError
+        var code: WebSocketErrorCode {
+            switch self {
+            case .goingAway: .goingAway
+            case .unsupportedData: .unacceptableData
+            case .tooLarge: .messageTooLarge
+            case .protocolAbuse: .policyViolation
+            case .protocolError: .protocolError
+            case .sessionEnded: WebSocketErrorCode(codeNumber: 4401)
+            case .idle: WebSocketErrorCode(codeNumber: 4408)
+            // "Try again later": come back and replay.
+            case .tooSlow: WebSocketErrorCode(codeNumber: 1013)
+            }
+        }
+    }
+
+    /// Unique over all gateways and restarts; part of the origin of every change this socket causes.
+    let id: UInt64
+    let session: Session
+    let version: WireVersion
+    let hub: Hub
+    var key: UserKey { session.key }
+
+    var phase = Phase.waiting
+    var isOpen: Bool { if case .closed = phase { false } else { true } }
+    let openedAt: Timestamp
+    var rooms: [Hub.Room] = []
+    /// Position in the user's own log; nil while not attached.
+    var userPosition: Position?
+    var watched: Set<UserKey> = []
+
+    // Outgoing
+    private(set) var context: ChannelHandlerContext?
+    /// The frame encoder's context: what is written there is on the wire as it is.
+    private var rawContext: ChannelHandlerContext?
+    var counter: Int64 = 0
+    var lastStamp = Timestamp(microseconds: 0)
+    /// No packet is stamped later than this while changes are owed (ARCHITECTURE §6, replay).
+    var floor: Timestamp?
+    var outbox = ByteBuffer()
+    /// Bytes written since the channel stopped being writable.
+    var backlog = 0
+    private var drainWaiters: [EventLoopPromise<Void>] = []
+
+    // Requests
+    var requestNumber: UInt64 = 0
+    /// Requests that a change may answer, by the number in their origin.
+    var answerable: [UInt64: SocketRequest] = [:]
+    var creates: [SocketRequest] = []
+    var isCreating = false
+    var requestsInFlight = 0
+    var typingInFlight = 0
+    var catchUpTask: Task<Void, Never>?
+    /// Tells a catch-up that was replaced from the one that counts.
+    var catchUpAttempt = 0
+    var replay: SocketRequest?
+    /// Conversations to join once the running catch-up has ended.
+    var lateJoins: [ConversationID: Position] = [:]
+
+    // Liveness and presence
+    var lastHeard: NIODeadline
+    var hasPresence = false
+    var wantsPresence = false
+    var presenceStatus = "auto"
+    private var isClosing = false
+
+    init(id: UInt64 = .random(in: .min ... .max), session: Session, version: WireVersion, hub: Hub) {
+        self.id = id
+        self.session = session
+        self.version = version
+        self.hub = hub
+        openedAt = .now()
+        lastHeard = .now()
+    }
+
+    // MARK: Channel events
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        rawContext = try? context.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self)
+        hub.add(self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { ended() }
+    func channelInactive(context: ChannelHandlerContext) {
+        ended()
+        context.fireChannelInactive()
+    }
+
+    private func ended() {
+        guard isOpen else { return }
+        phase = .closed
+        catchUpTask?.cancel()
+        catchUpTask = nil
+        creates = []
+        answerable = [:]
+        for waiter in drainWaiters { waiter.succeed() }
+        drainWaiters = []
+        hub.remove(self)
+        if hasPresence { releasePresence() }
+        context = nil
+        rawContext = nil
+    }
+
+    /// The presence service lets go of this connection's status after a grace period.
+    func releasePresence() {
+        let (services, key, id) = (hub.services, key, id)
+        Task { try? await services.releasePresence(key, connection: id) }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard isOpen, !isClosing else { return }
+        let frame = unwrapInboundIn(data)
+        lastHeard = .now()
+        switch frame.opcode {
+        case .text: received(frame.unmaskedData)
+        case .ping: sendControl(.pong, frame.unmaskedData)
+        case .pong: break
+        case .connectionClose:
+            sendControl(.connectionClose, frame.unmaskedData)
+            isClosing = true
+            context.close(promise: nil)
+        default: close(.unsupportedData)
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) { context.fireChannelReadComplete() }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable {
+            backlog = 0
+            for waiter in drainWaiters { waiter.succeed() }
+            drainWaiters = []
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent {
+            close(.goingAway)
+        } else {
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch error {
+        case NIOWebSocketError.invalidFrameLength, is NIOWebSocketFrameAggregator.Error: close(.tooLarge)
+        case is NIOWebSocketError: close(.protocolError)
+        default:
+            isClosing = true
+            context.close(promise: nil)
+        }
+    }
+
+    // MARK: Outgoing
+
+    var isWritable: Bool { context?.channel.isWritable ?? false }
+
+    /// Returns once the channel takes more, or has closed.
+    func drained() async throws {
+        try await hub.loop.flatSubmit { () -> EventLoopFuture<Void> in
+            let promise = self.hub.loop.makePromise(of: Void.self)
+            if self.isWritable || !self.isOpen { promise.succeed() } else { self.drainWaiters.append(promise) }
+            return promise.futureResult
+        }.get()
+    }
+
+    /// Writes what this turn of the loop has collected, in one write.
+    func flush() {
+        guard outbox.readableBytes > 0, let rawContext else { return }
+        let bytes = outbox
+        outbox = ByteBuffer()
+        if !isWritable {
+            backlog += bytes.readableBytes
+            if backlog > hub.services.settings.socketBacklogBytes {
+                hub.services.metrics.slowSocketsClosed.increment()
+                return abandon()
+            }
+        }
+        rawContext.writeAndFlush(NIOAny(bytes), promise: nil)
+    }
+
+    private func sendControl(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
+        guard let context else { return }
+        flush()
+        context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: opcode, data: data)), promise: nil)
+    }
+
+    func ping() { sendControl(.ping, ByteBuffer()) }
+
+    /// Says why, then closes. What was written before still goes out.
+    func close(_ reason: CloseReason) {
+        guard isOpen, !isClosing, let context else { return }
+        flush()
+        guard !isClosing else { return }
+        isClosing = true
+        var data = ByteBuffer()
+        data.write(webSocketErrorCode: reason.code)
+        let channel = context.channel
+        context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: .connectionClose, data: data)), promise: nil)
+        // The peer answers with a close frame of its own, or is cut off.
+        hub.loop.scheduleTask(in: .seconds(2)) { channel.close(promise: nil) }
+        catchUpTask?.cancel()
+    }
+
+    /// For a peer that does not read: a close frame behind a full buffer would never arrive.
+    private func abandon() {
+        guard let context, !isClosing else { return }
+        isClosing = true
+        var data = ByteBuffer()
+        data.write(webSocketErrorCode: CloseReason.tooSlow.code)
+        context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: .connectionClose, data: data)), promise: nil)
+        let channel = context.channel
+        hub.loop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+        hub.leaveAll(self)
+        catchUpTask?.cancel()
+    }
+}

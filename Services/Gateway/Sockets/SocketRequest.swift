@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Wire
+
+/// A request of a client that has not been answered yet.
+struct SocketRequest: Sendable {
+    /// Counted per socket; with the socket's id it is the origin of the changes this request causes.
+    let number: UInt64
+    let packet: ClientPacket.Request
+}
+
+/// What a request is answered with.
+enum SocketAnswer {
+    case success((inout JSONWriter) -> Void)
+    case done
+    case failure(Failure)
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import NIOCore
+import NIOHTTP1
+import NIOWebSocket
+import RPC
+import Synchronization
+import Wire
+
+/// Decides which `Upgrade: websocket` requests become sockets (spec 12.1). A refused one goes to the REST router, which says why.
+final class SocketUpgrade: Sendable {
+    private struct Accepted {
+        let session: Session
+        let version: WireVersion
+    }
+
+    private let services: GatewayServices
+    private let hubs: [ObjectIdentifier: Hub]
+    private let limits: ConnectionLimits
+    /// Between the decision and the upgrade, which NIO makes two steps of.
+    private let accepted = Mutex<[ObjectIdentifier: Accepted]>([:])
+
+    init(services: GatewayServices, hubs: [Hub], limits: ConnectionLimits) {
+        self.services = services
+        self.limits = limits
+        self.hubs = Dictionary(uniqueKeysWithValues: hubs.map { (ObjectIdentifier($0.loop), $0) })
+    }
+
+    /// - Returns: headers of the handshake's answer, or nil to refuse the upgrade.
+    func headers(for head: HTTPRequestHead, on channel: any Channel) -> EventLoopFuture<HTTPHeaders?> {
+        let request = SocketHandshake(head)
+        guard request.isSocketPath, let version = request.version, let token = request.token else {
+            return channel.eventLoop.makeSucceededFuture(nil)
+        }
+        let promise = channel.eventLoop.makePromise(of: HTTPHeaders?.self)
+        promise.completeWithTask {
+            guard let session = try? await self.services.sessions.session(for: token, trace: .random()) else { return nil }
+            self.accepted.withLock { $0[ObjectIdentifier(channel)] = Accepted(session: session, version: version) }
+            return ["Sec-WebSocket-Protocol": version.subprotocol]
+        }
+        let key = ObjectIdentifier(channel)
+        channel.closeFuture.whenComplete { _ in self.accepted.withLock { _ = $0.removeValue(forKey: key) } }
+        return promise.futureResult
+    }
+
+    /// Puts the socket on the channel. On the channel's loop.
+    func start(head: HTTPRequestHead, on channel: any Channel) throws {
+        let accepted = accepted.withLock { $0.removeValue(forKey: ObjectIdentifier(channel)) }
+        guard let accepted, let hub = hubs[ObjectIdentifier(channel.eventLoop)] else {
+            throw Failure(.internalServerError, "The connection cannot be upgraded.")
+        }
+        let sync = channel.pipeline.syncOperations
+        try sync.addHandler(
+            NIOWebSocketFrameAggregator(
+                minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 64, maxAccumulatedFrameSize: limits.frameBytes))
+        try sync.addHandler(Socket(session: accepted.session, version: accepted.version, hub: hub))
+    }
+}
+
+/// What matters of the request that opens a socket.
+struct SocketHandshake: Sendable {
+    let isSocketPath: Bool
+    /// The first subprotocol of the client's list that is spoken here.
+    let version: WireVersion?
+    let token: SessionToken?
+
+    init(_ head: HTTPRequestHead) {
+        let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let path = parts.first ?? "/"
+        isSocketPath = head.method == .GET && (path == "/" || path == "" || path == "/websocket")
+        version = head.headers[canonicalForm: "Sec-WebSocket-Protocol"].lazy.compactMap { WireVersion(subprotocol: $0) }.first
+        let query = parts.count > 1 ? parts[1] : ""
+        let parameter = query.split(separator: "&").first { $0.hasPrefix("session_token=") }?.dropFirst("session_token=".count)
+        if let parameter {
+            token = SessionToken(parameter)
+        } else {
+            token = head.headers.first(name: "Authorization").flatMap { SessionToken(authorization: $0) }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+import Logging
+import Model
+import NIOCore
+
+/// Brings one socket from the past to the present: reads from the logs what it is owed, sends it, and attaches it to the fan-out at
+/// exactly the positions where its reading ended, so that nothing is lost and nothing doubled in between (ARCHITECTURE §6).
+///
+/// The reading is pulled as the socket drains: it never runs into the bound of outgoing bytes, and live changes are not queued beside it.
+struct CatchUp {
+    /// Why, and from where.
+    enum Reason: Sendable {
+        /// A new socket whose client did not ask for a replay: it loaded its lists over REST just before (a margin covers that).
+        case opened(since: Timestamp)
+        /// `Event.replay`.
+        case replay(since: Timestamp)
+        /// The user is in these conversations since after these positions.
+        case joined([ConversationID: Position])
+    }
+
+    /// How many changes one read brings.
+    static let pageSize = 128
+    /// Reads without reaching the present before the catch-up gives up; each brings a page.
+    static let maximumReads = 10_000
+
+    private let socket: Socket
+    private let hub: Hub
+    private let services: GatewayServices
+    private let key: UserKey
+    private var log = OwedLog()
+
+    init(_ socket: Socket) {
+        self.socket = socket
+        hub = socket.hub
+        services = socket.hub.services
+        key = socket.key
+    }
+
+    /// - Returns: whether the log reached back as far as was asked for.
+    /// - Throws: `Failure` if a service could not be asked; the socket is then attached to nothing new. `CancellationError` if the socket closed.
+    static func run(_ reason: Reason, for socket: Socket) async throws -> Bool {
+        var catchUp = CatchUp(socket)
+        return try await catchUp.run(reason)
+    }
+
+    private mutating func run(_ reason: Reason) async throws -> Bool {
+        let isComplete = try await start(reason)
+        let joining = Array(log.members)
+        await onLoop { $0.hub.beginJoining(joining, app: $0.key.app) }
+        do {
+            await hub.fanOut.confirmation(of: joining, user: key)
+            try await readUntilPresent()
+            await onLoop { $0.hub.endJoining(joining) }
+        } catch {
+            await onLoop { $0.hub.endJoining(joining) }
+            throw error
+        }
+        return isComplete
+    }
+
+    private mutating func start(_ reason: Reason) async throws -> Bool {
+        switch reason {
+        case .joined(let conversations):
+            log = OwedLog(joined: conversations)
+            return true
+        case .opened(let since), .replay(let since):
+            let baseline = try await services.baseline(since: since, GatewayServices.Call(key))
+            log = OwedLog(baseline)
+            return baseline.isComplete
+        }
+    }
+
+    // MARK: Reading
+
+    private mutating func readUntilPresent() async throws {
+        for _ in 0..<Self.maximumReads {
+            try Task.checkCancellation()
+            // What the fan-out does not follow yet may have moved between the baseline and the subscription.
+            if log.isEverythingRead {
+                try await findWhatMoved()
+                if log.isEverythingRead, try await attach() { return }
+                continue
+            }
+            let page = try await services.readLogs(
+                log.owedCursors, userAfter: log.userOwed ? log.userPosition : nil, limit: Self.pageSize, GatewayServices.Call(key))
+            try await send(try await prepared(page.entries))
+            log.finish(page)
+        }
+        throw Failure(.requestTimeout, "There are more changes than can be replayed.")
+    }
+
+    /// Tells the fan-out where this reading ended. Conversations it is ahead in, or that it follows only from now on, are read again.
+    private mutating func findWhatMoved() async throws {
+        let unverified = log.takeUnverified()
+        if !unverified.isEmpty {
+            log.owe(unverified)
+            return
+        }
+        let positions = log.memberPositions
+        let lasts = try await hub.fanOut.baseline(positions).get()
+        for (entry, last) in zip(positions, lasts) { log.fanOutIsAt(last, in: entry.id) }
+        if let position = log.userPosition {
+            log.userFanOutLast = try await hub.fanOut.baseline(key, position).get()
+            if log.userFanOutLast > position { log.userOwed = true }
+        }
+    }
+
+    private mutating func attach() async throws -> Bool {
+        let attachments = log.attachments
+        let user = log.userPosition.map { (position: $0, fanOutLast: log.userFanOutLast) }
+        let (refused, isUserRefused) = try await hub.loop.submit { [socket, summaries = log.summaries] in
+            var refused: [ConversationID] = []
+            let isUserRefused = user.map { !socket.hub.attachUser(socket, position: $0.position, fanOutLast: $0.fanOutLast) } ?? false
+            for attachment in attachments {
+                guard socket.hub.attach(socket, attachment) else {
+                    refused.append(attachment.id)
+                    continue
+                }
+                if let summary = summaries[attachment.id] { socket.sendSummary(summary, numbers: attachment.numbers) }
+            }
+            return (refused, isUserRefused)
+        }.get()
+        log.attached(except: refused)
+        log.userOwed = isUserRefused
+        return refused.isEmpty && !isUserRefused
+    }
+
+    // MARK: Sending
+
+    /// Looks up what must be shown whole. Runs before anything of the page is sent.
+    private mutating func prepared(_ entries: [LogPage.Entry]) async throws -> [ReplayItem] {
+        var items: [ReplayItem] = []
+        for entry in entries {
+            switch entry {
+            case .skipped(let id, let position): log.advance(id, to: position)
+            case .userChange(let change):
+                log.advanceUser(to: change.position)
+                items.append(.userChange(change))
+            case .change(let change):
+                items += try await prepared(change)
+                log.advance(change.conversationID, to: change.position)
+            }
+        }
+        return items
+    }
+
+    private mutating func prepared(_ change: Change) async throws -> [ReplayItem] {
+        let id = change.conversationID
+        if change.introduces(key.user) {
+            return log.isContained(change) ? [] : try await shownWhole(change)
+        }
+        let introduction = log.needsShowing(id) ? try await shownWhole(change) : []
+        switch change.content {
+        case .conversationCreated: break
+        case .participantsChanged(_, let removed, _, _):
+            if log.isContained(change) { return introduction }
+            if removed.contains(key.user) { log.left(id) }
+        case .metadataChanged:
+            if log.isContained(change) { return introduction }
+        case .conversationDeleted: log.left(id)
+        case .messageCreated(_, _, let message):
+            guard let message else { return introduction }
+            log.lastMessageBecame(message, in: id)
+        case .messageDeleted(_, _, let last):
+            if last.changed { log.lastMessageBecame(last.overrides[key.user] ?? last.message, in: id) }
+        case .receipts, .allRead: log.countsChanged(in: id)
+        }
+        return introduction + [.change(change)]
+    }
+
+    /// A conversation that is new to this client is shown as it is now; what lies between and is contained in that is not sent again.
+    private mutating func shownWhole(_ change: Change) async throws -> [ReplayItem] {
+        let view: ConversationView
+        do throws(Failure) {
+            view = try await services.conversation(change.conversationID, GatewayServices.Call(key))
+        } catch {
+            // Deleted, or taken from him, since: that is further on in the log.
+            if error.code == .notFound || error.code == .accessDenied { return [] }
+            throw error
+        }
+        log.shown(view)
+        return [.conversation(view, change)]
+    }
+
+    private func send(_ items: [ReplayItem]) async throws {
+        var next = 0
+        while next < items.count {
+            try Task.checkCancellation()
+            let start = next
+            next = try await hub.loop.submit { [socket] in socket.sendReplay(items, from: start) }.get()
+            if next < items.count { try await socket.drained() }
+        }
+    }
+
+    private func onLoop(_ body: @escaping @Sendable (Socket) -> Void) async {
+        try? await hub.loop.submit { [socket] in body(socket) }.get()
+    }
+}
+
+/// One thing to send during a catch-up.
+enum ReplayItem: Sendable {
+    case change(Change)
+    /// A conversation as it is now, because of this change.
+    case conversation(ConversationView, Change)
+    case userChange(UserChange)
+
+    /// No packet of a replay is stamped later than this.
+    var createdAt: Timestamp {
+        switch self {
+        case .change(let change), .conversation(_, let change): change.createdAt
+        case .userChange(let change): change.createdAt
+        }
+    }
+}
+
+extension Change {
+    /// Whether this is how `user` came to the conversation.
+    fileprivate func introduces(_ user: UserID) -> Bool {
+        switch content {
+        case .conversationCreated: true
+        case .participantsChanged(let added, _, _, _): added.contains { $0.userID == user }
+        default: false
+        }
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+
+/// What a catch-up still owes its socket: where it stands in each conversation's log, and what must be said at the end.
+///
+/// A pure value: it decides what to read next and when a conversation may be attached; ``CatchUp`` does the reading and sending.
+struct OwedLog {
+    /// What a catch-up changed about a conversation's numbers and last message; said once, when it is attached.
+    struct Summary: Sendable {
+        let id: ConversationID
+        var messageCount: Int64
+        /// Outer nil: unchanged as far as the log told.
+        var lastMessage: Message??
+    }
+
+    private struct Standing {
+        var position: Position
+        /// There is, or may be, more in the log.
+        var isOwed: Bool
+        /// Not read since the channel was subscribed.
+        var isUnverified: Bool
+        var fanOutLast = Position.zero
+        var numbers: UserNumbers
+        var messageCount: Int64
+        var isHidden = false
+        /// The client was shown the conversation as of this position.
+        var shownAt = Position.zero
+        var isTouched = false
+        var lastMessage: Message??
+        /// He is a participant, and is to be attached.
+        var isMember: Bool
+        /// The client does not know the conversation: before anything else it is shown whole, and until then the socket is not attached,
+        /// since only that look shows whether the user is still a participant.
+        var needsShowing = false
+        var isAttached = false
+        var isAttachable: Bool { isMember && !isAttached && !needsShowing }
+    }
+
+    private var standings: [ConversationID: Standing] = [:]
+    /// Position in the user's own log; nil where a catch-up does not concern it.
+    private(set) var userPosition: Position?
+    /// More of the user's own log is owed.
+    var userOwed = false
+    /// What the fan-out has handed on of it.
+    var userFanOutLast = Position.zero
+
+    init() {}
+
+    /// Conversations the user has just been added to.
+    init(joined conversations: [ConversationID: Position]) {
+        for (id, after) in conversations {
+            standings[id] = Standing(
+                position: after, isOwed: true, isUnverified: false, numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero),
+                messageCount: 0, isMember: true, needsShowing: true)
+        }
+    }
+
+    init(_ baseline: Baseline) {
+        for entry in baseline.entries {
+            let isOwed = entry.after < entry.position
+            standings[entry.id] = Standing(
+                position: entry.after, isOwed: isOwed, isUnverified: !isOwed, numbers: entry.numbers, messageCount: entry.messageCount,
+                isHidden: entry.messageCount > 0 && entry.numbers.total(of: entry.messageCount) == 0, isMember: entry.isParticipant)
+        }
+        userPosition = baseline.userAfter
+        userOwed = baseline.userAfter < baseline.userPosition
+    }
+
+    // MARK: What to read
+
+    /// Conversations to be attached in the end.
+    var members: [ConversationID] { standings.filter { $0.value.isMember && !$0.value.isAttached }.map(\.key) }
+    var isEverythingRead: Bool { !userOwed && !standings.values.contains { $0.isOwed } }
+    var owedCursors: [ConversationID: Position] { standings.filter { $0.value.isOwed }.mapValues(\.position) }
+    var memberPositions: [(id: ConversationID, position: Position)] {
+        standings.filter { $0.value.isAttachable }.map { ($0.key, $0.value.position) }
+    }
+
+    /// Members that have not been read since their channels were subscribed; each is named once.
+    mutating func takeUnverified() -> [ConversationID] {
+        let ids = standings.filter { $0.value.isUnverified && $0.value.isMember }.map(\.key)
+        for id in ids { standings[id]?.isUnverified = false }
+        return ids
+    }
+
+    mutating func owe(_ ids: [ConversationID]) {
+        for id in ids { standings[id]?.isOwed = true }
+    }
+
+    /// The fan-out has handed on everything up to `last`: if the reading is not there yet, it must go on.
+    mutating func fanOutIsAt(_ last: Position, in id: ConversationID) {
+        standings[id]?.fanOutLast = last
+        if let standing = standings[id], standing.position < last { standings[id]?.isOwed = true }
+    }
+
+    // MARK: What was read
+
+    mutating func advance(_ id: ConversationID, to position: Position) {
+        guard let standing = standings[id], position > standing.position else { return }
+        standings[id]?.position = position
+    }
+
+    mutating func advanceUser(to position: Position) { userPosition = max(userPosition ?? .zero, position) }
+
+    /// The page was sent.
+    mutating func finish(_ page: LogPage) {
+        if page.metHeads { userOwed = false }
+        for (id, standing) in standings where standing.isOwed {
+            if let numbers = page.numbers[id] {
+                standings[id]?.numbers = numbers.numbers
+                standings[id]?.messageCount = numbers.messageCount
+            }
+            // Numbers or an object that are newer than what was read mean that there is more to read.
+            let known = standing.isMember ? max(page.numbers[id]?.numbers.position ?? .zero, standing.shownAt) : .zero
+            if page.metHeads, standing.position >= known { standings[id]?.isOwed = false }
+        }
+    }
+
+    /// The client was shown the conversation whole.
+    mutating func shown(_ view: ConversationView) {
+        let id = view.conversation.id
+        standings[id]?.shownAt = view.conversation.position
+        standings[id]?.isMember = view.isParticipant
+        standings[id]?.needsShowing = false
+    }
+
+    func needsShowing(_ id: ConversationID) -> Bool { standings[id]?.needsShowing ?? false }
+
+    /// Whether what this change did to participants or metadata was contained in what the client was shown.
+    func isContained(_ change: Change) -> Bool { change.position <= (standings[change.conversationID]?.shownAt ?? .zero) }
+
+    mutating func left(_ id: ConversationID) {
+        standings[id]?.isMember = false
+    }
+
+    mutating func countsChanged(in id: ConversationID) { standings[id]?.isTouched = true }
+
+    mutating func lastMessageBecame(_ message: Message?, in id: ConversationID) {
+        standings[id]?.isTouched = true
+        standings[id]?.lastMessage = .some(message)
+    }
+
+    // MARK: What to attach and to say at the end
+
+    var attachments: [Hub.Attachment] {
+        standings.compactMap { id, standing in
+            guard standing.isAttachable else { return nil }
+            return Hub.Attachment(
+                id: id, position: standing.position, fanOutLast: standing.fanOutLast, numbers: standing.numbers, isHidden: standing.isHidden)
+        }
+    }
+
+    var summaries: [ConversationID: Summary] {
+        standings.filter { $0.value.isTouched && !$0.value.isAttached }.reduce(into: [:]) { summaries, item in
+            summaries[item.key] = Summary(id: item.key, messageCount: item.value.messageCount, lastMessage: item.value.lastMessage)
+        }
+    }
+
+    /// All but these could be attached; these have moved on and are read again.
+    mutating func attached(except refused: [ConversationID]) {
+        for id in standings.keys where standings[id]?.isAttachable == true { standings[id]?.isAttached = true }
+        for id in refused {
+            standings[id]?.isAttached = false
+            standings[id]?.isOwed = true
+        }
+    }
+}
