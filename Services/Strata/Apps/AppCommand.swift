@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// `strata app`.
+struct AppCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "app", abstract: "Creates and lists apps.", subcommands: [AppCreateCommand.self, AppListCommand.self])
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+
+/// `strata app create`.
+struct AppCreateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create",
+        abstract: "Creates an app, and shows what its owner needs.",
+        discussion: """
+            Without --public-key a pair of RSA keys is made and the private one kept in the home's keys/ directory, readable by you alone. The Server \
+            API token is shown this once; only its digest is stored.
+            """)
+
+    @Option(help: "The app's name.")
+    var name = "My app"
+    @Option(help: ArgumentHelp("PEM file of an RSA public key, of at least 2048 bits; its owner keeps the private half.", valueName: "file"))
+    var publicKey: String?
+    @OptionGroup var database: DatabaseOption
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    /// What is shown.
+    struct Answer: Codable, Equatable, Sendable {
+        var app: String
+        var provider: String
+        var key: String
+        var name: String
+        var privateKeyFile: String?
+        var serverToken: String
+    }
+
+    func run() async throws {
+        let home = StrataHome()
+        let url = try database.url(in: home)
+        let app = try NewApp(name: name, publicKeyFile: publicKey)
+        // The key first: an app in the database whose key was never written would be of no use to anybody.
+        let ring = KeyRing(home: home)
+        let file = try app.privateKey.map { try ring.add(app, privateKey: $0) }
+        do {
+            try await AppStore(url: url).insert(app)
+        } catch {
+            ring.remove(app)
+            throw error
+        }
+        let answer = Answer(
+            app: LayerID.app.text(app.id), provider: LayerID.provider.text(app.providerID), key: LayerID.key.text(app.keyID), name: app.name,
+            privateKeyFile: file, serverToken: app.serverToken)
+        try show(answer)
+    }
+
+    private func show(_ answer: Answer) throws {
+        let console = Console.standard
+        guard !json else { return try console.say(json: answer) }
+        console.say(
+            """
+            app id            \(answer.app)
+            provider id       \(answer.provider)
+            key id            \(answer.key)
+            private key       \(answer.privateKeyFile ?? "yours; it was not shown to us")
+            Server API token  \(answer.serverToken)
+
+            The token is shown this once.
+            """)
+    }
+}

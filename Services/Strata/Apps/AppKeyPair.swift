@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import _CryptoExtras
+
+/// The keys an app's server signs identity tokens with (RS256).
+enum AppKeyPair {
+    /// Makes a pair of 2048 bits.
+    /// - Returns: both keys as PEM, the private one as PKCS #8.
+    static func make() throws -> (privateKey: String, publicKey: String) {
+        let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
+        return (key.pkcs8PEMRepresentation + "\n", key.publicKey.pemRepresentation + "\n")
+    }
+
+    /// Reads a public key.
+    /// - Returns: it as PEM (SubjectPublicKeyInfo).
+    /// - Throws: ``CommandFailure`` if it is not an RSA public key of at least 2048 bits.
+    static func publicKey(ofFile path: String) throws -> String {
+        let text = try read(path)
+        guard !text.contains("PRIVATE KEY") else {
+            throw CommandFailure(
+                .usage, "\(path) holds a private key. Only its public half is wanted here, and the private one should be shown to nobody.")
+        }
+        guard let key = try? _RSA.Signing.PublicKey(pemRepresentation: text) else {
+            throw CommandFailure(.usage, "\(path) does not hold an RSA public key of at least 2048 bits in PEM form.")
+        }
+        return key.pemRepresentation + "\n"
+    }
+
+    /// Reads the text of a key file.
+    static func read(_ path: String) throws -> String {
+        do {
+            return try String(contentsOfFile: path, encoding: .utf8)
+        } catch {
+            throw CommandFailure(.noInput, "The file \(path) cannot be read: \(error.localizedDescription)")
+        }
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+
+/// The private keys of a home, so that `strata token` can sign for the apps that were created here.
+struct KeyRing {
+    /// What is known of an app beside its private key.
+    struct Entry: Codable, Equatable, Sendable {
+        let app: UUID
+        let provider: UUID
+        let key: UUID
+        let name: String
+    }
+
+    let home: StrataHome
+
+    /// Keeps the private key of an app.
+    /// - Returns: its file, mode 0600.
+    func add(_ app: NewApp, privateKey: String) throws -> String {
+        try home.makeKeys()
+        let file = keyFile(app.keyID)
+        try PrivateFile.write(privateKey, to: file)
+        let entry = Entry(app: app.id, provider: app.providerID, key: app.keyID, name: app.name)
+        try PrivateFile.write(try JSONEncoder().encode(entry), to: entryFile(app.id))
+        return file
+    }
+
+    /// Forgets the key of an app that could not be registered.
+    func remove(_ app: NewApp) {
+        unlink(entryFile(app.id))
+        unlink(keyFile(app.keyID))
+    }
+
+    /// The app `strata token` is to sign for.
+    /// - Parameter app: which; nil is the only one there is.
+    func entry(for app: UUID?) throws -> Entry {
+        if let app {
+            guard let entry = read(entryFile(app)) else {
+                throw CommandFailure(
+                    .noInput,
+                    "There is no private key for \(LayerID.app.text(app)) in \(home.keys). Sign with the key you made the app with: --key FILE.")
+            }
+            return entry
+        }
+        let all = entries()
+        guard let only = all.first else {
+            throw CommandFailure(.noInput, "No app has been created in \(home.path) yet. Create one with: strata app create")
+        }
+        guard all.count == 1 else {
+            let names = all.map { "\n  \(LayerID.app.text($0.app))  \($0.name)" }.joined()
+            throw CommandFailure(.usage, "There are several apps; say which one with --app:\(names)")
+        }
+        return only
+    }
+
+    /// The private key of an app, PEM.
+    func privateKey(of entry: Entry) throws -> String {
+        try AppKeyPair.read(keyFile(entry.key))
+    }
+
+    private func entries() -> [Entry] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: home.keys)) ?? []
+        return names.filter { $0.hasSuffix(".json") }.sorted().compactMap { read("\(home.keys)/\($0)") }
+    }
+
+    private func read(_ path: String) -> Entry? {
+        FileManager.default.contents(atPath: path).flatMap { try? JSONDecoder().decode(Entry.self, from: $0) }
+    }
+
+    private func keyFile(_ key: UUID) -> String {
+        "\(home.keys)/\(key.uuidString.lowercased()).pem"
+    }
+
+    private func entryFile(_ app: UUID) -> String {
+        "\(home.keys)/\(app.uuidString.lowercased()).json"
+    }
+}

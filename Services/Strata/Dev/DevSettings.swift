@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// What the operator wants to run: flags first, then the environment, then the defaults.
+struct DevSettings: Equatable, Sendable {
+    /// How many instances of each service.
+    var instances: [ServiceKind: Int]
+    /// Where gateways listen.
+    var host: String
+    /// Plain HTTP of the first gateway.
+    var httpPort: Int
+    /// HTTPS of the first gateway.
+    var httpsPort: Int
+    /// The base of the URLs inside objects, without a slash at the end.
+    var publicURL: String
+    /// Level of the services' logs.
+    var logLevel: String
+
+    /// The most instances of one service: more is a mistake on one machine.
+    static let mostInstances = 16
+    static let logLevels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
+
+    /// What was given on the command line; nil was not.
+    struct Flags: Equatable, Sendable {
+        var gateways = 1
+        var conversations = 1
+        var metadata = 1
+        var presence = 1
+        var host: String?
+        var httpPort: Int?
+        var httpsPort: Int?
+        var publicURL: String?
+        var logLevel: String?
+    }
+
+    /// Puts flags, environment and defaults together.
+    /// - Throws: ``CommandFailure`` that names the flag or variable and what it may be.
+    init(flags: Flags, environment: [String: String]) throws {
+        instances = [
+            .gateway: flags.gateways, .conversations: flags.conversations, .metadata: flags.metadata, .presence: flags.presence,
+        ]
+        for kind in ServiceKind.allCases where !(1...Self.mostInstances).contains(instances[kind] ?? 0) {
+            let flag = kind == .gateway ? "--gateways" : "--\(kind.rawValue)"
+            throw CommandFailure(.usage, "\(flag) must be between 1 and \(Self.mostInstances).")
+        }
+        host = flags.host ?? environment["STRATA_HTTP_HOST"] ?? "127.0.0.1"
+        guard IPAddressBytes(host)?.bytes.count == 4 else {
+            throw CommandFailure(
+                .configuration, "The address gateways listen on (--host, STRATA_HTTP_HOST) must be an IPv4 address, such as 0.0.0.0.")
+        }
+        httpPort = try Self.port(flags.httpPort, flag: "--http-port", environment, "STRATA_HTTP_PORT", default: 8080)
+        httpsPort = try Self.port(flags.httpsPort, flag: "--https-port", environment, "STRATA_HTTPS_PORT", default: 8443)
+        guard httpPort != httpsPort else {
+            throw CommandFailure(.configuration, "HTTP and HTTPS cannot share port \(httpPort); change --http-port or --https-port.")
+        }
+        let given = flags.publicURL ?? environment["STRATA_PUBLIC_URL"]
+        publicURL = try given.map(Self.checkedPublicURL) ?? "https://localhost:\(httpsPort)"
+        logLevel = flags.logLevel ?? environment["STRATA_LOG_LEVEL"] ?? "info"
+        guard Self.logLevels.contains(logLevel) else {
+            throw CommandFailure(
+                .configuration, "The log level (--log-level, STRATA_LOG_LEVEL) must be one of: \(Self.logLevels.joined(separator: ", ")).")
+        }
+    }
+
+    /// The names and addresses the certificate must cover.
+    var certificateHosts: [String] {
+        let own = ["localhost", "127.0.0.1", "::1"]
+        let publicHost = URLComponents(string: publicURL)?.host?.trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+        return own + [publicHost].compactMap { $0 }.filter { !own.contains($0) }
+    }
+
+    private static func port(_ flag: Int?, flag name: String, _ environment: [String: String], _ key: String, default: Int) throws -> Int {
+        let (value, source) = flag.map { ("\($0)", name) } ?? environment[key].map { ($0, key) } ?? ("\(`default`)", key)
+        guard let number = Int(value), (1...65_535).contains(number) else {
+            throw CommandFailure(.configuration, "\(source) must be a port number between 1 and 65535.")
+        }
+        return number
+    }
+
+    private static func checkedPublicURL(_ text: String) throws -> String {
+        let trimmed = text.hasSuffix("/") ? String(text.dropLast()) : text
+        guard let parts = URLComponents(string: trimmed), let scheme = parts.scheme, ["https", "http"].contains(scheme),
+            parts.host?.isEmpty == false, parts.query == nil, parts.fragment == nil, parts.user == nil
+        else {
+            throw CommandFailure(.configuration, "The public URL (--public-url, STRATA_PUBLIC_URL) must look like https://chat.example.org.")
+        }
+        return trimmed
+    }
+}

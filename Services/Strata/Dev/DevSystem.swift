@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import LocalServers
+
+/// Everything `strata dev` runs. ``start()`` brings it up step by step, saying so; ``stop()`` takes it down in the opposite order.
+actor DevSystem {
+    nonisolated let home: StrataHome
+    private let settings: DevSettings
+    private let binaries: ServiceBinaries
+    private let environment: [String: String]
+    private let console: Console
+
+    private var lock: HomeLock?
+    private var postgres: PrivatePostgres?
+    private var redis: PrivateRedis?
+    /// In the order in which they were started.
+    private var supervisors: [Supervisor] = []
+    private var state: RunningState?
+    private var isStopping = false
+    /// What supervisors report, heard by one task in the order in which it happened.
+    private let happenings: AsyncStream<Happening>
+    private let happened: AsyncStream<Happening>.Continuation
+    private var listening: Task<Void, Never>?
+
+    private struct Happening: Sendable {
+        let event: Supervisor.Event
+        /// The process it is about, as the state file has it; its number of restarts and process id are in the event.
+        let process: RunningState.Process
+    }
+
+    init(home: StrataHome, settings: DevSettings, binaries: ServiceBinaries, environment: [String: String], console: Console) {
+        self.home = home
+        self.settings = settings
+        self.binaries = binaries
+        self.environment = environment
+        self.console = console
+        (happenings, happened) = AsyncStream.makeStream()
+    }
+
+    /// Brings everything up, and returns when every service says that it is ready.
+    /// - Throws: ``CommandFailure`` or ``LocalServerError``; what runs then is for ``stop()``.
+    func start() async throws {
+        console.say("Strata \(StrataVersion.current), home \(home.path)")
+        try binaries.check()
+        try home.make()
+        lock = try HomeLock(home)
+        // Left by one that was killed; it says what runs, and nothing does.
+        unlink(home.state)
+        OpenFiles.raiseLimit()
+        let host = settings.host
+        let plan = try ServicePlan(settings: settings, isFree: { LoopbackPort.isFree($0, host: host) }, takePorts: LoopbackPort.free(_:))
+        let secrets = try Secrets.ensure(in: home)
+        let postgres = try await startPostgres(secrets)
+        let redis = try await startRedis()
+        try await migrate(postgres, secrets)
+        let certificate = try makeCertificate()
+        let context = ServicePlan.Context(
+            settings: settings, clusterSecret: secrets.cluster, postgresURLs: DevDatabase.urls(on: postgres, secrets), redisURL: redis.url,
+            certificate: certificate.certificate, key: certificate.key, inherited: environment)
+        state = await initialState(plan, postgres, redis, certificate)
+        listening = Task { for await happening in happenings { heard(happening) } }
+        await superviseServers(postgres, redis)
+        try await startServices(plan, context)
+        try writeState()
+    }
+
+    /// Stops everything: gateways first, so that clients are told, then the services, then what they stand on.
+    func stop() async {
+        isStopping = true
+        for kind in ServiceKind.allCases.reversed() {
+            await withTaskGroup(of: Void.self) { group in
+                for supervisor in supervisors where supervisor.name.hasPrefix(kind.rawValue + "-") { group.addTask { await supervisor.stop() } }
+            }
+        }
+        for supervisor in supervisors.reversed() { await supervisor.stop() }
+        supervisors = []
+        happened.finish()
+        await listening?.value
+        await redis?.stop()
+        await postgres?.stop()
+        // Without the lock the file is another system's.
+        if lock != nil { unlink(home.state) }
+        lock = nil
+    }
+
+    /// What to say when everything is up.
+    func welcome() -> String {
+        guard let state else { return "" }
+        return Welcome(state: state, home: home).text
+    }
+
+    // MARK: steps
+
+    private func startPostgres(_ secrets: Secrets) async throws -> PrivatePostgres {
+        let began = ContinuousClock.now
+        var options = PrivatePostgres.Options(directory: home.postgres, password: secrets.postgres)
+        let console = console
+        options.notice = { console.warn($0) }
+        let server = try await PrivatePostgres.start(options)
+        postgres = server
+        console.done("PostgreSQL on 127.0.0.1:\(server.port) (\(began.duration(to: .now).brief))")
+        return server
+    }
+
+    private func startRedis() async throws -> PrivateRedis {
+        let began = ContinuousClock.now
+        let server = try await PrivateRedis.start(PrivateRedis.Options(directory: home.redis))
+        redis = server
+        console.done("Redis on 127.0.0.1:\(server.port) (\(began.duration(to: .now).brief))")
+        return server
+    }
+
+    private func migrate(_ postgres: PrivatePostgres, _ secrets: Secrets) async throws {
+        let began = ContinuousClock.now
+        let applied = try await DevDatabase.prepare(on: postgres, secrets)
+        let what = applied == 0 ? "Database is up to date" : "Database migrated, \(applied) step\(applied == 1 ? "" : "s")"
+        console.done("\(what) (\(began.duration(to: .now).brief))")
+    }
+
+    private func makeCertificate() throws -> TLSCertificate {
+        let certificate = try TLSCertificate.ensure(in: home.tls, hosts: settings.certificateHosts)
+        console.done("TLS certificate\(certificate.isNew ? " made" : ""): \(certificate.certificate)")
+        return certificate
+    }
+
+    private func initialState(
+        _ plan: ServicePlan, _ postgres: PrivatePostgres, _ redis: PrivateRedis, _ certificate: TLSCertificate
+    ) async -> RunningState {
+        let gateways = plan.instances.filter { $0.kind == .gateway }
+        return RunningState(
+            pid: getpid(), startedAt: Date(), publicURL: settings.publicURL,
+            httpURLs: gateways.compactMap { $0.httpPort.map { "http://localhost:\($0)" } },
+            httpsURLs: gateways.compactMap { $0.httpsPort.map { "https://localhost:\($0)" } },
+            databaseURL: postgres.url(database: DevDatabase.name), redisURL: redis.url, certificate: certificate.certificate,
+            processes: [
+                .init(name: "postgres", service: "postgres", pid: await postgres.process.pid, port: postgres.port, log: home.postgres + "/log"),
+                .init(name: "redis", service: "redis", pid: await redis.process.pid, port: redis.port, log: home.redis + "/log"),
+            ])
+    }
+
+    /// The services first; gateways when those are ready.
+    private func startServices(_ plan: ServicePlan, _ context: ServicePlan.Context) async throws {
+        for takesCalls in [true, false] {
+            let group = plan.instances.filter { $0.kind.takesCalls == takesCalls }
+            var started: [(ServicePlan.Instance, Supervisor)] = []
+            for instance in group { started.append((instance, await supervise(instance, plan, context))) }
+            for (instance, supervisor) in started { try await awaitReady(instance, supervisor) }
+        }
+    }
+
+    private func supervise(_ instance: ServicePlan.Instance, _ plan: ServicePlan, _ context: ServicePlan.Context) async -> Supervisor {
+        let log = "\(home.logs)/\(instance.name).log"
+        // Logs begin anew with each start of the system, and go on when a process is started again.
+        unlink(log)
+        let launch = Launch(
+            binaries.path(of: instance.kind), environment: plan.environment(of: instance, in: context), directory: home.path, deathSignal: .kill,
+            output: .append(to: log))
+        let process = RunningState.Process(
+            name: instance.name, service: instance.kind.rawValue, pid: 0, adminPort: instance.adminPort, port: instance.rpcPort,
+            httpPort: instance.httpPort, httpsPort: instance.httpsPort, log: log)
+        return await supervise(process, stopSignal: SIGTERM) { try await ChildProcess.start(launch) }
+    }
+
+    /// PostgreSQL and Redis have started once; from here on they are started again when they die.
+    private func superviseServers(_ postgres: PrivatePostgres, _ redis: PrivateRedis) async {
+        for process in state?.processes ?? [] {
+            if process.name == "postgres" {
+                await supervise(process, stopSignal: SIGINT) {
+                    try await postgres.startAgain()
+                    return await postgres.process
+                }
+            } else {
+                await supervise(process, stopSignal: SIGTERM) {
+                    try await redis.startAgain()
+                    return await redis.process
+                }
+            }
+        }
+    }
+
+    @discardableResult
+    private func supervise(
+        _ process: RunningState.Process, stopSignal: Int32, start: @escaping @Sendable () async throws -> ChildProcess
+    ) async -> Supervisor {
+        let supervisor = Supervisor(name: process.name, stopSignal: stopSignal, start: start) { [happened] event in
+            happened.yield(Happening(event: event, process: process))
+        }
+        supervisors.append(supervisor)
+        await supervisor.begin()
+        return supervisor
+    }
+
+    /// A service that dies again and again before it was ever ready will not become so.
+    private func awaitReady(_ instance: ServicePlan.Instance, _ supervisor: Supervisor) async throws {
+        let began = ContinuousClock.now
+        let probe = ReadyProbe(adminPort: instance.adminPort)
+        guard try await probe.wait(limit: .seconds(60), isHopeless: { await supervisor.restarts >= 4 }) else {
+            let log = "\(home.logs)/\(instance.name).log"
+            let waited = began.duration(to: .now).brief
+            throw CommandFailure(.unavailable, "\(instance.name) did not become ready in \(waited). The end of \(log):\n\(LogTail.last(8, of: log))")
+        }
+        let at = instance.httpPort.map { ", http://localhost:\($0)" } ?? ""
+        console.done("\(instance.name) is ready\(at) (\(began.duration(to: .now).brief))")
+    }
+
+    // MARK: what happens meanwhile
+
+    private func heard(_ happening: Happening) {
+        var process = happening.process
+        switch happening.event {
+        case .started(let pid, let restarts):
+            process.pid = pid
+            process.restarts = restarts
+            note(process)
+        case .died(let exit, let pause): warn(process, exit, pause)
+        case .startFailed(let reason, let pause): console.warn("\(process.name) could not be started (\(reason)); again in \(pause.brief)")
+        }
+    }
+
+    private func warn(_ process: RunningState.Process, _ exit: ChildProcess.Exit, _ pause: Duration) {
+        guard !isStopping else { return }
+        let how = exit.signal.map { "was killed by signal \($0)" } ?? "ended with status \(exit.status)"
+        let tail = exit.signal == SIGKILL ? "" : LogTail.last(5, of: process.log ?? "").split(separator: "\n").map { "\n      \($0)" }.joined()
+        console.warn("\(process.name) \(how); again in \(pause.brief)\(tail)")
+    }
+
+    /// Puts a process into the state file. During the start the file is not written yet: it says that everything is up.
+    private func note(_ process: RunningState.Process) {
+        guard state != nil, !isStopping else { return }
+        if let index = state?.processes.firstIndex(where: { $0.name == process.name }) {
+            let isBack = process.restarts > 0
+            state?.processes[index] = process
+            if isBack { console.done("\(process.name) runs again") }
+        } else {
+            state?.processes.append(process)
+        }
+        if FileManager.default.fileExists(atPath: home.state) { try? writeState() }
+    }
+
+    private func writeState() throws {
+        try state?.write(to: home.state)
+    }
+}

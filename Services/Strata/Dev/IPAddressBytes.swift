@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// An IP address in network order, as certificates carry it: 4 or 16 bytes.
+struct IPAddressBytes: Equatable {
+    let bytes: [UInt8]
+
+    /// Nil if the text is a name.
+    init?(_ text: String) {
+        var four = [UInt8](repeating: 0, count: 4)
+        if inet_pton(AF_INET, text, &four) == 1 {
+            bytes = four
+            return
+        }
+        var sixteen = [UInt8](repeating: 0, count: 16)
+        guard inet_pton(AF_INET6, text, &sixteen) == 1 else { return nil }
+        bytes = sixteen
+    }
+}

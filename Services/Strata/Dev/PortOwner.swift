@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Finds who listens on a TCP port of this machine, as far as we may see it.
+enum PortOwner {
+    /// `nginx (process 123)`; nil if nobody listens, or it is somebody whose files we may not see.
+    static func listening(on port: Int) -> String? {
+        let tables = ["/proc/net/tcp", "/proc/net/tcp6"].compactMap { try? String(contentsOfFile: $0, encoding: .utf8) }
+        let sockets = Set(tables.flatMap { inodes(listeningOn: port, in: $0) }.map { "socket:[\($0)]" })
+        guard !sockets.isEmpty else { return nil }
+        let files = FileManager.default
+        for pid in ((try? files.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap({ Int32($0) }) {
+            let directory = "/proc/\(pid)/fd"
+            let names = (try? files.contentsOfDirectory(atPath: directory)) ?? []
+            guard names.contains(where: { sockets.contains((try? files.destinationOfSymbolicLink(atPath: "\(directory)/\($0)")) ?? "") }) else {
+                continue
+            }
+            let name = (try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8))?.trimmingCharacters(in: .whitespacesAndNewlines)
+            return "\(name ?? "a program") (process \(pid))"
+        }
+        return nil
+    }
+
+    /// The inodes of sockets in state LISTEN (`0A`) on a port, from the text of `/proc/net/tcp`.
+    static func inodes(listeningOn port: Int, in table: String) -> [String] {
+        let wanted = ":" + String(format: "%04X", port)
+        return table.split(separator: "\n").dropFirst()
+            .compactMap { line in
+                let fields = line.split(separator: " ")
+                guard fields.count > 9, fields[1].hasSuffix(wanted), fields[3] == "0A" else { return nil }
+                return String(fields[9])
+            }
+    }
+}

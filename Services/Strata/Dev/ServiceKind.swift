@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The four executables of a system.
+enum ServiceKind: String, CaseIterable, Sendable {
+    case conversations, metadata, presence, gateway
+
+    /// Whether it takes calls from others; a gateway only makes them.
+    var takesCalls: Bool {
+        self != .gateway
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Foundation
+import SwiftASN1
+import X509
+
+/// The self-signed certificate of a system on this machine, kept over starts so that whoever trusts it need not do so again.
+struct TLSCertificate: Sendable, Equatable {
+    /// PEM file of the certificate; clients may be told to trust it.
+    let certificate: String
+    /// PEM file of its private key, mode 0600.
+    let key: String
+    /// Whether it was made just now.
+    let isNew: Bool
+
+    /// How long one is good for. Clients of Apple accept no more than 825 days.
+    private static let validity: TimeInterval = 365 * 86_400
+    /// One that ends sooner than this is replaced.
+    private static let margin: TimeInterval = 30 * 86_400
+
+    /// The certificate in a directory; a new one if there is none, it ends soon, it does not cover all hosts, or its key is another's.
+    /// - Parameters:
+    ///   - directory: where `certificate.pem` and `key.pem` lie.
+    ///   - hosts: names and addresses it has to cover.
+    ///   - now: the time.
+    static func ensure(in directory: String, hosts: [String], now: Date = Date()) throws -> TLSCertificate {
+        let certificate = directory + "/certificate.pem"
+        let key = directory + "/key.pem"
+        if isUsable(certificate: certificate, key: key, hosts: hosts, now: now) {
+            return TLSCertificate(certificate: certificate, key: key, isNew: false)
+        }
+        let (newCertificate, newKey) = try make(hosts: hosts, now: now)
+        try PrivateFile.write(newKey, to: key)
+        try PrivateFile.write(newCertificate, to: certificate)
+        return TLSCertificate(certificate: certificate, key: key, isNew: true)
+    }
+
+    /// When the certificate in a PEM file ends; nil if there is none.
+    static func end(of path: String) -> Date? {
+        read(path)?.notValidAfter
+    }
+
+    private static func isUsable(certificate: String, key: String, hosts: [String], now: Date) -> Bool {
+        guard let found = read(certificate), let keyText = try? String(contentsOfFile: key, encoding: .utf8),
+            let privateKey = try? P256.Signing.PrivateKey(pemRepresentation: keyText),
+            Certificate.PublicKey(privateKey.publicKey) == found.publicKey,
+            found.notValidBefore <= now, found.notValidAfter > now.addingTimeInterval(margin),
+            let covered = try? found.extensions.subjectAlternativeNames, let wanted = try? names(hosts)
+        else { return false }
+        return wanted.allSatisfy { covered.contains($0) }
+    }
+
+    private static func read(_ path: String) -> Certificate? {
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }
+        return try? Certificate(pemEncoded: text)
+    }
+
+    private static func make(hosts: [String], now: Date) throws -> (certificate: String, key: String) {
+        let key = P256.Signing.PrivateKey()
+        let name = try DistinguishedName { CommonName("Strata on this machine") }
+        let certificate = try Certificate(
+            version: .v3, serialNumber: Certificate.SerialNumber(), publicKey: Certificate.PublicKey(key.publicKey),
+            // An hour back, for clients whose clock is behind.
+            notValidBefore: now.addingTimeInterval(-3600), notValidAfter: now.addingTimeInterval(validity), issuer: name, subject: name,
+            signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: try Certificate.Extensions {
+                Critical(BasicConstraints.notCertificateAuthority)
+                try ExtendedKeyUsage([.serverAuth])
+                SubjectAlternativeNames(try names(hosts))
+            },
+            issuerPrivateKey: Certificate.PrivateKey(key))
+        return (try certificate.serializeAsPEM().pemString + "\n", key.pemRepresentation + "\n")
+    }
+
+    private static func names(_ hosts: [String]) throws -> [GeneralName] {
+        hosts.map { host in
+            guard let address = IPAddressBytes(host) else { return .dnsName(host) }
+            return .ipAddress(ASN1OctetString(contentBytes: address.bytes[...]))
+        }
+    }
+}

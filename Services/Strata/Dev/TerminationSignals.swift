@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+
+/// The wishes of the terminal and of `kill` that we end: Ctrl-C, `TERM`, and a terminal that goes away.
+struct TerminationSignals: Sendable {
+    /// One element for each signal that arrives.
+    let stream: AsyncStream<Int32>
+
+    /// From now on these signals do not end the process, and neither does writing to a pipe nobody reads.
+    init(_ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP]) {
+        signal(SIGPIPE, SIG_IGN)
+        let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
+        self.stream = stream
+        let queue = DispatchQueue(label: "strata.signals")
+        let sources = numbers.map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler { continuation.yield(number) }
+            source.activate()
+            return Kept(source: source)
+        }
+        continuation.onTermination = { _ in
+            for kept in sources { kept.source.cancel() }
+        }
+    }
+
+    /// `@unchecked Sendable`: a dispatch source may be cancelled from any thread, and nothing else is done with it here.
+    private struct Kept: @unchecked Sendable {
+        let source: any DispatchSourceSignal
+    }
+}

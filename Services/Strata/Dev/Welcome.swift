@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// What `strata dev` says when everything is up.
+struct Welcome {
+    let state: RunningState
+    let home: StrataHome
+
+    /// Several lines, an empty one first.
+    var text: String {
+        let prefix = home.path == StrataHome(environment: [:]).path ? "" : "STRATA_HOME=\(home.path) "
+        let command = prefix + OwnCommand.name
+        let secure = state.httpsURLs.map { "\($0)   \($0.replacingOccurrences(of: "https://", with: "wss://"))" }
+        let plain = state.httpURLs.map { "\($0)    \($0.replacingOccurrences(of: "http://", with: "ws://"))" }
+        return """
+
+            Strata is up.
+
+              HTTPS and WebSocket   \(secure.joined(separator: "\n                        "))
+              without TLS           \(plain.joined(separator: "\n                        "))
+              certificate           \(state.certificate)
+              logs                  \(home.logs)/
+
+            In another terminal:
+
+              \(command) app create --name "My app"      an app, its key, and a token for its server
+              \(command) token --app APP --user alice    an identity token, to sign in with
+              \(command) demo                            two users try everything
+              \(command) doctor                          what is missing, what is wrong
+
+            Ctrl-C stops everything and keeps the data.
+            """
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The version number in what a program says about itself.
+struct ProgramVersion: Equatable, Sendable {
+    /// `15.13`.
+    let text: String
+    /// 15.
+    let major: Int
+
+    /// Finds the first number with digits and dots in a text such as `postgres (PostgreSQL) 15.13 (Debian …)` or `Redis server v=7.0.15 sha=…`.
+    init?(in output: String) {
+        var found = ""
+        for character in output {
+            if character.isASCII, character.isNumber || (character == "." && !found.isEmpty) {
+                found.append(character)
+            } else if !found.isEmpty {
+                break
+            }
+        }
+        while found.hasSuffix(".") { found.removeLast() }
+        guard let major = found.split(separator: ".").first.flatMap({ Int($0) }) else { return nil }
+        self.text = found
+        self.major = major
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Postgres
+import Schema
+
+/// Brings a database up to date: the schema, which makes the roles of the services, then these roles' passwords.
+enum DatabaseMigration {
+    /// What the services sign in to the database with.
+    struct Passwords: Equatable, Sendable {
+        let conversations: String
+        let metadata: String
+
+        init(conversations: String, metadata: String) {
+            self.conversations = conversations
+            self.metadata = metadata
+        }
+
+        /// What `STRATA_CONVERSATIONS_PASSWORD` and `STRATA_METADATA_PASSWORD` say; nil if neither is set.
+        /// - Throws: ``CommandFailure`` if only one is, or one is empty.
+        init?(environment: [String: String]) throws {
+            switch (environment["STRATA_CONVERSATIONS_PASSWORD"], environment["STRATA_METADATA_PASSWORD"]) {
+            case (nil, nil): return nil
+            case (let conversations?, let metadata?) where !conversations.isEmpty && !metadata.isEmpty:
+                self.init(conversations: conversations, metadata: metadata)
+            default:
+                throw CommandFailure(
+                    .configuration, "STRATA_CONVERSATIONS_PASSWORD and STRATA_METADATA_PASSWORD go together, and neither may be empty.")
+            }
+        }
+    }
+
+    /// - Parameters:
+    ///   - url: the database, as its owner.
+    ///   - passwords: what the services' roles are to have; nil leaves them as they are.
+    /// - Returns: how many migrations were applied.
+    static func run(url: String, passwords: Passwords?) async throws -> Int {
+        let migrator = Migrator(configuration: try PostgresConfiguration(url: url))
+        // The command tells the operator itself what was done.
+        let quiet = Logger(label: "strata.migrate") { _ in SwiftLogNoOpLogHandler() }
+        let applied = try await migrator.migrate(Schema.migrations, logger: quiet)
+        if let passwords {
+            try await migrator.execute(
+                script: Schema.roleScript(conversationsPassword: passwords.conversations, metadataPassword: passwords.metadata))
+        }
+        return applied.count
+    }
+}

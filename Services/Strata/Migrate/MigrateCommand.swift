@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+
+/// `strata migrate`.
+struct MigrateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "migrate",
+        abstract: "Brings a database's schema up to date.",
+        discussion: """
+            Applies what is missing, each step in a transaction, under a lock, so that it may be run from several places at once. Where \
+            STRATA_CONVERSATIONS_PASSWORD and STRATA_METADATA_PASSWORD are set, the services' roles get these passwords.
+            """)
+
+    @OptionGroup var database: DatabaseOption
+
+    func run() async throws {
+        let environment = ProcessInfo.processInfo.environment
+        let passwords = try DatabaseMigration.Passwords(environment: environment)
+        let url = try database.url(in: StrataHome())
+        let applied = try await DatabaseMigration.run(url: url, passwords: passwords)
+        Console.standard.say(applied == 0 ? "Nothing to do: the database is up to date." : "Applied \(applied) step\(applied == 1 ? "" : "s").")
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Decides when a child is started, how long to wait after it died, and when there is nothing left to do. Pure: time enters as a parameter.
+///
+/// A child that dies is started again almost at once; one that keeps dying waits twice as long each time. Having lived for a while it is
+/// forgiven everything.
+struct SupervisionStateMachine: Sendable {
+    /// How long to wait before a child is started again.
+    struct BackOff: Sendable, Equatable {
+        /// The first pause.
+        var first = Duration.milliseconds(100)
+        /// The longest one.
+        var longest = Duration.seconds(10)
+        /// Who lives this long starts again with the first pause.
+        var forgivenAfter = Duration.seconds(15)
+    }
+
+    /// What the owner has to do.
+    enum Action: Equatable {
+        /// Make the process.
+        case start
+        /// Call ``pauseElapsed()`` after this long.
+        case pause(Duration)
+        /// Ask the process to end.
+        case stopChild
+        /// It is over.
+        case finish
+        /// Wait for what comes.
+        case nothing
+    }
+
+    private enum State: Equatable {
+        case idle
+        case starting
+        case running(since: ContinuousClock.Instant)
+        case pausing
+        case stopping
+        case finished
+    }
+
+    private let backOff: BackOff
+    private var state = State.idle
+    private var next: Duration
+    /// How many times the child has been started again.
+    private(set) var restarts = 0
+
+    init(backOff: BackOff = BackOff()) {
+        self.backOff = backOff
+        self.next = backOff.first
+    }
+
+    /// The owner begins.
+    mutating func begin() -> Action {
+        switch state {
+        case .idle:
+            state = .starting
+            return .start
+        case .starting, .running, .pausing, .stopping: return .nothing
+        case .finished: return .finish
+        }
+    }
+
+    /// The process has been made.
+    mutating func started(at now: ContinuousClock.Instant) -> Action {
+        switch state {
+        case .starting:
+            state = .running(since: now)
+            return .nothing
+        case .stopping: return .stopChild
+        case .idle, .running, .pausing, .finished: preconditionFailure("a child started that nobody asked for")
+        }
+    }
+
+    /// The process could not be made.
+    mutating func startFailed() -> Action {
+        switch state {
+        case .starting: return pause()
+        case .stopping:
+            state = .finished
+            return .finish
+        case .idle, .running, .pausing, .finished: preconditionFailure("a start failed that nobody asked for")
+        }
+    }
+
+    /// The process has ended.
+    mutating func ended(at now: ContinuousClock.Instant) -> Action {
+        switch state {
+        case .running(let since):
+            if since.duration(to: now) >= backOff.forgivenAfter { next = backOff.first }
+            return pause()
+        case .stopping:
+            state = .finished
+            return .finish
+        case .idle, .starting, .pausing, .finished: preconditionFailure("a child ended that did not run")
+        }
+    }
+
+    /// The pause is over.
+    mutating func pauseElapsed() -> Action {
+        switch state {
+        case .pausing:
+            state = .starting
+            restarts += 1
+            return .start
+        case .finished: return .finish
+        case .idle, .starting, .running, .stopping: return .nothing
+        }
+    }
+
+    /// The owner wants the child to be gone.
+    mutating func stopRequested() -> Action {
+        switch state {
+        case .idle, .pausing:
+            state = .finished
+            return .finish
+        case .starting:
+            state = .stopping
+            return .nothing
+        case .running:
+            state = .stopping
+            return .stopChild
+        case .stopping: return .nothing
+        case .finished: return .finish
+        }
+    }
+
+    private mutating func pause() -> Action {
+        state = .pausing
+        defer { next = min(next * 2, backOff.longest) }
+        return .pause(next)
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import JWTKit
+
+/// A token by which an app's server vouches for a user: a JWS signed with RS256, header `cty` `layer-eit;v=1`.
+public struct IdentityToken: Sendable, Equatable {
+    /// The provider the app belongs to.
+    public var provider: UUID
+    /// The app's key it is signed with.
+    public var key: UUID
+    /// Who signs in.
+    public var user: String
+    /// From `POST /nonces`, or from a 401.
+    public var nonce: String
+    /// Shown to others, if given.
+    public var displayName: String?
+    /// When it is made.
+    public var issuedAt: Date
+    /// How long it may be used.
+    public var lifetime: Duration
+
+    /// Makes the token's content.
+    public init(
+        provider: UUID, key: UUID, user: String, nonce: String, displayName: String? = nil, issuedAt: Date = Date(),
+        lifetime: Duration = .seconds(600)
+    ) {
+        self.provider = provider
+        self.key = key
+        self.user = user
+        self.nonce = nonce
+        self.displayName = displayName
+        self.issuedAt = issuedAt
+        self.lifetime = lifetime
+    }
+
+    /// The compact form, signed.
+    /// - Parameter privateKey: the RSA private key, PEM.
+    /// - Throws: ``CommandFailure`` if that is not one.
+    public func signed(with privateKey: String) async throws -> String {
+        guard let rsa = try? Insecure.RSA.PrivateKey(pem: privateKey) else {
+            throw CommandFailure(.usage, "The private key is not an RSA key of at least 2048 bits in PEM form.")
+        }
+        let id = JWKIdentifier(string: LayerID.key.text(key))
+        let keys = await JWTKeyCollection().add(rsa: rsa, digestAlgorithm: .sha256, kid: id)
+        var header = JWTHeader()
+        header.typ = "JWT"
+        header.cty = "layer-eit;v=1"
+        let issued = Int(issuedAt.timeIntervalSince1970)
+        let claims = Claims(
+            iss: LayerID.provider.text(provider), prn: user, iat: issued, exp: issued + Int(lifetime.components.seconds), nce: nonce,
+            display_name: displayName)
+        return try await keys.sign(claims, kid: id, header: header)
+    }
+
+    /// Times are whole seconds, which is why they are not the date claims of JWTKit.
+    private struct Claims: JWTPayload {
+        var iss: String
+        var prn: String
+        var iat: Int
+        var exp: Int
+        var nce: String
+        var display_name: String?
+
+        func verify(using algorithm: some JWTAlgorithm) async throws {}
+    }
+}
