@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import LocalServers
+import Logging
+import Postgres
+
+/// Statements from 64 tasks through the pool, beside `pgbench -M prepared` on the same tables in the same run.
+enum PostgresBench {
+    private static let rows = 100_000
+    private static let hotRows = 50
+    private static let tasks = 64
+
+    /// Returns lines to print. Takes about twelve times `seconds`, and leaves nothing behind.
+    static func run(postgresURL: String, seconds: Double) async throws -> [String] {
+        let schema = "bench_\(UInt32.random(in: 0...UInt32.max))"
+        let migrator = Migrator(configuration: try PostgresConfiguration(url: postgresURL))
+        do {
+            try await migrator.execute(script: tables(schema))
+            var lines: [String] = []
+            for workload in [Workload.update, .select, .hotUpdate] {
+                lines += try await measure(workload, schema: schema, url: postgresURL, seconds: seconds)
+            }
+            try await migrator.execute(script: "DROP SCHEMA \(schema) CASCADE")
+            return lines
+        } catch {
+            try? await migrator.execute(script: "DROP SCHEMA \(schema) CASCADE")
+            throw error
+        }
+    }
+
+    private enum Workload: String {
+        case update, select
+        case hotUpdate = "update of 50 hot rows"
+
+        var isRead: Bool { self == .select }
+
+        var wanted: String {
+            switch self {
+            case .update: "wanted: 3.00 or more"
+            case .select: "wanted: 2.00 or more"
+            case .hotUpdate: "wanted: no deadlock"
+            }
+        }
+
+        var range: Int { self == .hotUpdate ? hotRows : rows }
+
+        /// With `id` as the key: `$1` for us, `:id` for pgbench.
+        func sql(_ schema: String, id: String) -> String {
+            isRead
+                ? "SELECT id, owner, title, meta, version FROM \(schema).item WHERE id = \(id)"
+                : "UPDATE \(schema).item SET title = 'changed', version = version + 1 WHERE id = \(id) RETURNING id, version"
+        }
+    }
+
+    private static func tables(_ schema: String) -> String {
+        """
+        CREATE SCHEMA \(schema);
+        CREATE TABLE \(schema).item (
+            id int8 PRIMARY KEY, owner uuid NOT NULL, title text NOT NULL, meta jsonb NOT NULL, version int8 NOT NULL DEFAULT 0
+        ) WITH (fillfactor = 70);
+        INSERT INTO \(schema).item
+            SELECT g, gen_random_uuid(), 'title ' || g, jsonb_build_object('note', repeat('x', 200), 'number', g) FROM generate_series(1, \(rows)) g;
+        ANALYZE \(schema).item;
+        """
+    }
+
+    private struct Figures {
+        var rate: Double
+        /// Processor time of this process for one statement.
+        var microseconds: Double
+        var deadlocks = 0
+    }
+
+    private static func measure(_ workload: Workload, schema: String, url: String, seconds: Double) async throws -> [String] {
+        var lines: [String] = []
+        var reference = 0.0
+        for clients in [8, 64] {
+            let rate = try await pgbench(workload, clients: clients, schema: schema, url: url, seconds: seconds)
+            lines.append("postgres \(workload.rawValue): pgbench -M prepared -c \(clients) rate=\(Int(rate))/s")
+            reference = max(reference, rate)
+        }
+        for connections in [4, 8] {
+            let figures = try await ours(workload, connections: connections, schema: schema, url: url, seconds: seconds)
+            let ratio = rounded(figures.rate / max(reference, 1))
+            lines.append(
+                "postgres \(workload.rawValue): tasks=\(tasks) connections=\(connections) rate=\(Int(figures.rate))/s "
+                    + "cpu=\(rounded(figures.microseconds)) us/statement deadlocks=\(figures.deadlocks) ratio=\(ratio) (\(workload.wanted))")
+        }
+        return lines
+    }
+
+    private static func rounded(_ value: Double) -> String { String(format: "%.2f", value) }
+
+    // MARK: Ours
+
+    private static func ours(_ workload: Workload, connections: Int, schema: String, url: String, seconds: Double) async throws -> Figures {
+        var configuration = try PostgresConfiguration(url: url)
+        configuration.connections = connections
+        configuration.applicationName = "strata-bench"
+        let pool = PostgresPool(configuration: configuration, mode: .grouping, logger: Logger(label: "bench"))
+        let run = Task { try await pool.run() }
+        do {
+            let figures = try await load(workload, pool, schema: schema, seconds: seconds)
+            run.cancel()
+            try await run.value
+            return figures
+        } catch {
+            run.cancel()
+            _ = await run.result
+            throw error
+        }
+    }
+
+    private static func load(_ workload: Workload, _ pool: PostgresPool, schema: String, seconds: Double) async throws -> Figures {
+        let statement = Statement("bench", sql: workload.sql(schema, id: "$1"), isIdempotent: workload.isRead)
+        let before = try await deadlocks(pool)
+        let start = ContinuousClock.now
+        let end = start.advanced(by: .seconds(seconds))
+        let processor = processorTime()
+        let count = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<tasks {
+                group.addTask { try await work(workload, statement, pool, until: end) }
+            }
+            return try await group.reduce(into: 0) { $0 += $1 }
+        }
+        let elapsed = start.duration(to: .now) / .seconds(1)
+        let used = processorTime() - processor
+        return Figures(
+            rate: Double(count) / elapsed, microseconds: used * 1e6 / Double(max(count, 1)), deadlocks: try await deadlocks(pool) - before)
+    }
+
+    private static func work(
+        _ workload: Workload, _ statement: Statement, _ pool: PostgresPool, until end: ContinuousClock.Instant
+    ) async throws -> Int {
+        var count = 0
+        var now = ContinuousClock.now
+        while now < end {
+            let id = Int64.random(in: 1...Int64(workload.range))
+            let answer = try await pool.query(
+                statement, [.int8(id)], lockKey: workload.isRead ? nil : UInt64(id), deadline: now.advanced(by: .seconds(10)))
+            let key = try answer.first?.get(0, as: Int64.self)
+            guard key == id else { throw PostgresError(code: .decoding, reason: "another row than the one asked for") }
+            count += 1
+            now = .now
+        }
+        return count
+    }
+
+    private static func deadlocks(_ pool: PostgresPool) async throws -> Int {
+        let statement = Statement(
+            "deadlocks", sql: "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()", isIdempotent: true)
+        return try await pool.query(statement, deadline: .now.advanced(by: .seconds(10))).first?.get(0) ?? 0
+    }
+
+    private static func processorTime() -> Double {
+        var usage = rusage()
+        getrusage(__rusage_who_t(0), &usage)
+        func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+        return seconds(usage.ru_utime) + seconds(usage.ru_stime)
+    }
+
+    // MARK: pgbench
+
+    private static func pgbench(_ workload: Workload, clients: Int, schema: String, url: String, seconds: Double) async throws -> Double {
+        let script = NSTemporaryDirectory() + "/strata-bench-\(UUID().uuidString).sql"
+        try "\\set id random(1, \(workload.range))\n\(workload.sql(schema, id: ":id"));\n".write(toFile: script, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(atPath: script) }
+        let time = max(1, Int(seconds.rounded()))
+        let words = ["-n", "-M", "prepared", "-c", "\(clients)", "-j", "2", "-T", "\(time)", "-f", script, url]
+        let launch = Launch(try Programs.findPostgres("pgbench"), words, deathSignal: .kill, output: .capture(limit: 65_536))
+        let exit = try await ChildProcess.run(launch, timeout: .seconds(time + 60))
+        // "tps = 1234.5 (without initial connection time)"
+        let line = exit.output.split(separator: "\n").first { $0.hasPrefix("tps = ") }
+        guard exit.isSuccess, let word = line?.split(separator: " ").dropFirst(2).first, let rate = Double(word) else {
+            throw LocalServerError(.commandFailed, "pgbench failed")
+        }
+        return rate
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Model
+import Testing
+
+@testable import Conversations
+
+@Suite struct SessionsTests {
+    @Test("an unknown token is no session")
+    func unknown() async throws {
+        try await AccountsFixture.run { accounts in
+            await #expect(throws: Failure.sessionEnded) {
+                _ = try await accounts.sessions.find(SessionToken.random().digest, deadline: .soon)
+            }
+            await #expect(throws: Failure.sessionEnded) { _ = try await accounts.sessions.find([], deadline: .soon) }
+        }
+    }
+
+    @Test("only the digest of a token is stored")
+    func digestOnly() async throws {
+        try await AccountsFixture.run { accounts in
+            let token = try await accounts.open(accounts.token()).sessionToken
+            let found = try await accounts.base.number(
+                "SELECT count(*) FROM conversations.session WHERE digest = sha256('\(token.text)'::bytea) AND session::text NOT LIKE '%\(token.text)%'")
+            #expect(found == 1)
+        }
+    }
+
+    @Test("an ended session is over, is announced once, and may be ended again")
+    func ending() async throws {
+        try await AccountsFixture.run { accounts in
+            let digest = try await accounts.open(accounts.token()).sessionToken.digest
+            for _ in 0..<2 { try await accounts.sessions.end(digest, deadline: .soon) }
+            await #expect(throws: Failure.sessionEnded) { _ = try await accounts.sessions.find(digest, deadline: .soon) }
+            let expected = UserNotice(appID: accounts.app, user: UserID(trusted: "ana"), content: .sessionEnded(tokenDigest: digest))
+            #expect(try accounts.base.published.notices() == [expected])
+        }
+    }
+
+    @Test("a session lives 30 days from its last use, and is written at most once a day")
+    func sliding() async throws {
+        try await AccountsFixture.run { accounts in
+            let digest = try await accounts.open(accounts.token()).sessionToken.digest
+            let left = "SELECT round(extract(epoch FROM expires_at - now()) / 86400)::int8 FROM conversations.session"
+            func age(_ days: Int) async throws {
+                try await accounts.base.execute("UPDATE conversations.session SET expires_at = now() + interval '30 days' - interval '\(days) days'")
+            }
+            #expect(try await accounts.base.number(left) == 30)
+            try await accounts.base.execute("UPDATE conversations.session SET expires_at = now() + interval '29 days 12 hours'")
+            let before = try await accounts.base.number("SELECT extract(epoch FROM expires_at)::int8 FROM conversations.session")
+            _ = try await accounts.sessions.find(digest, deadline: .soon)
+            #expect(try await accounts.base.number("SELECT extract(epoch FROM expires_at)::int8 FROM conversations.session") == before)
+            try await age(2)
+            _ = try await accounts.sessions.find(digest, deadline: .soon)
+            #expect(try await accounts.base.number(left) == 30)
+            try await age(20)
+            #expect(try await accounts.sessions.ended([digest], deadline: .soon).isEmpty)
+            #expect(try await accounts.base.number(left) == 30)
+            try await age(30)
+            await #expect(throws: Failure.sessionEnded) { _ = try await accounts.sessions.find(digest, deadline: .soon) }
+        }
+    }
+
+    @Test("a check names those that are over, in the order asked, and no others")
+    func checking() async throws {
+        try await AccountsFixture.run { accounts in
+            let first = try await accounts.open(accounts.token()).sessionToken.digest
+            let second = try await accounts.open(accounts.token("ben")).sessionToken.digest
+            let third = try await accounts.open(accounts.token("cleo")).sessionToken.digest
+            let unknown = SessionToken.random().digest
+            try await accounts.base.execute("UPDATE conversations.identity SET suspended = true WHERE user_id = 'cleo'")
+            try await accounts.sessions.end(second, deadline: .soon)
+            #expect(try await accounts.sessions.ended([third, first, unknown, second], deadline: .soon) == [third, unknown, second])
+            #expect(try await accounts.sessions.ended([], deadline: .soon).isEmpty)
+            try await accounts.base.execute("UPDATE conversations.app SET suspended = true")
+            #expect(try await accounts.sessions.ended([first], deadline: .soon) == [first])
+            await #expect(throws: Failure.sessionEnded) { _ = try await accounts.sessions.find(first, deadline: .soon) }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import Logging
+import Model
+import NIOCore
+import Postgres
+import Schema
+import ServiceKit
+import Synchronization
+import TestSupport
+
+@testable import Conversations
+
+/// A migrated database of its own, the service's pools on it as the service's role, and what is published.
+struct ServiceFixture {
+    let url: String
+    let database: Database
+    let published: Recorder
+    let publisher: Publisher
+    let directory: IdentityDirectory
+
+    /// What went out, in order.
+    final class Recorder: Sendable {
+        private let state = Mutex<[(channel: String, payload: ByteBuffer)]>([])
+
+        func record(_ channel: String, _ payload: ByteBuffer) { state.withLock { $0.append((channel, payload)) } }
+        var all: [(channel: String, payload: ByteBuffer)] { state.withLock { $0 } }
+        func notices() throws -> [UserNotice] { try all.filter { $0.channel.hasPrefix("u:") }.map { try UserNotice(decoding: $0.payload) } }
+        func changes() throws -> [Change] {
+            try all.filter { $0.channel.hasPrefix("c:") }.compactMap {
+                if case .change(let change) = try ConversationPublication(decoding: $0.payload) { change } else { nil }
+            }
+        }
+    }
+
+    /// The URL of a fresh database with all migrations.
+    static func migratedDatabase() async throws -> String {
+        let url = try await TestServers.postgres()
+        try await migrate(url)
+        return url
+    }
+
+    /// Applies all migrations.
+    static func migrate(_ url: String) async throws {
+        _ = try await Migrator(configuration: PostgresConfiguration(url: url)).migrate(Schema.migrations, logger: quietLogger)
+    }
+
+    static var quietLogger: Logger {
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        return logger
+    }
+
+    /// Runs `body` with a fresh database, and stops everything afterwards.
+    static func run<Result: Sendable>(_ body: (ServiceFixture) async throws -> Result) async throws -> Result {
+        let url = try await migratedDatabase()
+        var configuration = try PostgresConfiguration(url: url)
+        configuration.role = "strata_conversations"
+        configuration.connections = 3
+        let database = Database(
+            hot: PostgresPool(configuration: configuration, mode: .grouping, logger: quietLogger),
+            exclusive: PostgresPool(configuration: configuration, mode: .exclusive, logger: quietLogger))
+        let recorder = Recorder()
+        let publisher = Publisher(logger: quietLogger) { channel, payload in recorder.record(channel, payload) }
+        let fixture = ServiceFixture(
+            url: url, database: database, published: recorder, publisher: publisher, directory: IdentityDirectory(database: database))
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await database.hot.run() }
+            group.addTask { try await database.exclusive.run() }
+            defer { group.cancelAll() }
+            return try await body(fixture)
+        }
+    }
+
+    /// As the superuser.
+    func execute(_ sql: String) async throws { try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: sql) }
+
+    /// A single number, asked as the service's role.
+    func number(_ sql: String) async throws -> Int64 {
+        let rows = try await database.exclusive.query(
+            Statement("test.\(sql.hashValue)", sql: sql, isIdempotent: true), [], deadline: .now + .seconds(10))
+        guard let row = rows.first else { throw CancellationError() }
+        return try row.get(0)
+    }
+}
+
+extension ContinuousClock.Instant {
+    /// Far enough away for any test.
+    static var soon: ContinuousClock.Instant { .now + .seconds(20) }
+}

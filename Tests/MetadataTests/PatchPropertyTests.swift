@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Model
+import Postgres
+import Testing
+
+@testable import Metadata
+
+@Suite("Random patches")
+struct PatchPropertyTests {
+    @Test("effects lead from the tree before to the tree after, and equal those of a reference", arguments: [1, 20, 300, 4000] as [UInt64])
+    func effects(seed: UInt64) async throws {
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation()
+            var generator = PatchGenerator(random: SeededGenerator(seed: seed))
+            var reference = ReferenceTree()
+            var position = Position(1)
+            for round in 0..<1000 {
+                let operations = generator.patch()
+                let before = reference
+                reference.apply(operations)
+                let expected = before.effects(to: reference)
+                let change = try await fixture.patch(id, operations)
+                try #require(change?.effects ?? [] == expected, "seed \(seed), round \(round): \(operations) on \(before.values)")
+                if !expected.isEmpty { position = position.next }
+                try #require(change == nil || change?.position == position)
+
+                var told = before.tree
+                told.apply(change?.effects ?? [])
+                try #require(told == reference.tree, "seed \(seed), round \(round)")
+
+                guard round % 10 == 9 else { continue }
+                let stored = try await fixture.tree(id)
+                try #require(stored.position == position)
+                try #require(stored.leaves == reference.leaves.sorted { $0.path < $1.path }, "seed \(seed), round \(round)")
+            }
+        }
+    }
+
+    @Test("the same through apply, as the conversations service calls it")
+    func apply() async throws {
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation()
+            var generator = PatchGenerator(random: SeededGenerator(seed: 9))
+            var reference = ReferenceTree()
+            for _ in 0..<200 {
+                let operations = generator.patch()
+                let before = reference
+                reference.apply(operations)
+                let json = OperationsJSON.encode(operations).replacing("'", with: "''")
+                let effects = try await fixture.sql("SELECT metadata.apply('\(id)', '\(json)', 2)")[0].getOptional(0, as: String.self)
+                let told = try effects.map { try OperationsJSON.decodeEffects($0) } ?? []
+                try #require(told == before.effects(to: reference))
+            }
+            let tree = try await fixture.tree(id)
+            #expect(tree.leaves == reference.leaves.sorted { $0.path < $1.path })
+        }
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Model
+import Postgres
+import Testing
+
+@testable import Metadata
+
+@Suite("A patch")
+struct PatchTests {
+    @Test("takes one position and says who, when and from where")
+    func position() async throws {
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation()
+            let change = try #require(try await fixture.patch(id, [set("a.b", "1"), set("a.c", "2")]))
+            #expect(change.position == Position(2))
+            #expect(change.actor == fixture.actor)
+            #expect(change.origin == Change.Origin(connection: .max, request: 7))
+            #expect(change.told == ["a.b=1", "a.c=2"])
+            let row = try await fixture.sql(
+                "SELECT kind, position, actor, origin_connection, origin_request, operations FROM conversations.change WHERE conversation_id = '\(id)'")
+            try #require(row.count == 1)
+            #expect(try row[0].get(0, as: Int64.self) == 3)
+            #expect(try row[0].get(1, as: Int64.self) == 2)
+            #expect(try row[0].get(3, as: Int64.self) == -1)
+            #expect(try row[0].get(5, as: String.self) == #"{"effects": [["a.b", "1"], ["a.c", "2"]]}"#)
+            #expect(try await fixture.number("SELECT max(position) FROM metadata.leaf WHERE conversation_id = '\(id)'") == 2)
+        }
+    }
+
+    @Test("without effect takes no position and writes nothing")
+    func unchanged() async throws {
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation([("a.b", "1"), ("c", "2")])
+            let nothing: [[MetadataOperation]] = [
+                [], [set("a.b", "1")], [delete("x")], [delete("a.b.c")], [set("c.d", [])], [set("", [("a.b", "1"), ("c", "2")])],
+                [set("a.b", "9"), set("a.b", "1")], [delete("a"), set("a.b", "1")], [set("n", "1"), delete("n")],
+            ]
+            for operations in nothing {
+                #expect(try await fixture.patch(id, operations) == nil, "\(operations)")
+            }
+            #expect(try await fixture.tree(id).position == Position(1))
+            #expect(try await fixture.number("SELECT count(*) FROM conversations.change WHERE conversation_id = '\(id)'") == 0)
+        }
+    }
+
+    @Test("tells what changed, and no more")
+    func effects() async throws {
+        let cases: [([(String, String)], [MetadataOperation], [String])] = [
+            // A subtree that lost its last leaf: its highest emptied ancestor.
+            ([("a.b.c", "1"), ("x", "1")], [delete("a.b.c")], ["-a"]),
+            ([("a.b.c", "1"), ("a.d", "1")], [delete("a.b.c")], ["-a.b"]),
+            // A scalar that becomes a subtree, and the other way round.
+            ([("a", "1")], [set("a.b", "2")], ["-a", "a.b=2"]),
+            ([("a.b", "1"), ("a.c", "2")], [set("a", "3")], ["a=3"]),
+            // Replacement.
+            ([("a.b", "1"), ("a.c", "2")], [set("a", [("a.c", "2"), ("a.d", "3")])], ["-a.b", "a.d=3"]),
+            ([("a", "1"), ("b.c", "2"), ("d", "3")], [set("", [("d", "4"), ("e", "5")])], ["-a", "-b", "d=4", "e=5"]),
+            ([("a", "1"), ("b.c", "2")], [delete("")], ["-a", "-b"]),
+            // Several operations: the net difference.
+            ([("a", "1")], [set("a", "2"), set("a", "3"), set("b", "1"), delete("b")], ["a=3"]),
+            ([("a.b", "1")], [set("a", "2"), set("a.b", "1")], []),
+            // Neighbours of '.' in byte order stay out of a subtree.
+            ([("a.b", "1"), ("a-b", "2"), ("a0", "3")], [delete("a")], ["-a"]),
+        ]
+        try await MetadataFixture.run { fixture in
+            for (before, operations, told) in cases {
+                let id = try await fixture.conversation(before)
+                #expect(try await fixture.patch(id, operations)?.told ?? [] == told, "\(operations)")
+            }
+        }
+    }
+
+    @Test("is refused to strangers, former participants and other apps")
+    func refused() async throws {
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation(participants: ["ana", "ben"])
+            try await fixture.sql("UPDATE conversations.participant SET left_position = 1 WHERE conversation_id = '\(id)' AND user_id = 'ben'")
+            func refusal(_ body: () async throws -> Change?) async -> Failure.Code? {
+                do {
+                    _ = try await body()
+                    return nil
+                } catch { return (error as? Failure)?.code }
+            }
+            #expect(await refusal { try await fixture.patch(id, [set("a", "1")], by: "eve") } == .notFound)
+            #expect(await refusal { try await fixture.patch(id, [set("a", "1")], by: "ben") } == .accessDenied)
+            #expect(await refusal { try await fixture.patch(id, [set("a", "1")], app: .random()) } == .notFound)
+            #expect(await refusal { try await fixture.patch(.random(), [set("a", "1")]) } == .notFound)
+            #expect(try await fixture.tree(id).leaves.isEmpty)
+        }
+    }
+
+    @Test("of one key of 10,000 writes one row")
+    func oneRow() async throws {
+        try await MetadataFixture.run { fixture in
+            let leaves = (0..<10_000).map { ("g\($0 / 100).k\($0)", "v") }
+            let id = try await fixture.conversation(leaves)
+            let xmin = try await fixture.sql("SELECT min(xmin::text) FROM metadata.leaf WHERE conversation_id = '\(id)'")[0].get(0, as: String.self)
+            func written() async throws -> Int64 {
+                try await fixture.number("SELECT count(*) FROM metadata.leaf WHERE conversation_id = '\(id)' AND xmin::text <> '\(xmin)'")
+            }
+            #expect(try await fixture.patch(id, [set("g7.k777", "w")])?.told == ["g7.k777=w"])
+            #expect(try await written() == 1)
+            // A replacement writes what differs, not what it was given.
+            let same = leaves.map { ($0.0, $0.0 == "g3.k300" ? "z" : $0.0 == "g7.k777" ? "w" : $0.1) }
+            #expect(try await fixture.patch(id, [set("", same)])?.told == ["g3.k300=z"])
+            #expect(try await written() == 2)
+            #expect(try await fixture.patch(id, [delete("g5")])?.told == ["-g5"])
+            #expect(try await written() == 2)
+            #expect(try await fixture.tree(id).leaves.count == 9900)
+        }
+    }
+
+    @Test("is held to the operator's limit of keys, if there is one")
+    func limit() async throws {
+        try await MetadataFixture.run(maximumKeys: 3) { fixture in
+            let id = try await fixture.conversation([("a", "1"), ("b", "1"), ("c", "1")])
+            let failure = await #expect(throws: Failure.self) { try await fixture.patch(id, [set("d", "1")]) }
+            #expect(failure?.code == .invalidProperty)
+            #expect(failure?.detail == .property("metadata"))
+            #expect(try await fixture.patch(id, [set("d", "1"), delete("a")])?.told == ["-a", "d=1"])
+            #expect(try await fixture.patch(id, [set("b", "2")])?.told == ["b=2"])
+            // Lowered below what is there: shrinking is allowed, growing is not.
+            try await fixture.sql("SELECT metadata.create_tree('\(id)', '{x,y}', '{1,1}', 1)")
+            #expect(try await fixture.patch(id, [delete("x")])?.told == ["-x"])
+            await #expect(throws: Failure.self) { try await fixture.patch(id, [set("z", "1")]) }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import Foundation
+import LocalServers
+import Logging
+import Model
+import NIOCore
+import NIOPosix
+import Postgres
+import RPC
+import Redis
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Metadata
+
+/// What a channel carried.
+final class PublicationLog: RedisSubscriberDelegate {
+    let changes: AsyncStream<Change>
+    private let post: AsyncStream<Change>.Continuation
+
+    init() { (changes, post) = AsyncStream.makeStream() }
+
+    func subscriber(didReceive message: ByteBuffer, on channel: ByteBuffer) {
+        if case .change(let change) = try? ConversationPublication(decoding: message) { post.yield(change) }
+    }
+    func subscriber(didConfirm channel: String) {}
+    func subscriberDidLoseConnection() {}
+    func subscriberDidRecover() {}
+}
+
+@Suite("The metadata service")
+struct ServiceTests {
+    private static let secret = "a secret that is long enough for tests"
+    private static var soon: ContinuousClock.Instant { .now + .seconds(20) }
+
+    /// A service on this database and Redis, and a client of it.
+    private func serve<Value: Sendable>(
+        postgres: String, redis: String, _ body: @Sendable (RPCClient) async throws -> Value
+    ) async throws -> Value {
+        let loops = MultiThreadedEventLoopGroup.singleton
+        let settings = MetadataSettings(
+            postgresURL: TestDatabase.asService(postgres), redisURL: redis,
+            rpc: RPCServerConfiguration(host: "127.0.0.1", port: 0, clusterSecret: Self.secret))
+        let service = try MetadataService(settings: settings, eventLoopGroup: loops, logger: TestDatabase.quiet)
+        return try await running([service]) {
+            let endpoint = RPCEndpoint(host: "127.0.0.1", port: try await service.rpcPort)
+            let client = RPCClient(
+                configuration: RPCClientConfiguration(target: .fixed([endpoint]), clusterSecret: Self.secret), eventLoopGroup: loops,
+                logger: TestDatabase.quiet)
+            return try await running([client]) { try await body(client) }
+        }
+    }
+
+    private func request(_ fixture: MetadataFixture, _ id: ConversationID, _ operations: [MetadataOperation]) -> ProtoPatchMetadataRequest {
+        var request = ProtoPatchMetadataRequest()
+        request.appID = Data(fixture.app)
+        request.actor = "ana"
+        request.conversationID = Data(id)
+        request.operations = operations.map { ProtoMetadataOperation($0) }
+        return request
+    }
+
+    @Test("answers with the change it publishes, once per position")
+    func publishes() async throws {
+        let redis = try await TestServers.redis()
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation()
+            let log = PublicationLog()
+            let subscriber = RedisSubscriber(
+                configuration: try RedisConfiguration(url: redis.url), eventLoopGroup: MultiThreadedEventLoopGroup.singleton, delegate: log,
+                logger: TestDatabase.quiet)
+            subscriber.subscribe([Channels.conversation(id)])
+            try await running([subscriber]) {
+                try await subscriber.confirmation(of: [Channels.conversation(id)], deadline: Self.soon)
+                let answered = try await serve(postgres: fixture.url, redis: redis.url) { client in
+                    var answered: [Change] = []
+                    for operations in [[set("a", "1")], [set("a", "1")], [set("a.b", "2")], [delete("a")]] {
+                        let response = try await client.call(
+                            MetadataAPI.patch, request(fixture, id, operations), deadline: Self.soon, trace: .random())
+                        if response.hasChange { answered.append(try Change(response.change)) }
+                    }
+                    return answered
+                }
+                #expect(answered.map(\.told) == [["a=1"], ["-a", "a.b=2"], ["-a"]])
+                var published: [Change] = []
+                for await change in log.changes {
+                    published.append(change)
+                    if published.count == 3 { break }
+                }
+                #expect(published == answered)
+            }
+        }
+    }
+
+    @Test("reads trees, and refuses what cannot be stored with the property's name")
+    func readsAndRefuses() async throws {
+        let redis = try await TestServers.redis()
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation([("a.b", "1")])
+            try await serve(postgres: fixture.url, redis: redis.url) { client in
+                var trees = ProtoTreesRequest()
+                trees.appID = Data(fixture.app)
+                var item = ProtoTreesRequest.Item()
+                item.conversationID = Data(id)
+                trees.items = [item]
+                let response = try await client.call(MetadataAPI.trees, trees, deadline: Self.soon, trace: .random())
+                #expect(response.items.map { MetadataTree($0.tree) } == [MetadataTree(leaves: [.init(path: .init(trusted: "a.b"), value: "1")])])
+                #expect(response.items.map(\.position) == [1])
+                let failure = await #expect(throws: Failure.self) {
+                    try await client.call(
+                        MetadataAPI.patch, request(fixture, id, [set("x", [("x.y", "a\0b")])]), deadline: Self.soon, trace: .random())
+                }
+                #expect(failure?.code == .invalidProperty)
+                #expect(failure?.detail == .property("metadata.x.y"))
+            }
+        }
+    }
+
+    @Test("goes on without Redis, and says so when PostgreSQL is away")
+    func away() async throws {
+        let redis = try await TestServers.privateRedis()
+        let postgres = try await TestServers.privatePostgres()
+        try await TestDatabase.migrate(postgres.url())
+        let app = AppID.random()
+        let id = ConversationID.random()
+        try await postgres.run(
+            """
+            INSERT INTO conversations.conversation (id, app_id, created_at, created_by, is_distinct, position, last_change_at)
+            VALUES ('\(id)', '\(app)', now(), 'ana', false, 1, now());
+            INSERT INTO conversations.participant (conversation_id, user_id, app_id, first_joined, joined, uncounted, hidden_count)
+            VALUES ('\(id)', 'ana', '\(app)', 1, 1, 0, 0)
+            """)
+        try await serve(postgres: postgres.url(), redis: redis.url) { client in
+            @Sendable func patch(_ value: String) async throws(Failure) -> ProtoPatchMetadataResponse {
+                var request = ProtoPatchMetadataRequest()
+                request.appID = Data(app)
+                request.actor = "ana"
+                request.conversationID = Data(id)
+                request.operations = [ProtoMetadataOperation(set("a", value))]
+                return try await client.call(MetadataAPI.patch, request, deadline: Self.soon, trace: .random())
+            }
+            await redis.kill()
+            #expect(try await patch("1").change.position == 2)
+            await postgres.kill()
+            let failure = await #expect(throws: Failure.self) { try await patch("2") }
+            #expect(failure?.code == .serviceUnavailable)
+            try await postgres.startAgain()
+            var recovered = false
+            for _ in 0..<2000 where !recovered {
+                recovered = (try? await patch("3")) != nil
+                if !recovered { try await Task.sleep(for: .milliseconds(10)) }
+            }
+            #expect(recovered)
+        }
+        await postgres.stop()
+        await redis.stop()
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import Foundation
+import Logging
+import Model
+import NIOCore
+import NIOPosix
+import Postgres
+import RPC
+import Redis
+import Schema
+import ServiceLifecycle
+import TestSupport
+
+@testable import Metadata
+
+/// One database with the whole schema, shared by the tests of this target: each uses conversations of its own.
+enum TestDatabase {
+    private static let migrated = Task {
+        let url = try await TestServers.postgres()
+        try await migrate(url)
+        return url
+    }
+
+    /// Its URL, as the superuser.
+    static var url: String { get async throws { try await migrated.value } }
+
+    static func migrate(_ url: String) async throws {
+        let applied = try await Migrator(configuration: PostgresConfiguration(url: url)).migrate(Schema.migrations, logger: quiet)
+        guard !applied.isEmpty else { throw CancellationError() }
+    }
+
+    /// Works as the service's role, which may do no more than it was granted.
+    static func asService(_ url: String) -> String { "\(url)?options=-c%20role%3Dstrata_metadata" }
+
+    static var quiet: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
+}
+
+/// A store on the shared database, and the means to prepare and look at it.
+struct MetadataFixture: Sendable {
+    let store: MetadataStore
+    let url: String
+    /// The superuser's hand.
+    let admin: PostgresPool
+    let app = AppID.random()
+    let actor = UserID(trusted: "ana")
+
+    static var soon: ContinuousClock.Instant { .now + .seconds(20) }
+
+    /// Runs `body` with everything started, and ends it afterwards.
+    static func run<Value: Sendable>(maximumKeys: Int? = nil, _ body: @Sendable (MetadataFixture) async throws -> Value) async throws -> Value {
+        let url = try await TestDatabase.url
+        func pool(_ url: String, _ mode: PostgresPool.Mode, _ connections: Int) throws -> PostgresPool {
+            var configuration = try PostgresConfiguration(url: url)
+            configuration.connections = connections
+            return PostgresPool(configuration: configuration, mode: mode, logger: TestDatabase.quiet)
+        }
+        let role = TestDatabase.asService(url)
+        let store = MetadataStore(
+            writes: try pool(role, .grouping, 3), large: try pool(role, .exclusive, 1), reads: try pool(role, .grouping, 1),
+            maximumKeys: maximumKeys)
+        let fixture = MetadataFixture(store: store, url: url, admin: try pool(url, .exclusive, 2))
+        return try await running([store.writes, store.large, store.reads, fixture.admin]) { try await body(fixture) }
+    }
+
+    /// A conversation whose only participant is `actor`, with these values.
+    func conversation(_ leaves: [(String, String)] = [], participants: [String] = ["ana"]) async throws -> ConversationID {
+        let id = ConversationID.random()
+        try await sql(
+            """
+            INSERT INTO conversations.conversation (id, app_id, created_at, created_by, is_distinct, position, last_change_at)
+            VALUES ('\(id)', '\(app)', now(), 'ana', false, 1, now())
+            """)
+        for user in participants {
+            try await sql(
+                """
+                INSERT INTO conversations.participant
+                    (conversation_id, user_id, app_id, first_joined, joined, uncounted, hidden_count)
+                VALUES ('\(id)', '\(user)', '\(app)', 1, 1, 0, 0)
+                """)
+        }
+        if !leaves.isEmpty {
+            _ = try await admin.query(
+                Statement("test.create_tree", sql: "SELECT metadata.create_tree($1::uuid, $2::text[], $3::text[], 1)"),
+                [.uuid(id.rawValue), .textArray(leaves.map(\.0)), .textArray(leaves.map(\.1))], deadline: Self.soon)
+        }
+        return id
+    }
+
+    /// Runs one statement as the superuser.
+    @discardableResult
+    func sql(_ text: String) async throws -> Rows {
+        try await admin.query(Statement("test.\(UUID())", sql: text), deadline: Self.soon)
+    }
+
+    func number(_ text: String) async throws -> Int64 { try await sql(text)[0].get(0, as: Int64.self) }
+
+    @discardableResult
+    func patch(_ id: ConversationID, _ operations: [MetadataOperation], by actor: String = "ana", app: AppID? = nil) async throws -> Change? {
+        try await store.commit(
+            MetadataPatch(
+                app: app ?? self.app, conversation: id, actor: UserID(trusted: actor), operations: operations,
+                origin: .init(connection: .max, request: 7)),
+            deadline: Self.soon)
+    }
+
+    func tree(_ id: ConversationID, formerUser: String? = nil) async throws -> MetadataStore.StoredTree {
+        try await store.trees(
+            [.init(conversation: id, formerUser: formerUser.map { UserID(trusted: $0) })], app: app, deadline: Self.soon)[0]
+    }
+}
+
+/// Runs services for as long as `body` takes.
+func running<Value: Sendable>(_ services: [any Service], _ body: @Sendable () async throws -> Value) async throws -> Value {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        for service in services { group.addTask { try await service.run() } }
+        defer { group.cancelAll() }
+        return try await body()
+    }
+}
+
+func set(_ path: String, _ value: String) -> MetadataOperation {
+    .set(MetadataPath(trusted: path), leaves: [MetadataLeaf(path: MetadataPath(trusted: path), value: value)])
+}
+
+func set(_ path: String, _ leaves: [(String, String)]) -> MetadataOperation {
+    .set(MetadataPath(trusted: path), leaves: leaves.map { MetadataLeaf(path: MetadataPath(trusted: $0.0), value: $0.1) })
+}
+
+func delete(_ path: String) -> MetadataOperation { .delete(MetadataPath(trusted: path)) }
+
+extension Change {
+    /// The effects of a change of metadata, as `path=value` or `-path`.
+    var told: [String] {
+        guard case .metadataChanged(let effects) = content else { return ["?"] }
+        return effects.map { effect in effect.value.map { "\(effect.path)=\($0)" } ?? "-\(effect.path)" }
+    }
+
+    var effects: [MetadataEffect] {
+        if case .metadataChanged(let effects) = content { effects } else { [] }
+    }
+}

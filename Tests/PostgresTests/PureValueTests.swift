@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import Postgres
+
+struct FlightTests {
+    let start = ContinuousClock.now
+
+    @Test("waits for the deadline, cancels once, then gives the connection up")
+    func phases() {
+        let deadline = start.advanced(by: .seconds(2))
+        var flight = Flight(sentAt: start, deadline: deadline, longest: .seconds(5), grace: .seconds(1))
+        #expect(flight.next(now: start) == .wait(until: deadline))
+        #expect(!flight.isCancelling)
+        #expect(flight.next(now: deadline) == .cancel)
+        #expect(flight.isCancelling)
+        #expect(flight.next(now: deadline) == .wait(until: deadline.advanced(by: .seconds(1))))
+        #expect(flight.cancel(now: deadline) == .wait(until: deadline.advanced(by: .seconds(1))))
+        #expect(flight.next(now: deadline.advanced(by: .seconds(1))) == .abandon)
+    }
+
+    @Test("a healthy group gets its minimum even when a deadline is nearer")
+    func minimum() {
+        var flight = Flight(sentAt: start, deadline: start.advanced(by: .milliseconds(1)), longest: nil, grace: .seconds(1))
+        #expect(flight.next(now: start) == .wait(until: start.advanced(by: Flight.minimum)))
+    }
+
+    @Test("the longest time holds whatever the deadline; without either it waits for ever")
+    func longest() {
+        var capped = Flight(sentAt: start, deadline: start.advanced(by: .seconds(60)), longest: .seconds(5), grace: .seconds(1))
+        #expect(capped.next(now: start) == .wait(until: start.advanced(by: .seconds(5))))
+        var unlimited = Flight(sentAt: start, deadline: nil, longest: nil, grace: .seconds(1))
+        #expect(unlimited.next(now: start.advanced(by: .seconds(9999))) == .wait(until: nil))
+        #expect(unlimited.cancel(now: start) == .cancel)
+    }
+}
+
+struct BackoffTests {
+    @Test("doubles up to the maximum, shortened by up to a half, and starts anew")
+    func pauses() {
+        var backoff = Backoff(minimum: .milliseconds(50), maximum: .milliseconds(300))
+        #expect((0..<5).map { _ in backoff.next(random: 1) } == [50, 100, 200, 300, 300].map { .milliseconds($0) })
+        backoff.reset()
+        #expect(backoff.next(random: 0) == .milliseconds(25))
+        for _ in 0..<100 { _ = backoff.next(random: 1) }
+        #expect(backoff.next(random: 1) == .milliseconds(300))
+    }
+}
+
+struct EncodedParametersTests {
+    @Test(
+        "a NUL character is refused, naming the parameter and no value",
+        arguments: [Value.text("se\0cret"), .jsonb("\"se\0cret\""), .textArray(["a", nil, "se\0cret"])])
+    func nul(value: Value) throws {
+        let error = try #require(throws: PostgresError.self) { try EncodedParameters([.int8(1), value], statement: "insert") }
+        #expect(error.code == .invalidParameter)
+        #expect(error.reason == "parameter 2 contains a NUL character")
+        #expect(error.statement == "insert")
+        #expect(!"\(error)".contains("cret"))
+    }
+
+    @Test("a zero byte in bytes is fine")
+    func zeroBytes() throws {
+        #expect(try EncodedParameters([.bytes([0, 0])], statement: "x").count == 1)
+    }
+
+    @Test("more parameters than the protocol can count are refused")
+    func tooMany() throws {
+        let error = try #require(throws: PostgresError.self) { try EncodedParameters(Array(repeating: .null, count: 65_536), statement: "x") }
+        #expect(error.code == .invalidParameter)
+    }
+}
+
+struct LockKeyTests {
+    @Test("the key of an identifier never changes, in no process and no version")
+    func stable() throws {
+        let uuid = try #require(UUID(uuidString: "01234567-89AB-CDEF-0123-456789ABCDEF"))
+        #expect(UInt64(hashing: uuid) == LockKeyTests.reference(0x0123_4567_89AB_CDEF, 0x0123_4567_89AB_CDEF))
+        #expect(UInt64(hashing: UUID()) != UInt64(hashing: UUID()))
+    }
+
+    private static func reference(_ high: UInt64, _ low: UInt64) -> UInt64 {
+        let first = high ^ (low &* 0x9E37_79B9_7F4A_7C15)
+        let second = (first ^ (first >> 32)) &* 0xD6E8_FEB8_6659_FD93
+        return second ^ (second >> 32)
+    }
+}
+
+struct TimestampTests {
+    @Test("infinities and extremes survive", arguments: [Int64.max, .min, 0, 1, -1, 946_684_800_000_000, 253_402_300_799_999_999])
+    func binary(microseconds: Int64) {
+        let timestamp = Timestamp(microseconds: microseconds)
+        #expect(Timestamp(binary: timestamp.binary) == timestamp)
+    }
+}
+
+struct PostgresErrorTests {
+    @Test("what is printed of an error never has the server's words in it")
+    func redaction() {
+        let error = PostgresError(code: .server, sqlState: "23505", statement: "insert", serverDetail: "Key (text)=(secret) already exists")
+        var dumped = ""
+        dump(error, to: &dumped)
+        for text in ["\(error)", String(reflecting: error), "\([error])", dumped, String(describing: error as any Error)] {
+            #expect(!text.contains("secret"))
+        }
+        #expect("\(error)".contains("23505"))
+        #expect(!error.isRetryable)
+        #expect(PostgresError(code: .server, sqlState: "40P01").isRetryable)
+        #expect(PostgresError(code: .connectionUnavailable).isRetryable)
+        #expect(!PostgresError(code: .fateUnknown).isRetryable)
+    }
+}
+
+struct ConfigurationTests {
+    @Test("an unparsable URL is refused without being repeated", arguments: ["postgresql://user:secret@host/db?nonsense=secret", "secret", "a\0b"])
+    func invalid(url: String) throws {
+        let error = try #require(throws: PostgresError.self) { try PostgresConfiguration(url: url) }
+        #expect(error.code == .configuration)
+        #expect(!"\(error)".contains("secret"))
+    }
+
+    @Test("a printed configuration has no URL in it")
+    func redaction() throws {
+        let configuration = try PostgresConfiguration(url: "postgresql://user:secret@localhost/db")
+        var dumped = ""
+        dump(configuration, to: &dumped)
+        #expect(!"\(configuration) \(dumped) \(String(reflecting: configuration))".contains("secret"))
+    }
+
+    @Test("a value out of range is refused by name when the pool starts")
+    func ranges() async throws {
+        var configuration = try PostgresConfiguration(url: "postgresql://localhost/db")
+        configuration.connections = 0
+        let pool = PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)
+        let error = await #expect(throws: PostgresError.self) { try await pool.run() }
+        #expect(error?.code == .configuration)
+        #expect(error?.reason?.contains("connections") == true)
+    }
+}
+
+struct MigrationPlanTests {
+    private func plan(_ migrations: [Migration], applied: [Int: String] = [:]) throws(PostgresError) -> [Int] {
+        let checksums = Dictionary(migrations.map { ($0.version, "sum of " + $0.sql) }) { first, _ in first }
+        return try MigrationPlan(migrations, applied: applied, checksums: checksums).pending.map(\.version)
+    }
+
+    private let one = Migration(version: 1, name: "one", sql: "a")
+    private let two = Migration(version: 2, name: "two", sql: "b")
+    private let three = Migration(version: 3, name: "three", sql: "c")
+
+    @Test("what is missing is applied in the order of versions; what is newer than us is left alone")
+    func pending() throws {
+        #expect(try plan([three, one, two]) == [1, 2, 3])
+        #expect(try plan([one, two, three], applied: [1: "sum of a"]) == [2, 3])
+        #expect(try plan([one], applied: [1: "sum of a", 2: "whatever"]) == [])
+    }
+
+    @Test("a changed, late or doubled migration is an error that names it")
+    func refusals() throws {
+        #expect(
+            try #require(throws: PostgresError.self) { try plan([one, two], applied: [1: "other"]) }.reason?.contains("1 (one) was changed") == true)
+        #expect(
+            try #require(throws: PostgresError.self) { try plan([one, two], applied: [2: "sum of b"]) }.reason?.contains("1 (one) comes too late")
+                == true)
+        #expect(try #require(throws: PostgresError.self) { try plan([one, one]) }.reason?.contains("same version") == true)
+        #expect(throws: PostgresError.self) { try plan([Migration(version: 0, name: "zero", sql: "")]) }
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import Model
+import Redis
+import Testing
+
+@testable import Presence
+
+@Suite("Presence in Redis, under a simulated clock", .timeLimit(.minutes(2)))
+struct PresenceScriptTests {
+    private struct Hand: Sendable {
+        let fixture: PresenceFixture
+        let store: PresenceStore
+        let user: PresenceStore.User
+
+        init(_ fixture: PresenceFixture, user: String = "ana") {
+            self.fixture = fixture
+            store = PresenceStore(
+                redis: fixture.redis, periods: PresencePeriods(), timeout: .seconds(5), scripts: PresenceScripts(clock: .simulated))
+            self.user = PresenceStore.User(app: .random(), id: UserID(trusted: user))
+        }
+
+        func at(_ seconds: Int64) async throws { _ = try await fixture.command("SET", "clock", .integer(seconds * 1000)) }
+        func set(_ status: Presence.Status?, _ connection: UInt64) async throws {
+            try await store.set(status, of: connection, user, deadline: soon)
+        }
+        func renew(_ connections: UInt64...) async throws -> [UInt64] {
+            try await store.renew([(user, connections)], deadline: soon)[0].connections
+        }
+        func release(_ connections: UInt64...) async throws { try await store.release([(user, connections)], deadline: soon) }
+        /// Status, seconds when last seen, seconds when changed.
+        func look() async throws -> (Presence.Status, Int64?, Int64?) {
+            let found = try await store.find([user], deadline: soon)[0]
+            return (found.presence.status, found.presence.lastSeenAt.map { $0.microseconds / 1_000_000 }, found.changedAt.map { $0.microseconds / 1_000_000 })
+        }
+        func sweep() async -> SweepFinding { await store.sweep([user.shard])[0] }
+        func listen() async throws { try await fixture.listen(to: [Channels.presence(user.app, user.id)]) }
+    }
+
+    @Test("a user is what the best of his connections is")
+    func best() async throws {
+        try await PresenceFixture.run { fixture in
+            let hand = Hand(fixture)
+            try await hand.listen()
+            try await hand.at(1000)
+            #expect(try await hand.look() == (.offline, nil, nil))
+            try await hand.set(.invisible, 1)
+            #expect(try await hand.look() == (.invisible, nil, 1000))
+            try await hand.at(1001)
+            try await hand.set(.away, 2)
+            try await hand.at(1002)
+            try await hand.set(.busy, 3)
+            #expect(try await hand.look() == (.busy, 1002, 1002))
+            try await hand.at(1003)
+            try await hand.set(.available, 2)
+            #expect(try await hand.look() == (.available, 1003, 1003))
+            try await hand.at(1004)
+            try await hand.set(.offline, 2)
+            #expect(try await hand.look() == (.busy, 1003, 1004))
+            await fixture.log.wait(for: 5)
+            #expect(fixture.log.statuses == [.invisible, .away, .busy, .available, .busy])
+            guard case .presence(let last) = fixture.log.entries[4] else { return }
+            #expect(last.presence.lastSeenAt == Timestamp(microseconds: 1_003_000_000))
+            #expect(last.user == hand.user.id && last.app == hand.user.app)
+        }
+    }
+
+    @Test("auto is what the user last chose, or available")
+    func auto() async throws {
+        try await PresenceFixture.run { fixture in
+            let hand = Hand(fixture)
+            try await hand.at(1000)
+            try await hand.set(nil, 1)
+            #expect(try await hand.look().0 == .available)
+            try await hand.set(.away, 1)
+            try await hand.at(5000)
+            #expect(try await hand.look().0 == .offline)
+            try await hand.set(nil, 2)
+            #expect(try await hand.look() == (.away, 5000, 5000))
+        }
+    }
+
+    @Test("a lease that is not renewed ends, announced once; one that is renewed does not")
+    func expiry() async throws {
+        try await PresenceFixture.run { fixture in
+            let hand = Hand(fixture)
+            try await hand.listen()
+            try await hand.at(1000)
+            try await hand.set(.available, 1)
+            #expect(await hand.sweep() == .nothing(next: .seconds(60)))
+            try await hand.at(1050)
+            #expect(try await hand.renew(1, 9) == [9])
+            try await hand.at(1109)
+            #expect(await hand.sweep() == .nothing(next: .seconds(1)))
+            try await hand.at(1112)
+            #expect(await hand.sweep() == .work(lateness: .seconds(2)))
+            #expect(await hand.sweep() == .nothing(next: nil))
+            #expect(try await hand.look() == (.offline, 1050, 1112))
+            #expect(try await hand.renew(1) == [1])
+            await fixture.log.wait(for: 2)
+            #expect(fixture.log.statuses == [.available, .offline])
+        }
+    }
+
+    @Test("after a disconnect the status stays for the grace, and a new connection keeps it")
+    func grace() async throws {
+        try await PresenceFixture.run { fixture in
+            let hand = Hand(fixture)
+            try await hand.listen()
+            try await hand.at(1000)
+            try await hand.set(.busy, 1)
+            try await hand.at(1010)
+            try await hand.release(1, 2)
+            #expect(try await hand.look() == (.busy, 1010, 1000))
+            try await hand.at(1039)
+            #expect(await hand.sweep() == .nothing(next: .seconds(1)))
+            try await hand.set(nil, 5)
+            try await hand.at(1040)
+            #expect(await hand.sweep() == .work(lateness: .zero))
+            #expect(try await hand.look().0 == .busy)
+            try await hand.release(5)
+            try await hand.at(1070)
+            #expect(await hand.sweep() == .work(lateness: .zero))
+            await fixture.log.wait(for: 2)
+            #expect(fixture.log.statuses == [.busy, .offline])
+        }
+    }
+
+    @Test("invisible and offline do not advance when he was last seen")
+    func unseen() async throws {
+        try await PresenceFixture.run { fixture in
+            let hand = Hand(fixture)
+            try await hand.at(1000)
+            try await hand.set(.available, 1)
+            try await hand.at(1020)
+            try await hand.set(.invisible, 1)
+            try await hand.at(1030)
+            _ = try await hand.renew(1)
+            #expect(try await hand.look() == (.invisible, 1000, 1020))
+            try await hand.at(1040)
+            try await hand.set(.offline, 1)
+            try await hand.release(1)
+            #expect(try await hand.look() == (.offline, 1000, 1040))
+        }
+    }
+
+    @Test("names with braces and colons are names", arguments: ["a}b{c", "{}", "a:b:c", "zoë 😀"])
+    func names(_ name: String) async throws {
+        try await PresenceFixture.run { fixture in
+            let hand = Hand(fixture, user: name)
+            try await hand.listen()
+            try await hand.at(1000)
+            try await hand.set(.available, 1)
+            try await hand.at(1060)
+            #expect(await hand.sweep() == .work(lateness: .zero))
+            await fixture.log.wait(for: 2)
+            #expect(fixture.log.statuses == [.available, .offline])
+            guard case .presence(let change) = fixture.log.entries[0] else { return }
+            #expect(change.user.rawValue == name)
+        }
+    }
+
+    @Test("everything expires at last, leases soon and what is remembered after weeks")
+    func retention() async throws {
+        try await PresenceFixture.run { fixture in
+            let store = PresenceStore(redis: fixture.redis, periods: PresencePeriods(), timeout: .seconds(5))
+            let user = PresenceStore.User(app: .random(), id: UserID(trusted: "ana"))
+            try await store.set(.available, of: 1, user, deadline: soon)
+            let leases = try await fixture.command("PTTL", .string(user.keys[0])).int ?? 0
+            #expect((60_000...121_000).contains(leases))
+            let record = try await fixture.command("PTTL", .string(user.keys[1])).int ?? 0
+            #expect((1...2_592_000_000).contains(record) && record > 2_500_000_000)
+            _ = try await store.find([.init(app: .random(), id: UserID(trusted: "nobody"))], deadline: soon)
+            #expect(try await fixture.keys().count == 3)
+        }
+    }
+}

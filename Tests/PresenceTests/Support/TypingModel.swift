@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Model
+
+/// What typing should do, as a pure state machine with time as a parameter (milliseconds): what the scripts are checked against.
+struct TypingModel {
+    private enum State {
+        case none
+        case started(announcedAt: Int, ends: Int)
+        case paused(announcedAt: Int, ends: Int)
+    }
+
+    let pause: Int
+    let finish: Int
+    let repeatAfter: Int
+    private var state = State.none
+
+    init(pause: Int, finish: Int, repeatAfter: Int) {
+        self.pause = pause
+        self.finish = finish
+        self.repeatAfter = repeatAfter
+    }
+
+    /// When the state ends by itself.
+    var deadline: Int? {
+        switch state {
+        case .none: nil
+        case .started(_, let ends), .paused(_, let ends): ends
+        }
+    }
+
+    /// The client says something. Returns what is announced.
+    mutating func event(_ action: TypingAction, at now: Int) -> TypingAction? {
+        switch (action, state) {
+        case (.finished, .none):
+            return nil
+        case (.finished, .started), (.finished, .paused):
+            state = .none
+            return .finished
+        case (.started, .started(let announced, _)):
+            let again = now - announced >= repeatAfter
+            state = .started(announcedAt: again ? now : announced, ends: now + pause)
+            return again ? .started : nil
+        case (.started, .none), (.started, .paused):
+            state = .started(announcedAt: now, ends: now + pause)
+            return .started
+        case (.paused, .paused(let announced, _)):
+            let again = now - announced >= repeatAfter
+            state = .paused(announcedAt: again ? now : announced, ends: now + finish)
+            return again ? .paused : nil
+        case (.paused, .none), (.paused, .started):
+            state = .paused(announcedAt: now, ends: now + finish)
+            return .paused
+        }
+    }
+
+    /// Somebody looks whether it has ended. Returns what is announced: one step at a time.
+    mutating func sweep(at now: Int) -> TypingAction? {
+        switch state {
+        case .started(_, let ends) where ends <= now:
+            state = .paused(announcedAt: now, ends: ends + finish)
+            return .paused
+        case .paused(_, let ends) where ends <= now:
+            state = .none
+            return .finished
+        case .none, .started, .paused:
+            return nil
+        }
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import Model
+import Redis
+import Testing
+
+@testable import Presence
+
+@Suite("Typing in Redis, under a simulated clock")
+struct TypingScriptTests {
+    private static let settings: TypingSettings = TypingSettings()
+
+    private func store(_ fixture: PresenceFixture) -> TypingStore {
+        TypingStore(redis: fixture.redis, settings: Self.settings, timeout: .seconds(5), scripts: TypingScripts(clock: .simulated))
+    }
+
+    @Test("the scripts do what the state machine says", arguments: [1, 2, 3] as [UInt64])
+    func model(seed: UInt64) async throws {
+        try await PresenceFixture.run { fixture in
+            let store = store(fixture)
+            var random = SeededGenerator(seed: seed)
+            let conversations = (0..<3).map { _ in ConversationID.random() }
+            let typists = conversations.flatMap { id in ["ana", "ben}:{x", "zoë"].map { signal(id, $0, .started) } }
+            try await fixture.listen(to: conversations.map(Channels.conversation))
+            var models = typists.map { _ in TypingModel(pause: 10_000, finish: 10_000, repeatAfter: 2500) }
+            var expected: [TypingSignal] = []
+            var now = 1_700_000_000_000
+            for _ in 0..<600 {
+                now += Int.random(in: 0...3000, using: &random)
+                _ = try await fixture.command("SET", "clock", .integer(Int64(now)))
+                if Int.random(in: 0..<3, using: &random) == 0 {
+                    let due = models.indices.sorted { (models[$0].deadline ?? .max, "\(typists[$0])") < (models[$1].deadline ?? .max, "\(typists[$1])") }
+                    for index in due {
+                        guard let action = models[index].sweep(at: now) else { continue }
+                        expected.append(signal(typists[index].conversationID, typists[index].user.rawValue, action))
+                    }
+                    let findings = await store.sweep(Array(0..<Channels.shards))
+                    #expect(!findings.contains(.failed))
+                } else {
+                    let index = Int.random(in: 0..<models.count, using: &random)
+                    let action = try #require([.started, .started, .paused, .finished].randomElement(using: &random))
+                    let said = signal(typists[index].conversationID, typists[index].user.rawValue, action)
+                    let announced = models[index].event(action, at: now)
+                    if announced != nil { expected.append(said) }
+                    let outcome = try await store.event(said, deadline: soon)
+                    try #require((outcome != .nothingAnnounced) == (announced != nil), "seed \(seed)")
+                }
+            }
+            await fixture.log.wait(for: expected.count)
+            // Of one typist the order is exact; between typists of one sweep it is that of the shards.
+            for typist in typists {
+                func of(_ signals: [TypingSignal]) -> [TypingAction] {
+                    signals.filter { $0.user == typist.user && $0.conversationID == typist.conversationID }.map(\.action)
+                }
+                #expect(of(fixture.log.signals) == of(expected), "seed \(seed)")
+            }
+            #expect(fixture.log.signals.count == expected.count)
+        }
+    }
+
+    @Test("a begin that is not renewed pauses after 10 s and finishes after 10 more, at their own times even if nobody looked")
+    func deadlines() async throws {
+        try await PresenceFixture.run { fixture in
+            let store = store(fixture)
+            let id = ConversationID.random()
+            func at(_ milliseconds: Int64) async throws -> SweepFinding {
+                _ = try await fixture.command("SET", "clock", .integer(1_000_000 + milliseconds))
+                return await store.sweep([id.shard])[0]
+            }
+            #expect(try await at(0) == .nothing(next: nil))
+            #expect(try await store.event(signal(id, "ana", .started), deadline: soon) == .transition)
+            #expect(try await at(1000) == .nothing(next: .seconds(9)))
+            #expect(try await store.event(signal(id, "ana", .started), deadline: soon) == .nothingAnnounced)
+            #expect(try await at(10_999) == .nothing(next: .milliseconds(1)))
+            #expect(try await at(13_000) == .work(lateness: .seconds(2)))
+            // The pause began when it was due, not when it was noticed.
+            #expect(try await at(20_999) == .nothing(next: .milliseconds(1)))
+            #expect(try await at(21_000) == .work(lateness: .zero))
+            #expect(try await at(22_000) == .nothing(next: nil))
+            #expect(try await fixture.keys() == ["clock"])
+        }
+    }
+
+    @Test("an unchanged state is announced again every 2.5 s at most, and keys expire if nobody sweeps")
+    func repeated() async throws {
+        try await PresenceFixture.run { fixture in
+            let store = store(fixture)
+            let id = ConversationID.random()
+            func say(_ action: TypingAction, at milliseconds: Int64) async throws -> TypingStore.Outcome {
+                _ = try await fixture.command("SET", "clock", .integer(1_000_000 + milliseconds))
+                return try await store.event(signal(id, "ana", action), deadline: soon)
+            }
+            #expect(try await say(.started, at: 0) == .transition)
+            #expect(try await say(.started, at: 2499) == .nothingAnnounced)
+            #expect(try await say(.started, at: 2500) == .announcedAgain)
+            #expect(try await say(.started, at: 4999) == .nothingAnnounced)
+            #expect(try await say(.paused, at: 5000) == .transition)
+            #expect(try await say(.paused, at: 5100) == .nothingAnnounced)
+            #expect(try await say(.started, at: 5200) == .transition)
+            for key in ["t:{\(id.shard)}", "td:{\(id.shard)}"] {
+                let left = try await fixture.command("PTTL", .string(key)).int ?? 0
+                #expect((1...80_000).contains(left))
+            }
+            #expect(try await say(.finished, at: 5300) == .transition)
+            #expect(try await say(.finished, at: 5400) == .nothingAnnounced)
+            #expect(try await fixture.keys() == ["clock"])
+        }
+    }
+
+    @Test("a state without a deadline, or a deadline without a state, is not kept")
+    func halfLost() async throws {
+        try await PresenceFixture.run { fixture in
+            let store = store(fixture)
+            let id = ConversationID.random()
+            _ = try await fixture.command("SET", "clock", 1_000_000)
+            try await store.event(signal(id, "ana", .started), deadline: soon)
+            _ = try await fixture.command("DEL", .string("t:{\(id.shard)}"))
+            _ = try await fixture.command("SET", "clock", 2_000_000)
+            #expect(await store.sweep([id.shard]) == [.work(lateness: .seconds(990))])
+            #expect(await store.sweep([id.shard]) == [.nothing(next: nil)])
+            try await store.event(signal(id, "ana", .started), deadline: soon)
+            _ = try await fixture.command("DEL", .string("td:{\(id.shard)}"))
+            #expect(try await store.event(signal(id, "ana", .finished), deadline: soon) == .transition)
+            #expect(try await fixture.keys() == ["clock"])
+        }
+    }
+
+    @Test("a sweep takes no more than its batch")
+    func batch() async throws {
+        try await PresenceFixture.run { fixture in
+            var settings = TypingSettings()
+            settings.sweepBatch = 3
+            let store = TypingStore(redis: fixture.redis, settings: settings, timeout: .seconds(5), scripts: TypingScripts(clock: .simulated))
+            let id = ConversationID.random()
+            try await fixture.listen(to: [Channels.conversation(id)])
+            _ = try await fixture.command("SET", "clock", 1_000_000)
+            for user in 0..<7 { try await store.event(signal(id, "u\(user)", .paused), deadline: soon) }
+            _ = try await fixture.command("SET", "clock", 1_010_000)
+            for _ in 0..<3 { #expect(await store.sweep([id.shard]) == [.work(lateness: .zero)]) }
+            #expect(await store.sweep([id.shard]) == [.nothing(next: nil)])
+            await fixture.log.wait(for: 14)
+            #expect(fixture.log.signals.suffix(7).allSatisfy { $0.action == .finished })
+        }
+    }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import Foundation
+import LocalServers
+import Model
+import RPC
+import Redis
+import Testing
+
+@testable import Presence
+
+@Suite("Typing, as gateways see it", .timeLimit(.minutes(2)))
+struct TypingServiceTests {
+    private func say(_ client: RPCClient, _ id: ConversationID, _ user: String, _ action: String) async throws(Failure) {
+        var request = ProtoTypingRequest()
+        request.conversationID = Data(id)
+        request.userID = user
+        request.action = action
+        _ = try await client.call(PresenceAPI.typing, request, deadline: soon, trace: .random())
+    }
+
+    /// Runs services with a client of the first, listening to `id`.
+    private func withServices(
+        _ count: Int, on fixture: PresenceFixture, listeningTo ids: [ConversationID], _ body: @Sendable (RPCClient) async throws -> Void
+    ) async throws {
+        let services = try (0..<count).map { _ in try fixture.service() }
+        try await fixture.listen(to: ids.map(Channels.conversation))
+        try await running(services) {
+            let client = try await fixture.client(of: services[0])
+            try await running([client]) { try await body(client) }
+        }
+    }
+
+    @Test("a begin pauses and finishes by itself; a renewed one goes on; a finish ends it")
+    func course() async throws {
+        try await PresenceFixture.run { fixture in
+            let id = ConversationID.random()
+            try await withServices(1, on: fixture, listeningTo: [id]) { client in
+                try await say(client, id, "ana", "started")
+                await fixture.log.wait(for: 3)
+                #expect(fixture.log.signals == [.started, .paused, .finished].map { signal(id, "ana", $0) })
+                try await say(client, id, "ana", "started")
+                try await say(client, id, "ana", "started")
+                try await say(client, id, "ana", "finished")
+                try await say(client, id, "ana", "finished")
+                try await say(client, id, "ben", "paused")
+                await fixture.log.wait(for: 7)
+                #expect(fixture.log.signals.dropFirst(3).map(\.action) == [.started, .finished, .paused, .finished])
+                #expect(try await fixture.keys() == [])
+            }
+        }
+    }
+
+    @Test("two instances that sweep at once announce each transition exactly once")
+    func exactlyOnce() async throws {
+        try await PresenceFixture.run { fixture in
+            let ids = (0..<20).map { _ in ConversationID.random() }
+            try await withServices(2, on: fixture, listeningTo: ids) { client in
+                for id in ids {
+                    for user in 0..<5 { try await say(client, id, "u\(user)", "started") }
+                }
+                await fixture.log.wait(for: 300)
+                // Whatever was announced twice would have come before the last of a typist who began later.
+                try await say(client, ids[0], "last", "started")
+                await fixture.log.wait(for: 303)
+                let signals = fixture.log.signals
+                #expect(signals.count == 303)
+                for id in ids {
+                    for user in 0..<5 {
+                        let actions = signals.filter { $0.conversationID == id && $0.user.rawValue == "u\(user)" }.map(\.action)
+                        #expect(actions == [.started, .paused, .finished])
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("when the instance that began it dies, another one goes on")
+    func instanceDies() async throws {
+        try await PresenceFixture.run { fixture in
+            let id = ConversationID.random()
+            try await fixture.listen(to: [Channels.conversation(id)])
+            let survivor = try fixture.service()
+            try await running([survivor]) {
+                let doomed = try fixture.service()
+                try await running([doomed]) {
+                    let client = try await fixture.client(of: doomed)
+                    try await running([client]) { try await say(client, id, "ana", "started") }
+                }
+                await fixture.log.wait(for: 3)
+                #expect(fixture.log.signals.map(\.action) == [.started, .paused, .finished])
+            }
+        }
+    }
+
+    @Test("when Redis comes back empty nothing is stuck; while it is away callers hear at once")
+    func redisRestarts() async throws {
+        try await PresenceFixture.run { fixture in
+            let id = ConversationID.random()
+            try await withServices(2, on: fixture, listeningTo: [id]) { client in
+                try await say(client, id, "ana", "started")
+                await fixture.log.wait(for: 1)
+                await fixture.server.kill()
+                let failure = await #expect(throws: Failure.self) { try await say(client, id, "ana", "started") }
+                #expect(failure?.code == .serviceUnavailable)
+                try await fixture.server.startAgain()
+                try await fixture.subscriber.confirmation(of: [Channels.conversation(id)], deadline: soon)
+                var recovered = false
+                for _ in 0..<2000 where !recovered {
+                    recovered = (try? await say(client, id, "ben", "started")) != nil
+                    if !recovered { try await Task.sleep(for: .milliseconds(10)) }
+                }
+                #expect(recovered)
+                await fixture.log.wait(for: 4)
+                #expect(fixture.log.signals.dropFirst().map(\.user.rawValue) == ["ben", "ben", "ben"])
+                #expect(try await fixture.keys() == [])
+            }
+        }
+    }
+
+    @Test("what is no action or no user is refused")
+    func refused() async throws {
+        try await PresenceFixture.run { fixture in
+            try await withServices(1, on: fixture, listeningTo: []) { client in
+                let action = await #expect(throws: Failure.self) { try await say(client, .random(), "ana", "begin") }
+                #expect(action?.detail == .property("action"))
+                let user = await #expect(throws: Failure.self) { try await say(client, .random(), "a\nb", "started") }
+                #expect(user?.detail == .property("user_id"))
+                var request = ProtoTypingRequest()
+                request.userID = "ana"
+                request.action = "started"
+                let conversation = await #expect(throws: Failure.self) {
+                    try await client.call(PresenceAPI.typing, request, deadline: soon, trace: .random())
+                }
+                #expect(conversation?.code == .internalServerError)
+            }
+        }
+    }
+
+    @Test("in a cluster the scripts touch and publish what belongs to one slot")
+    func cluster() async throws {
+        try await PresenceFixture.run(arguments: ["--cluster-enabled", "yes"]) { fixture in
+            let node = try RedisConfiguration(url: fixture.server.url)
+            _ = node
+            _ = try await fixture.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+            while try await fixture.command("CLUSTER", "INFO").string?.contains("cluster_state:ok") != true { await Task.yield() }
+            let typing = TypingStore(redis: fixture.redis, settings: .short, timeout: .seconds(5))
+            let presence = PresenceStore(redis: fixture.redis, periods: .short, timeout: .seconds(5))
+            for _ in 0..<20 {
+                let id = ConversationID.random()
+                #expect(try await typing.event(signal(id, "a}{b", .started), deadline: soon) == .transition)
+                let user = PresenceStore.User(app: .random(), id: UserID(trusted: "}{\(id)"))
+                try await presence.set(.busy, of: 1, user, deadline: soon)
+                #expect(try await presence.find([user], deadline: soon)[0].presence.status == .busy)
+            }
+            var isDone = false
+            while !isDone {
+                let findings = await typing.sweep(Array(0..<Channels.shards)) + presence.sweep(Array(0..<Channels.shards))
+                #expect(!findings.contains(.failed))
+                isDone = findings.allSatisfy { $0 == .nothing(next: nil) }
+            }
+        }
+    }
+}

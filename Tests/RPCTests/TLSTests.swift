@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Foundation
+import NIOCore
+import NIOSSL
+import SwiftASN1
+import Testing
+import X509
+
+@testable import RPC
+
+@Suite(.timeLimit(.minutes(1)))
+struct TLSTests {
+    /// A certificate that signs itself, and its key.
+    private static func identity(_ name: String) throws -> (NIOSSLCertificate, NIOSSLPrivateKey) {
+        let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
+        let subject = try DistinguishedName { CommonName(name) }
+        let certificate = try Certificate(
+            version: .v3, serialNumber: .init(), publicKey: key.publicKey, notValidBefore: Date(timeIntervalSinceNow: -3600),
+            notValidAfter: Date(timeIntervalSinceNow: 3600), issuer: subject, subject: subject, signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: try Certificate.Extensions {
+                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: nil))
+                SubjectAlternativeNames([.dnsName(name)])
+            }, issuerPrivateKey: key)
+        return (
+            try NIOSSLCertificate(bytes: Array(certificate.serializeAsPEM().pemString.utf8), format: .pem),
+            try NIOSSLPrivateKey(bytes: Array(key.serializeAsPEM().pemString.utf8), format: .pem)
+        )
+    }
+
+    @Test("calls travel over TLS, long ones too")
+    func encrypted() async throws {
+        let (certificate, key) = try TLSTests.identity("service.test")
+        try await withPair(
+            server: { $0.tls = .makeServerConfiguration(certificateChain: [.certificate(certificate)], privateKey: .privateKey(key)) },
+            client: {
+                $0.tls = .makeClientConfiguration()
+                $0.tls?.trustRoots = .certificates([certificate])
+                $0.tlsServerName = "service.test"
+            }, handler: { _, payload in ByteBuffer(repeating: 3, count: payload.readableBytes * 1000) }
+        ) { (client: RPCClient) async throws in
+            #expect(try await client.echo(ByteBuffer(string: "x")).readableBytes == 1000)
+            #expect(try await client.echo(ByteBuffer(repeating: 1, count: 3000)).readableBytes == 3_000_000)
+        }
+    }
+
+    @Test("a certificate the client does not trust, or of another name, is refused", arguments: ["service.test", "other.test"])
+    func untrusted(_ name: String) async throws {
+        let (certificate, key) = try TLSTests.identity("service.test")
+        let (stranger, _) = try TLSTests.identity("service.test")
+        try await withPair(
+            server: { $0.tls = .makeServerConfiguration(certificateChain: [.certificate(certificate)], privateKey: .privateKey(key)) },
+            client: {
+                $0.tls = .makeClientConfiguration()
+                $0.tls?.trustRoots = .certificates([name == "service.test" ? stranger : certificate])
+                $0.tlsServerName = name
+            }
+        ) { (client: RPCClient) async throws in #expect(await client.failure() == .unavailable) }
+    }
+
+    @Test("a client without TLS does not get through to a server with it")
+    func plain() async throws {
+        let (certificate, key) = try TLSTests.identity("service.test")
+        try await withPair(
+            server: {
+                $0.tls = .makeServerConfiguration(certificateChain: [.certificate(certificate)], privateKey: .privateKey(key))
+                $0.helloTimeout = .milliseconds(100)
+            }
+        ) { (client: RPCClient) async throws in #expect(await client.failure() == .unavailable) }
+    }
+
+    @Test("the name to check is the DNS name, unless it is an address or another is given")
+    func hostname() {
+        var configuration = RPCClientConfiguration(target: .dns(host: "service.test", port: 1), clusterSecret: secret)
+        #expect(configuration.tlsHostname == "service.test")
+        configuration.target = .dns(host: "127.0.0.1", port: 1)
+        #expect(configuration.tlsHostname == nil)
+        configuration.tlsServerName = "given.test"
+        #expect(configuration.tlsHostname == "given.test")
+    }
+}

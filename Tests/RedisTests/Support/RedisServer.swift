@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import NIOCore
+import NIOPosix
+import Redis
+import Synchronization
+import Testing
+
+/// A redis-server of the test's own, on a free port, without persistence, in a directory of its own.
+final class RedisServer: Sendable {
+    let port: Int
+    private let directory: URL
+    private let options: [String]
+    private let process = Mutex<Process?>(nil)
+
+    private init(options: [String]) throws {
+        port = try Self.freePort()
+        self.options = options
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent("redis-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    }
+
+    /// Runs `body` with a server that serves, and kills it afterwards.
+    static func with<Result>(
+        _ options: [String] = [], _ body: nonisolated(nonsending) (RedisServer) async throws -> Result
+    ) async throws -> Result {
+        let server = try RedisServer(options: options)
+        do {
+            try await server.start()
+            let result = try await body(server)
+            await server.dispose()
+            return result
+        } catch {
+            await server.dispose()
+            throw error
+        }
+    }
+
+    var endpoint: RedisEndpoint { RedisEndpoint(host: "127.0.0.1", port: port) }
+
+    /// Starts the server, and waits until it says that it accepts connections.
+    func start() async throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments =
+            ["redis-server", "--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", directory.path] + options
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = output
+        let (ready, continuation) = AsyncStream<Bool>.makeStream()
+        let log = Mutex(Data())
+        output.fileHandleForReading.readabilityHandler = { handle in
+            let data = handle.availableData
+            let isReady = log.withLock { log in
+                log.append(data)
+                return String(decoding: log, as: UTF8.self).contains("Ready to accept connections")
+            }
+            if isReady || data.isEmpty {
+                continuation.yield(isReady)
+                handle.readabilityHandler = nil
+            }
+        }
+        try process.run()
+        self.process.withLock { $0 = process }
+        for await isReady in ready {
+            try #require(isReady, "redis-server ended: \(log.withLock { String(decoding: $0, as: UTF8.self) })")
+            return
+        }
+    }
+
+    func send(signal: CInt) {
+        guard let pid = process.withLock({ $0?.processIdentifier }) else { return }
+        kill(pid, signal)
+    }
+
+    /// kill -9, and waits until it is gone. `start()` may follow.
+    func killNow() async {
+        guard let process = process.withLock({ $0 }) else { return }
+        self.process.withLock { $0 = nil }
+        await withCheckedContinuation { continuation in
+            let gone = Mutex(false)
+            let resume = { @Sendable in
+                let isFirst = gone.withLock { gone in
+                    defer { gone = true }
+                    return !gone
+                }
+                if isFirst { continuation.resume() }
+            }
+            process.terminationHandler = { _ in resume() }
+            kill(process.processIdentifier, SIGKILL)
+            if !process.isRunning { resume() }
+        }
+    }
+
+    private func dispose() async {
+        await killNow()
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    static func freePort() throws -> Int {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let status = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(descriptor, address, length) == 0 ? getsockname(descriptor, address, &length) : -1
+            }
+        }
+        try #require(status == 0)
+        return Int(UInt16(bigEndian: address.sin_port))
+    }
+}

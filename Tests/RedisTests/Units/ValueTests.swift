@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import Testing
+
+@testable import Redis
+
+struct ValueTests {
+    @Test(arguments: [
+        ("", "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
+        ("abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+        ("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "84983e441c3bd26ebaae4aa1f95129e5e54670f1"),
+        (String(repeating: "a", count: 64), "0098ba824b5c16427bd7a1122a5a442a25ec644d"),
+        (String(repeating: "a", count: 1_000_000), "34aa973cd4c4daa4f61eeb2bdbad27316534016f"),
+    ])
+    func sha1(_ text: String, _ digest: String) {
+        #expect(RedisScript("test", source: text).sha == digest)
+    }
+
+    @Test(
+        arguments: [
+            ("123456789", 12_739), ("foo", 12_182), ("{foo}bar", 12_182), ("a{foo}{bar}", 12_182), ("", 0),
+            ("foo{}{bar}", 8_363), ("foo{{bar}}zap", 4_015),
+        ] as [(String, UInt16)])
+    func hashSlot(_ key: String, _ slot: UInt16) {
+        #expect(HashSlot.of(key) == slot)
+    }
+
+    @Test("arguments are length-prefixed, whatever bytes they hold")
+    func encoding() {
+        var buffer = ByteBuffer()
+        CommandEncoder.encode(["SET", "k\r\n", .bytes(ByteBuffer(bytes: [0, 255])), -12, ""], into: &buffer)
+        var expected = ByteBuffer(string: "*5\r\n$3\r\nSET\r\n$3\r\nk\r\n\r\n$2\r\n")
+        expected.writeBytes([0, 255])
+        expected.writeString("\r\n$3\r\n-12\r\n$0\r\n\r\n")
+        #expect(buffer == expected)
+        var long = ByteBuffer()
+        CommandEncoder.encode([.bytes(ByteBuffer(repeating: 120, count: 123_456))], into: &long)
+        #expect(String(buffer: long).hasPrefix("*1\r\n$123456\r\nx"))
+        #expect(long.readableBytes == 4 + 9 + 123_456 + 2)
+    }
+
+    @Test func accessors() {
+        #expect(RedisValue.bulk(ByteBuffer(string: "42")).int == 42)
+        #expect(RedisValue.integer(7).int == 7)
+        #expect(RedisValue.simple("OK").string == "OK")
+        #expect(RedisValue.bulk(ByteBuffer(string: "x")).bytes == ByteBuffer(string: "x"))
+        #expect(RedisValue.array([.null]).array == [.null])
+        #expect(RedisValue.null.isNull)
+        #expect(RedisValue.null.string == nil && RedisValue.null.int == nil && RedisValue.null.bytes == nil && RedisValue.null.array == nil)
+    }
+
+    @Test("descriptions of errors do not quote what the server quoted")
+    func errorsAreDiscreet() {
+        let error = RedisError(RedisServerError(text: "ERR unknown command 'secret'"))
+        #expect("\(error)".contains("ERR"))
+        #expect(!"\(error)".contains("secret") && !String(reflecting: error.serverError).contains("secret"))
+    }
+}
+
+struct ConfigurationTests {
+    @Test func urlWithEverything() throws {
+        let configuration = try RedisConfiguration(url: "redis://us%65r:p%40ss:w@one:7001,[::1]:7002,three/0")
+        #expect(configuration.endpoints.map(\.description) == ["one:7001", "[::1]:7002", "three:6379"])
+        #expect(configuration.username == "user")
+        #expect(configuration.password == "p@ss:w")
+        #expect(configuration.isCluster == nil)
+    }
+
+    @Test(arguments: ["redis://:secret@h", "redis://secret@h", "REDIS://secret@h/"])
+    func passwordOnly(_ url: String) throws {
+        let configuration = try RedisConfiguration(url: url)
+        #expect(configuration.username == nil)
+        #expect(configuration.password == "secret")
+    }
+
+    @Test(arguments: [
+        "", "localhost:6379", "http://h", "rediss://h", "redis://", "redis://h:0", "redis://h:70000", "redis://h:x", "redis://h,", "redis://h/1",
+        "redis://a:b:c", "redis://[::1", "redis://secret%4@h", "redis://secret%zz@h", "redis://secret%ff@h",
+    ])
+    func refusedWithoutRepeatingSecrets(_ url: String) {
+        let error = #expect(throws: RedisError.self) { try RedisConfiguration(url: url) }
+        #expect(error?.code == .invalidConfiguration)
+        #expect(error.map { "\($0)".contains("secret") } == false)
+    }
+
+    @Test func passwordIsNotPrinted() {
+        let configuration = RedisConfiguration(endpoints: [RedisEndpoint(host: "h")], password: "secret")
+        var dumped = ""
+        dump(configuration, to: &dumped)
+        #expect(!"\(configuration) \(String(reflecting: configuration)) \(dumped)".contains("secret"))
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import LocalServers
+import Testing
+
+@testable import StrataCommand
+
+@Suite("strata dev")
+struct DevSystemTests {
+    private struct Stage {
+        let home: StrataHome
+        let system: DevSystem
+        let lines = Collected<String>()
+
+        init(_ directory: String, _ binaries: ServiceBinaries, gateways: Int = 1) throws {
+            let lines = lines
+            let ports = try LoopbackPort.free(2)
+            let settings = try DevSettings(flags: .init(gateways: gateways, httpPort: ports[0], httpsPort: ports[1]), environment: [:])
+            home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
+            system = DevSystem(
+                home: home, settings: settings, binaries: binaries, environment: ["PATH": "/usr/bin:/bin"],
+                console: Console(out: { lines.add($0) }, error: { lines.add($0) }))
+        }
+
+        var state: RunningState {
+            get throws { try RunningState.read(home.state) }
+        }
+
+        func process(_ name: String) throws -> RunningState.Process {
+            try #require(try state.processes.first { $0.name == name })
+        }
+    }
+
+    @Test("brings everything up, says so, keeps the data over a second start, and leaves nothing behind")
+    func upAndDown() async throws {
+        try await withTemporaryDirectory { directory in
+            let binaries = try FakeServices.make(in: directory)
+            let first = try Stage(directory, binaries, gateways: 2)
+            try await first.system.start()
+            let state = try first.state
+            #expect(
+                Set(state.processes.map(\.name)) == ["postgres", "redis", "conversations-1", "metadata-1", "presence-1", "gateway-1", "gateway-2"])
+            #expect(state.processes.allSatisfy { kill($0.pid, 0) == 0 })
+            #expect(state.httpURLs.count == 2)
+            #expect(await first.system.welcome().contains(state.httpsURLs[1]))
+            #expect(first.lines.all.contains { $0.contains("gateway-2 is ready") })
+            #expect(LogTail.last(1, of: first.home.logs + "/metadata-1.log") == "fake metadata-1 here")
+
+            let app = try NewApp(name: "Kept")
+            try await AppStore(url: state.databaseURL).insert(app)
+            await first.system.stop()
+            try await until { state.processes.allSatisfy { kill($0.pid, 0) != 0 } }
+            #expect(!FileManager.default.fileExists(atPath: first.home.state))
+
+            let second = try Stage(directory, binaries)
+            try await second.system.start()
+            let apps = try await AppStore(url: try second.state.databaseURL).list()
+            #expect(apps == [AppStore.App(id: app.id, providerID: app.providerID, keyIDs: [app.keyID], name: "Kept", isSuspended: false)])
+            #expect(second.lines.all.contains { $0.contains("up to date") })
+            await second.system.stop()
+        }
+    }
+
+    @Test("starts again what is killed, PostgreSQL included, and the state file says so")
+    func restarts() async throws {
+        try await withTemporaryDirectory { directory in
+            let stage = try Stage(directory, try FakeServices.make(in: directory))
+            try await stage.system.start()
+            for name in ["gateway-1", "postgres", "redis"] {
+                let before = try stage.process(name)
+                kill(before.pid, SIGKILL)
+                try await until { try stage.process(name).restarts == 1 }
+                let after = try stage.process(name)
+                #expect(after.pid != before.pid)
+                #expect(kill(after.pid, 0) == 0)
+                #expect(after.port == before.port)
+            }
+            #expect(try await AppStore(url: try stage.state.databaseURL).list().isEmpty)
+            #expect(stage.lines.all.contains { $0.contains("gateway-1 was killed by signal 9") })
+            await stage.system.stop()
+        }
+    }
+
+    @Test("the services' roles can sign in to the database")
+    func roles() async throws {
+        try await withTemporaryDirectory { directory in
+            let stage = try Stage(directory, try FakeServices.make(in: directory))
+            try await stage.system.start()
+            let secrets = try Secrets.ensure(in: stage.home)
+            let port = try #require(try stage.process("postgres").port)
+            for (role, password) in [("strata_conversations", secrets.conversations), ("strata_metadata", secrets.metadata)] {
+                let words = ["-X", "-A", "-t", "-w", "-d", "postgresql://\(role):\(password)@127.0.0.1:\(port)/strata", "-c", "SELECT current_user"]
+                #expect(try await ChildProcess.run(Launch(try Programs.findPostgres("psql"), words)).output == "\(role)\n")
+            }
+            await stage.system.stop()
+        }
+    }
+
+    @Test("a service that keeps dying ends the start, with its last words")
+    func broken() async throws {
+        try await withTemporaryDirectory { directory in
+            let stage = try Stage(directory, try FakeServices.make(in: directory, broken: .metadata))
+            let failure = await #expect(throws: CommandFailure.self) { try await stage.system.start() }
+            #expect(failure?.message.contains("metadata-1 did not become ready") == true)
+            #expect(failure?.message.contains("cannot read the stars") == true)
+            await stage.system.stop()
+            #expect(!HomeLock.isHeld(stage.home))
+        }
+    }
+
+    @Test("a second system in the same home is refused, and does the first no harm")
+    func second() async throws {
+        try await withTemporaryDirectory { directory in
+            let binaries = try FakeServices.make(in: directory)
+            let first = try Stage(directory, binaries)
+            try await first.system.start()
+            let second = try Stage(directory, binaries)
+            let failure = await #expect(throws: CommandFailure.self) { try await second.system.start() }
+            #expect(failure?.message.contains("Process \(getpid()) already runs") == true)
+            await second.system.stop()
+            #expect(try first.state.processes.allSatisfy { kill($0.pid, 0) == 0 })
+            await first.system.stop()
+        }
+    }
+
+    @Test("missing executables are named before anything is started")
+    func missing() async throws {
+        try await withTemporaryDirectory { directory in
+            let stage = try Stage(directory, ServiceBinaries(directory: directory))
+            let failure = await #expect(throws: CommandFailure.self) { try await stage.system.start() }
+            #expect(failure?.message.contains("swift build") == true)
+            await stage.system.stop()
+            #expect(!FileManager.default.fileExists(atPath: stage.home.path))
+        }
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import StrataCommand
+
+@Suite("the plan of the processes")
+struct ServicePlanTests {
+    private func plan(_ flags: DevSettings.Flags, taken: Set<Int> = []) throws -> ServicePlan {
+        let settings = try DevSettings(flags: flags, environment: [:])
+        return try ServicePlan(settings: settings, isFree: { !taken.contains($0) }, takePorts: { count in Array(20_001...20_000 + count) })
+    }
+
+    @Test("further gateways get the next ports that are free")
+    func gatewayPorts() throws {
+        let gateways = try plan(.init(gateways: 3), taken: [8081, 8444]).instances.filter { $0.kind == .gateway }
+        #expect(gateways.map(\.httpPort) == [8080, 8082, 8083])
+        #expect(gateways.map(\.httpsPort) == [8443, 8445, 8446])
+        #expect(gateways.map(\.name) == ["gateway-1", "gateway-2", "gateway-3"])
+    }
+
+    @Test("no two processes share a port")
+    func distinct() throws {
+        let plan = try plan(.init(gateways: 4, conversations: 2, metadata: 3, presence: 2, httpPort: 8441, httpsPort: 8443))
+        let ports = plan.instances.flatMap { [$0.adminPort, $0.rpcPort, $0.httpPort, $0.httpsPort].compactMap { $0 } }
+        #expect(Set(ports).count == ports.count)
+        #expect(plan.instances.count == 11)
+    }
+
+    @Test("a first port that is taken is named, with the flag that changes it")
+    func taken() {
+        let failure = #expect(throws: CommandFailure.self) { try plan(.init(), taken: [8443]) }
+        #expect(failure?.message.contains("8443") == true)
+        #expect(failure?.message.contains("--https-port") == true)
+        #expect(failure?.status == .configuration)
+    }
+
+    @Test("each process is told what it needs, and no more secrets than that")
+    func environment() throws {
+        let plan = try plan(.init(gateways: 2, conversations: 2))
+        let context = ServicePlan.Context(
+            settings: try DevSettings(flags: .init(), environment: [:]), clusterSecret: "secret",
+            postgresURLs: [.conversations: "postgresql://c@h/strata", .metadata: "postgresql://m@h/strata"], redisURL: "redis://127.0.0.1:1",
+            certificate: "/c.pem", key: "/k.pem",
+            inherited: ["PATH": "/bin", "STRATA_TYPING_PAUSE": "10", "STRATA_HTTP_PORT": "1", "STRATA_HOME": "/h"])
+        let gateway = plan.environment(of: try #require(plan.instances.first { $0.name == "gateway-2" }), in: context)
+        #expect(gateway["STRATA_INSTANCE"] == "gateway-2")
+        #expect(gateway["STRATA_HTTP_PORT"] == "8081")
+        #expect(gateway["STRATA_HTTPS_PORT"] == "8444")
+        #expect(gateway["STRATA_PUBLIC_URL"] == "https://localhost:8443")
+        #expect(gateway["STRATA_POSTGRES_URL"] == nil)
+        #expect(gateway["STRATA_CONVERSATIONS_ADDRESSES"] == plan.addresses(of: .conversations))
+        #expect(plan.addresses(of: .conversations).split(separator: ",").count == 2)
+        #expect(gateway["STRATA_TYPING_PAUSE"] == "10")
+        let conversations = plan.environment(of: try #require(plan.instances.first { $0.kind == .conversations }), in: context)
+        #expect(conversations["STRATA_POSTGRES_URL"] == "postgresql://c@h/strata")
+        #expect(conversations["STRATA_TLS_KEY"] == nil)
+        #expect(conversations["STRATA_HTTP_PORT"] == nil)
+        #expect(conversations["STRATA_HOME"] == nil)
+        #expect(conversations["STRATA_CLUSTER_SECRET"] == "secret")
+        #expect(plan.addresses(of: .conversations).contains("127.0.0.1:\(try #require(conversations["STRATA_RPC_PORT"]))"))
+        let presence = plan.environment(of: try #require(plan.instances.first { $0.kind == .presence }), in: context)
+        #expect(presence["STRATA_POSTGRES_URL"] == nil)
+        #expect(presence["STRATA_REDIS_URL"] == "redis://127.0.0.1:1")
+    }
+}

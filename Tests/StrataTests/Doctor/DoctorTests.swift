@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import StrataCommand
+
+@Suite("the doctor")
+struct DoctorTests {
+    @Test(
+        "reads a version out of what a program says",
+        arguments: [
+            ("postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)", "15.13", 15),
+            ("Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64", "7.0.15", 7),
+            ("setpriv from util-linux 2.38.1", "2.38.1", 2),
+            ("psql (PostgreSQL) 16beta1", "16", 16),
+        ])
+    func versions(output: String, text: String, major: Int) {
+        let version = ProgramVersion(in: output)
+        #expect(version?.text == text)
+        #expect(version?.major == major)
+    }
+
+    @Test("finds no version where there is none")
+    func noVersion() {
+        #expect(ProgramVersion(in: "command not found") == nil)
+        #expect(ProgramVersion(in: "") == nil)
+    }
+
+    @Test("says what is missing, and how to get it")
+    func missing() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
+            let settings = try DevSettings(flags: .init(), environment: [:])
+            let checks = await Doctor(home: home, settings: settings, binaries: ServiceBinaries(directory: directory)).examine()
+            let services = try #require(checks.first { $0.subject == "services" })
+            #expect(services.verdict == .bad)
+            #expect(services.finding.contains("conversations, metadata, presence, gateway"))
+            #expect(services.remedy == "swift build")
+            for name in ["PostgreSQL", "psql", "Redis", "setpriv", "home", "disk"] {
+                #expect(checks.first { $0.subject == name }?.verdict == .fine, "\(name)")
+            }
+            #expect(checks.first { $0.subject == "system" }?.verdict == .notice)
+            #expect(checks.allSatisfy { $0.verdict != .bad || $0.remedy != nil })
+        }
+    }
+}

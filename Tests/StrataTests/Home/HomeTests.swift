@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import LocalServers
+import Testing
+
+@testable import StrataCommand
+
+@Suite("the home of a system")
+struct HomeTests {
+    @Test("is .strata, or what STRATA_HOME names, also relative to where we are")
+    func place() {
+        #expect(StrataHome(environment: [:], current: "/srv/app").path == "/srv/app/.strata")
+        #expect(StrataHome(environment: ["STRATA_HOME": "data/"], current: "/srv/app").path == "/srv/app/data")
+        #expect(StrataHome(environment: ["STRATA_HOME": "/var/lib/strata"], current: "/srv/app").path == "/var/lib/strata")
+        #expect(StrataHome(environment: ["STRATA_HOME": ""], current: "/srv/app").path == "/srv/app/.strata")
+    }
+
+    @Test("has one system at a time; who comes second hears who was first")
+    func lock() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
+            try home.make()
+            #expect(!HomeLock.isHeld(home))
+            do {
+                let lock = try HomeLock(home)
+                #expect(HomeLock.isHeld(home))
+                let failure = #expect(throws: CommandFailure.self) { try HomeLock(home) }
+                #expect(failure?.message.contains("Process \(getpid())") == true)
+                #expect(failure?.status == .temporary)
+                withExtendedLifetime(lock) {}
+            }
+            #expect(!HomeLock.isHeld(home))
+        }
+    }
+
+    @Test("a lock file that a killed process left is no obstacle")
+    func staleLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
+            try home.make()
+            try "1\n".write(toFile: home.lock, atomically: false, encoding: .utf8)
+            #expect(!HomeLock.isHeld(home))
+            let lock = try HomeLock(home)
+            #expect(try String(contentsOfFile: home.lock, encoding: .utf8) == "\(getpid())\n")
+            withExtendedLifetime(lock) {}
+        }
+    }
+
+    @Test("keeps its secrets, for its owner alone, and does not replace what it cannot read")
+    func secrets() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
+            try home.make()
+            let first = try Secrets.ensure(in: home)
+            #expect(try Secrets.ensure(in: home) == first)
+            #expect(Set([first.cluster, first.postgres, first.conversations, first.metadata]).count == 4)
+            #expect(try FileManager.default.attributesOfItem(atPath: home.secrets)[.posixPermissions] as? Int == 0o600)
+            try "{".write(toFile: home.secrets, atomically: false, encoding: .utf8)
+            #expect(throws: CommandFailure.self) { try Secrets.ensure(in: home) }
+            #expect(try String(contentsOfFile: home.secrets, encoding: .utf8) == "{")
+        }
+    }
+
+    @Test("its state is read back as it was written; without a running system it is not believed")
+    func state() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
+            try home.make()
+            let state = RunningState(
+                pid: 7, startedAt: Date(timeIntervalSince1970: 1_700_000_000), publicURL: "https://localhost:8443",
+                httpURLs: ["http://localhost:8080"], httpsURLs: ["https://localhost:8443"],
+                databaseURL: "postgresql://strata:secret@127.0.0.1:1/strata",
+                redisURL: "redis://127.0.0.1:2", certificate: "/c.pem",
+                processes: [.init(name: "gateway-1", service: "gateway", pid: 8, restarts: 2, adminPort: 3, httpPort: 8080, httpsPort: 8443)])
+            try state.write(to: home.state)
+            #expect(try RunningState.read(home.state) == state)
+            #expect(state.instances(of: "gateway").map(\.pid) == [8])
+            #expect(try FileManager.default.attributesOfItem(atPath: home.state)[.posixPermissions] as? Int == 0o600)
+            let failure = #expect(throws: CommandFailure.self) { try RunningState.ofRunning(in: home) }
+            #expect(failure?.message.contains("strata dev") == true)
+            let lock = try HomeLock(home)
+            #expect(try RunningState.ofRunning(in: home) == state)
+            withExtendedLifetime(lock) {}
+        }
+    }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import StrataCommand
+
+@Suite("the passwords of the services' roles")
+struct PasswordTests {
+    @Test("come both or not at all")
+    func both() throws {
+        #expect(try DatabaseMigration.Passwords(environment: [:]) == nil)
+        let both = ["STRATA_CONVERSATIONS_PASSWORD": "c", "STRATA_METADATA_PASSWORD": "m"]
+        #expect(try DatabaseMigration.Passwords(environment: both) == DatabaseMigration.Passwords(conversations: "c", metadata: "m"))
+        #expect(throws: CommandFailure.self) { try DatabaseMigration.Passwords(environment: ["STRATA_METADATA_PASSWORD": "m"]) }
+        let empty = ["STRATA_CONVERSATIONS_PASSWORD": "", "STRATA_METADATA_PASSWORD": "m"]
+        #expect(throws: CommandFailure.self) { try DatabaseMigration.Passwords(environment: empty) }
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import LocalServers
+import Testing
+
+@Suite("a child process")
+struct ChildProcessTests {
+    @Test("returns its status, its output and the signal that ended it")
+    func exits() async throws {
+        let shell = try Programs.find("sh")
+        let returned = try await ChildProcess.run(Launch(shell, ["-c", "cat; echo two >&2; exit 7"], input: "one\n"))
+        #expect(returned.status == 7)
+        #expect(returned.signal == nil)
+        #expect(returned.output == "one\ntwo\n")
+        let killed = try await ChildProcess.run(Launch(shell, ["-c", "kill -9 $$"]))
+        #expect(killed.status == 137)
+        #expect(killed.signal == SIGKILL)
+    }
+
+    @Test("gets the environment and the directory it was promised, and no file of ours")
+    func surroundings() async throws {
+        let shell = try Programs.find("sh")
+        let script = #"echo "$GREETING"; pwd; ls /proc/self/fd | wc -l; env | grep -c '^HOME=' || true"#
+        let exit = try await ChildProcess.run(
+            Launch(shell, ["-c", script], environment: ["GREETING": "hello", "PATH": "/usr/bin:/bin"], directory: "/usr"))
+        // Three streams, and the one `ls` itself has open.
+        #expect(exit.output.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) } == ["hello", "/usr", "4", "0"])
+    }
+
+    @Test("is killed when it does not want to stop")
+    func stubborn() async throws {
+        try await withTemporaryDirectory { directory in
+            let mark = directory + "/ready"
+            let script = "trap '' TERM; echo ready; while :; do sleep 0.05; done"
+            let child = try await ChildProcess.start(
+                Launch(try Programs.find("sh"), ["-c", script], deathSignal: .kill, output: .append(to: mark)))
+            try await until { LogTail.last(1, of: mark) == "ready" }
+            let exit = await child.stop(SIGTERM, patience: .milliseconds(200))
+            #expect(exit?.signal == SIGKILL)
+            #expect(!child.isRunning)
+        }
+    }
+
+    @Test("a wait can be cancelled without touching the child")
+    func cancelledWait() async throws {
+        let child = try await ChildProcess.start(Launch(try Programs.find("sleep"), ["60"], deathSignal: .kill))
+        let waiting = Task { await child.waitForExit() }
+        waiting.cancel()
+        #expect(await waiting.value == nil)
+        #expect(child.isRunning)
+        #expect(await child.stop()?.signal == SIGTERM)
+    }
+
+    @Test("a program that is not there is named")
+    func missing() async throws {
+        let error = #expect(throws: LocalServerError.self) { try Programs.find("no-such-program-of-ours") }
+        #expect(error?.code == .missingProgram)
+        let spawning = await #expect(throws: LocalServerError.self) { try await ChildProcess.start(Launch("/no/such/program")) }
+        #expect(spawning?.code == .spawnFailed)
+        #expect(spawning?.message.contains("/no/such/program") == true)
+    }
+
+    @Test("dies with its parent, even when that is killed")
+    func deathSignal() async throws {
+        // The parent is a shell here, with our wrapper's words; its child must be gone once it is.
+        try await withTemporaryDirectory { directory in
+            let file = directory + "/pid"
+            let setpriv = try Programs.find("setpriv")
+            let script = #"( echo $BASHPID > "$1.new"; mv "$1.new" "$1"; exec \#(setpriv) --pdeathsig=KILL -- sleep 60 ) & wait"#
+            let parent = try await ChildProcess.start(Launch(try Programs.find("bash"), ["-c", script, "sh", file], deathSignal: .kill))
+            try await until { FileManager.default.fileExists(atPath: file) }
+            let pid = try #require(Int32(LogTail.last(1, of: file)))
+            try await until { (try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8)) == "sleep\n" }
+            parent.signal(SIGKILL)
+            try await until { isGone(pid) }
+        }
+    }
+
+    /// Gone, or dead and not yet buried by whoever adopted it.
+    private func isGone(_ pid: Int32) -> Bool {
+        guard let text = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else { return true }
+        return text.contains(") Z ")
+    }
+}

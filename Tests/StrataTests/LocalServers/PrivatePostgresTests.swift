@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import LocalServers
+import Testing
+
+@Suite("a private PostgreSQL")
+struct PrivatePostgresTests {
+    @Test("keeps its data when it is stopped, and when it is killed")
+    func keepsData() async throws {
+        try await withTemporaryDirectory { directory in
+            let server = try await PrivatePostgres.start(PrivatePostgres.Options(directory: directory + "/pg", password: "secret-word"))
+            try await server.run("CREATE TABLE kept (n int); INSERT INTO kept VALUES (1)")
+            await server.stop()
+            try await server.startAgain()
+            try await server.run("INSERT INTO kept VALUES (2)")
+            await server.kill()
+            try await server.startAgain()
+            #expect(try await server.run("SELECT sum(n) FROM kept") == "3\n")
+            await server.stop()
+            #expect(await !server.process.isRunning)
+        }
+    }
+
+    @Test("flushes commits, and lets nobody in without the password")
+    func isDurableAndClosed() async throws {
+        try await withTemporaryDirectory { directory in
+            let server = try await PrivatePostgres.start(PrivatePostgres.Options(directory: directory + "/pg", password: "secret-word"))
+            #expect(try await server.run("SHOW fsync") == "on\n")
+            #expect(try await server.run("SHOW synchronous_commit") == "on\n")
+            let words = ["-X", "-w", "-d", server.url(password: "another-word"), "-c", "SELECT 1"]
+            let exit = try await ChildProcess.run(Launch(try Programs.findPostgres("psql"), words))
+            #expect(exit.status == 2)
+            #expect(exit.output.contains("password authentication failed"))
+            await server.stop()
+        }
+    }
+
+    @Test("starts although a dead server's postmaster.pid names a process that lives")
+    func staleLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let options = PrivatePostgres.Options(directory: directory + "/pg", password: nil)
+            let first = try await PrivatePostgres.start(options)
+            await first.stop()
+            let sleeper = try await ChildProcess.start(
+                Launch(try Programs.find("sleep"), ["60"], user: SystemUser.forPostgres, deathSignal: .kill))
+            let file = "\(sleeper.pid)\n\(directory)/pg/data\n1700000000\n\(first.port)\n\n127.0.0.1\n  0 0\nready   \n"
+            try file.write(toFile: directory + "/pg/data/postmaster.pid", atomically: false, encoding: .utf8)
+            let second = try await PrivatePostgres.start(options)
+            #expect(try await second.run("SELECT 1") == "1\n")
+            #expect(sleeper.isRunning)
+            await second.stop()
+            await sleeper.stop()
+        }
+    }
+
+    @Test("says which port is taken")
+    func portInUse() async throws {
+        try await withTemporaryDirectory { directory in
+            let redis = try await PrivateRedis.start(PrivateRedis.Options(directory: directory + "/redis"))
+            let error = await #expect(throws: LocalServerError.self) {
+                try await PrivatePostgres.start(PrivatePostgres.Options(directory: directory + "/pg", port: redis.port, password: nil))
+            }
+            #expect(error?.code == .portInUse)
+            #expect(error?.message.contains("\(redis.port)") == true)
+            await redis.stop()
+        }
+    }
+
+    @Test("lives elsewhere when its user cannot enter the directory, and keeps its data there", .enabled(if: SystemUser.isRoot))
+    func fallback() async throws {
+        try await withTemporaryDirectory { directory in
+            let closed = directory + "/closed"
+            try FileManager.default.createDirectory(atPath: closed, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+            let notices = Collected<String>()
+            var options = PrivatePostgres.Options(directory: closed + "/pg", password: nil)
+            options.notice = { notices.add($0) }
+            let first = try await PrivatePostgres.start(options)
+            try await first.run("CREATE TABLE kept ()")
+            await first.stop()
+            let second = try await PrivatePostgres.start(options)
+            #expect(try await second.run("SELECT count(*) FROM kept") == "0\n")
+            await second.stop()
+            #expect(notices.all.count == 1)
+            let real = try FileManager.default.destinationOfSymbolicLink(atPath: closed + "/pg")
+            #expect(real.hasPrefix("/var/tmp/strata-"))
+            try FileManager.default.removeItem(atPath: (real as NSString).deletingLastPathComponent)
+        }
+    }
+}

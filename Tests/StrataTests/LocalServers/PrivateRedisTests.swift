@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LocalServers
+import Testing
+
+@Suite("a private Redis")
+struct PrivateRedisTests {
+    @Test("comes back on the same port after it was killed")
+    func restart() async throws {
+        try await withTemporaryDirectory { directory in
+            let server = try await PrivateRedis.start(PrivateRedis.Options(directory: directory + "/redis"))
+            let first = await server.process.pid
+            await server.kill()
+            #expect(LoopbackPort.isFree(server.port))
+            try await server.startAgain()
+            #expect(await server.process.pid != first)
+            #expect(!LoopbackPort.isFree(server.port))
+            await server.stop()
+            #expect(LoopbackPort.isFree(server.port))
+        }
+    }
+
+    @Test("says in its error what Redis said")
+    func refusal() async throws {
+        try await withTemporaryDirectory { directory in
+            let options = PrivateRedis.Options(directory: directory + "/redis", port: try LoopbackPort.free(), arguments: ["--no-such-setting", "1"])
+            let error = await #expect(throws: LocalServerError.self) { try await PrivateRedis.start(options) }
+            #expect(error?.code == .startFailed)
+            #expect(error?.message.contains("no-such-setting") == true)
+        }
+    }
+}

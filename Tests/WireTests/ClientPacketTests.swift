@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import NIOCore
+import Testing
+import Wire
+
+struct ClientPacketTests {
+    private func parse(_ text: String) throws -> ClientPacket { try ClientPacket(parsing: ByteBuffer(string: text)) }
+
+    @Test("requests are read, with and without object and data")
+    func requests() throws {
+        let full = try parse(
+            #"{"type":"request","body":{"method":"Message.create","object_id":"layer:///conversations/\#(conversationUUID)","data":{"a":1},"request_id":"r4","x":0},"y":0}"#
+        )
+        guard case .request(let request) = full else { return #expect(Bool(false), "not a request") }
+        #expect(request == .init(id: "r4", method: "Message.create", objectID: "layer:///conversations/\(conversationUUID)", data: json(#"{"a":1}"#)))
+        #expect(try request.conversationID() == conversationID)
+        for text in [
+            #"{"type":"request","body":{"method":"Counter.read","request_id":"r1"}}"#,
+            #"{"body":{"request_id":"r1","method":"Counter.read","object_id":null,"data":null},"type":"request"}"#,
+        ] { #expect(try parse(text) == .request(.init(id: "r1", method: "Counter.read"))) }
+    }
+
+    @Test("a request about a conversation needs its id")
+    func objectID() {
+        #expect(failure { _ = try ClientPacket.Request(id: "r", method: "m").conversationID() }?.code == .missingProperty)
+        #expect(failure { _ = try ClientPacket.Request(id: "r", method: "m", objectID: "x").conversationID() }?.property == "object_id")
+    }
+
+    @Test("typing signals are read", arguments: TypingAction.allCases)
+    func typing(action: TypingAction) throws {
+        let body = #""type":"typing_indicator","object":{"id":"layer:///conversations/\#(conversationUUID)"},"data":{"action":"\#(action.rawValue)"}"#
+        #expect(try parse(#"{"type":"signal","body":{\#(body)}}"#) == .typing(conversationID, action, requestID: nil))
+        #expect(try parse(#"{"type":"signal","body":{\#(body),"request_id":"r2"}}"#) == .typing(conversationID, action, requestID: "r2"))
+    }
+
+    @Test(
+        "frames that cannot be answered are refused",
+        arguments: [
+            "", "x", "{", "[]", "null", "{}", #"{"type":"request"}"#, #"{"type":"request","body":[]}"#,
+            #"{"type":"request","body":{"method":"Counter.read"}}"#,
+            #"{"type":"request","body":{"method":"Counter.read","request_id":7}}"#, #"{"type":"change","body":{"request_id":"r1"}}"#,
+            #"{"type":3,"body":{}}"#,
+            #"{"type":"signal","body":{"type":"typing_indicator"}}"#, #"{"type":"signal","body":{"type":"dance"}}"#,
+            #"{"type":"signal","body":{"type":"typing_indicator","object":{"id":"x"},"data":{"action":"started"}}}"#,
+            #"{"type":"signal","body":{"type":"typing_indicator","object":{"id":"\#(conversationUUID)"},"data":{"action":"singing"}}}"#,
+            #"{"type":"request","body":{"method":"Counter.read","request_id":"\#(String(repeating: "r", count: 257))"}}"#,
+            "{\"type\":\"request\",\"body\":\"\\ud800\"}",
+        ])
+    func malformed(text: String) {
+        #expect(throws: Failure.self) { try parse(text) }
+    }
+
+    @Test(
+        "frames that can only be answered by a failure say which",
+        arguments: [
+            (#"{"type":"request","body":{"request_id":"r1"}}"#, "", Failure.Code.missingProperty, "method"),
+            (#"{"type":"request","body":{"request_id":"r1","method":7}}"#, "", .invalidProperty, "method"),
+            (#"{"type":"request","body":{"request_id":"r1","method":"\#(String(repeating: "m", count: 129))"}}"#, "", .invalidProperty, "method"),
+            (
+                #"{"type":"request","body":{"request_id":"r1","method":"Message.create","object_id":5}}"#, "Message.create", .invalidProperty,
+                "object_id"
+            ),
+            (#"{"type":"signal","body":{"request_id":"r1","type":"dance"}}"#, "", .invalidProperty, "type"),
+            (#"{"type":"signal","body":{"request_id":"r1","type":"typing_indicator"}}"#, "", .invalidProperty, "object.id"),
+            (
+                #"{"type":"signal","body":{"request_id":"r1","type":"typing_indicator","object":{"id":"\#(conversationUUID)"}}}"#, "",
+                .invalidProperty, "data.action"
+            ),
+        ] as [(String, String, Failure.Code, String)])
+    func refused(text: String, method: String, code: Failure.Code, property: String) throws {
+        guard case .refused("r1", method, let failure) = try parse(text) else { return #expect(Bool(false), "not refused") }
+        #expect(failure.code == code)
+        #expect(failure.detail == .property(property))
+    }
+}

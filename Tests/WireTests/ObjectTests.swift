@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import NIOCore
+import Testing
+import Wire
+
+struct ObjectTests {
+    static let anaJSON =
+        #"{"id":"layer:///identities/ana","url":"https://chat.example.org/identities/ana","user_id":"ana","display_name":"Ana Silva","avatar_url":null}"#
+    static let benJSON =
+        #"{"id":"layer:///identities/ben.o","url":"https://chat.example.org/identities/ben.o","user_id":"ben.o","display_name":"Ben \"B\" Okoye","avatar_url":"https://cdn.example.org/b.png"}"#
+
+    /// The sample message for ben in version 3.0.
+    static func messageJSON(
+        unread: Bool = true, status: String = #""layer:///identities/ana":"read","layer:///identities/ben.o":"sent""#, notification: String = "",
+        version: WireVersion = .v3
+    ) -> String {
+        let part =
+            version == .v3
+            ? """
+            {"id":"layer:///messages/\(messageUUID)/parts/\(partUUID)","url":"https://chat.example.org/messages/\(messageUUID)/parts/\(partUUID)",
+             "message_url":"https://chat.example.org/messages/\(messageUUID)","mime_type":"text/plain","body":"Train leaves at 8","size":17}
+            """
+            : """
+            {"id":"layer:///messages/\(messageUUID)/parts/0","mime_type":"text/plain","body":"Train leaves at 8","size":17}
+            """
+        return """
+            {"id":"layer:///messages/\(messageUUID)","url":"https://chat.example.org/messages/\(messageUUID)",
+             "receipts_url":"https://chat.example.org/messages/\(messageUUID)/receipts","position":24576,
+             "conversation":{"id":"layer:///conversations/\(conversationUUID)","url":"https://chat.example.org/conversations/\(conversationUUID)"},
+             "parts":[\(part)],"sent_at":"2018-05-04T09:30:00.125Z","updated_at":null,"sender":\(anaJSON),"is_unread":\(unread),
+             "recipient_status":{\(status)}\(notification)}
+            """
+    }
+
+    @Test("a message for its recipient, in both versions", arguments: WireVersion.allCases)
+    func message(version: WireVersion) {
+        let value = written { renderer.write(sampleMessage(), for: ben.userID, version: version, into: &$0) }
+        #expect(value == json(Self.messageJSON(version: version)))
+    }
+
+    @Test("whether a message is unread depends on the reader")
+    func unread() {
+        let read = sampleMessage(recipients: [.init(userID: ana.userID, status: .read), .init(userID: ben.userID, status: .read)])
+        for (message, reader, expected) in [
+            (sampleMessage(), ana, false), (sampleMessage(), ben, true), (sampleMessage(), cleo, false), (read, ben, false),
+        ] {
+            let value = written { renderer.write(message, for: reader.userID, version: .v3, into: &$0) }
+            #expect(value["is_unread"] == .bool(expected))
+        }
+    }
+
+    @Test("a notification is shown only where asked for, and only to those who have not read the message")
+    func notification() {
+        let message = sampleMessage(notification: #"{"text":"hi"}"#)
+        #expect(written { renderer.write(message, for: ben.userID, version: .v3, into: &$0) }["notification"] == nil)
+        let shown = written { renderer.write(message, for: ben.userID, version: .v3, withNotification: true, into: &$0) }
+        #expect(shown == json(Self.messageJSON(notification: #","notification":{"text":"hi"}"#)))
+        #expect(written { renderer.write(message, for: ana.userID, version: .v3, withNotification: true, into: &$0) }["notification"] == nil)
+    }
+
+    @Test("all parts are shown verbatim, numbered in 2.0 and named in 3.0")
+    func parts() {
+        let second = uuid(conversationUUID)
+        let parts = [
+            MessagePart(id: uuid(partUUID), mimeType: "application/x+json;role=root", body: "{\"a\":\"é\n\"}", size: 10),
+            MessagePart(id: second, mimeType: "image/png", body: "AAEC", encoding: "base64", size: 3),
+            MessagePart(id: uuid(messageUUID), mimeType: "x/y", body: nil, size: 0),
+        ]
+        let message = sampleMessage(parts: parts)
+        let v2 = written { renderer.write(message, for: ben.userID, version: .v2, into: &$0) }["parts"]
+        #expect(
+            v2
+                == json(
+                    """
+                    [{"id":"layer:///messages/\(messageUUID)/parts/0","mime_type":"application/x+json;role=root","body":"{\\"a\\":\\"é\\n\\"}","size":10},
+                     {"id":"layer:///messages/\(messageUUID)/parts/1","mime_type":"image/png","body":"AAEC","encoding":"base64","size":3},
+                     {"id":"layer:///messages/\(messageUUID)/parts/2","mime_type":"x/y","size":0}]
+                    """))
+        let v3 = written { renderer.write(message, for: ben.userID, version: .v3, into: &$0) }["parts"]
+        #expect(v3?[1]?["id"] == .string("layer:///messages/\(messageUUID)/parts/\(conversationUUID)"))
+        #expect(v3?[1]?["url"] == .string("https://chat.example.org/messages/\(messageUUID)/parts/\(conversationUUID)"))
+    }
+
+    @Test("in a large conversation the sender sees all statuses, others only his and their own")
+    func largeConversation() {
+        let many = (0..<30).map { Message.Recipient(userID: UserID(trusted: "user\($0)"), status: .delivered) }
+        let message = sampleMessage(recipients: [.init(userID: ana.userID, status: .read)] + many)
+        let forSender = written { renderer.write(message, for: ana.userID, version: .v3, into: &$0) }["recipient_status"]
+        #expect(forSender?.objectValue?.count == 31)
+        let forOther = written { renderer.write(message, for: UserID(trusted: "user7"), version: .v3, into: &$0) }["recipient_status"]
+        #expect(forOther == json(#"{"layer:///identities/ana":"read","layer:///identities/user7":"delivered"}"#))
+        let forStranger = written { renderer.write(message, for: cleo.userID, version: .v3, into: &$0) }["recipient_status"]
+        #expect(forStranger == json(#"{"layer:///identities/ana":"read"}"#))
+        let small = sampleMessage(recipients: Array(message.recipients.prefix(25)))
+        let all = written { renderer.write(small, for: UserID(trusted: "user7"), version: .v3, into: &$0) }["recipient_status"]
+        #expect(all?.objectValue?.count == 25)
+    }
+
+    @Test("a conversation as a participant sees it")
+    func conversation() {
+        let value = written { renderer.write(sampleView(lastMessage: sampleMessage()), for: ben.userID, version: .v2, into: &$0) }
+        #expect(
+            value
+                == json(
+                    """
+                    {"id":"layer:///conversations/\(conversationUUID)","url":"https://chat.example.org/conversations/\(conversationUUID)",
+                     "messages_url":"https://chat.example.org/conversations/\(conversationUUID)/messages","created_at":"2018-05-04T09:30:00.125Z",
+                     "participants":[\(Self.anaJSON),\(Self.benJSON)],"distinct":true,"metadata":{"trip":{"city":"Porto"}},"position":4,
+                     "last_message":\(Self.messageJSON(version: .v2)),"unread_message_count":3,"total_message_count":4}
+                    """))
+    }
+
+    @Test("required members are never null, and somebody who left sees no participants")
+    func conversationEdges() {
+        let value = written { renderer.write(sampleView(isParticipant: false, metadata: nil), for: ben.userID, version: .v3, into: &$0) }
+        #expect(value["participants"] == .array([]))
+        #expect(value["metadata"] == .object([]))
+        #expect(value["last_message"] == .null)
+        #expect(value["unread_message_count"] == .integer(0))
+    }
+
+    @Test("a full identity has all members, the metadata sorted")
+    func identity() {
+        let identity = Identity(basic: ana, firstName: "Ana", emailAddress: "a@b.c", kind: .bot, metadata: ["z": "1", "a": "\""])
+        #expect(
+            written { renderer.write(identity, into: &$0) }
+                == json(
+                    """
+                    {"id":"layer:///identities/ana","url":"https://chat.example.org/identities/ana","user_id":"ana","display_name":"Ana Silva",
+                     "avatar_url":null,"first_name":"Ana","last_name":null,"phone_number":null,"email_address":"a@b.c","public_key":null,
+                     "type":"bot","identity_type":"bot","metadata":{"a":"\\"","z":"1"}}
+                    """))
+        let present = written { renderer.write(identity, presence: Presence(status: .away, lastSeenAt: created), into: &$0) }
+        #expect(present["presence"] == json(#"{"status":"away","last_seen_at":"2018-05-04T09:30:00.125Z"}"#))
+        #expect(written { renderer.write(Identity(basic: cleo), into: &$0) }["metadata"] == .object([]))
+    }
+
+    @Test("odd user ids are encoded in ids and URLs, and verbatim in user_id")
+    func oddUser() {
+        let value = written { renderer.write(BasicIdentity(userID: UserID(trusted: "a/b \"é")), into: &$0) }
+        #expect(value["id"] == .string("layer:///identities/a%2Fb%20%22%C3%A9"))
+        #expect(value["url"] == .string("https://chat.example.org/identities/a%2Fb%20%22%C3%A9"))
+        #expect(value["user_id"] == .string("a/b \"é"))
+    }
+
+    @Test("every failure has all members, and its data is an object")
+    func failures() {
+        for code in Failure.Code.allCases {
+            let value = written { renderer.write(Failure(code, "Why \"so\"?"), for: nil, version: .v3, into: &$0) }
+            #expect(
+                value
+                    == json(
+                        """
+                        {"id":"\(code.id)","code":\(code.rawValue),"message":"Why \\"so\\"?","url":"https://chat.example.org/docs/errors#\(code.id)","data":{}}
+                        """))
+        }
+    }
+
+    @Test("a failure's data tells what it is about")
+    func failureDetails() {
+        func data(_ detail: Failure.Detail, for reader: UserID? = ben.userID) -> JSONValue? {
+            written { renderer.write(Failure(.conflict, "x", detail: detail), for: reader, version: .v3, into: &$0) }["data"]
+        }
+        #expect(data(.property("parts.0.mime_type")) == json(#"{"property":"parts.0.mime_type"}"#))
+        #expect(data(.header("Accept")) == json(#"{"header":"Accept"}"#))
+        #expect(data(.nonce("n")) == json(#"{"nonce":"n"}"#))
+        #expect(data(.message(sampleMessage())) == json(Self.messageJSON()))
+        #expect(data(.conversation(sampleView())) == written { renderer.write(sampleView(), for: ben.userID, version: .v3, into: &$0) })
+        #expect(data(.message(sampleMessage()), for: nil) == .object([]))
+        #expect(data(.conversation(sampleView()), for: nil) == .object([]))
+    }
+
+    @Test("URLs are built from the base, with or without a slash at its end")
+    func urls() {
+        let renderer = Renderer(baseURL: "https://h:8443/chat/", webSocketURL: "wss://h:8443/chat//")
+        #expect(renderer.baseURL == "https://h:8443/chat")
+        #expect(
+            renderer.linkHeader
+                == "<https://h:8443/chat/nonces>; rel=nonces, <https://h:8443/chat/sessions>; rel=sessions, "
+                + "<https://h:8443/chat/conversations>; rel=conversations, <https://h:8443/chat/content>; rel=content, <wss://h:8443/chat>; rel=websocket"
+        )
+        #expect(renderer.url(of: conversationID) == "https://h:8443/chat/conversations/\(conversationUUID)")
+        #expect(renderer.url(of: messageID) == "https://h:8443/chat/messages/\(messageUUID)")
+        #expect(renderer.url(of: UserID(trusted: "a b")) == "https://h:8443/chat/identities/a%20b")
+        let value = written { renderer.write(sampleMessage(), for: ben.userID, version: .v3, into: &$0) }
+        #expect(value["url"] == .string("https://h:8443/chat/messages/\(messageUUID)"))
+    }
+
+    @Test(
+        "the version is found in an Accept header",
+        arguments: [
+            ("application/vnd.layer+json; version=3.0", WireVersion.v3), ("application/vnd.layer+json;version=2.0", .v2),
+            ("application/vnd.layer+json; charset=utf-8; version=\"3.0\"", .v3), ("text/html, Application/vnd.layer+JSON ; Version = 2.0 , */*", .v2),
+            ("application/vnd.layer+json; version=1.0, application/vnd.layer+json; version=3.0", .v3), ("application/vnd.layer+json", nil),
+            ("application/vnd.layer+json; version=1.0", nil), ("application/vnd.layer+json; version=3", nil), ("application/json; version=3.0", nil),
+            ("", nil),
+            ("*/*", nil), (";;,,=;", nil),
+        ] as [(String, WireVersion?)])
+    func accept(header: String, version: WireVersion?) {
+        #expect(WireVersion(accept: header) == version)
+    }
+
+    @Test("the version is that of the subprotocol")
+    func subprotocols() {
+        #expect(WireVersion(subprotocol: "layer-2.0") == .v2)
+        #expect(WireVersion(subprotocol: "layer-3.0") == .v3)
+        #expect(WireVersion(subprotocol: "layer-1.0") == nil)
+        for version in WireVersion.allCases { #expect(WireVersion(subprotocol: version.subprotocol) == version) }
+    }
+}
