@@ -155,8 +155,8 @@ let package = Package(
         .executableTarget(
             name: "Bench",
             dependencies: [
-                "Model", "Wire", "RPC", "Contracts", "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", "Gateway",
-                nioCore, nioPosix, nioWebSocket, nioHTTP1, logging, subprocess, argumentParser,
+                "Model", "Wire", "RPC", "Postgres", "Redis", "LocalServers", "StrataCommand", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
+                logging, lifecycle, argumentParser,
             ],
             path: "Tests/Benchmarks", swiftSettings: settings),
     ]

@@ -10,7 +10,7 @@ struct RedisMetrics: Sendable {
     let failures = Counter(label: "redis_command_failures_total")
     /// Publishes nobody waited for that did not reach a server.
     let droppedPublishes = Counter(label: "redis_dropped_publishes_total")
-    /// Connections that were lost and are being made again.
+    /// Connections that were lost, and had to be made again.
     let reconnects = Counter(label: "redis_reconnects_total")
     /// Messages received by subscribers.
     let messages = Counter(label: "redis_messages_received_total")

@@ -1,1 +1,87 @@
-@main struct Main { static func main() {} }
+// SPDX-License-Identifier: Apache-2.0
+import ArgumentParser
+import Foundation
+import LocalServers
+import NIOPosix
+
+/// Runs the benchmarks and prints their figures; see docs/benchmarks.md.
+@main
+struct BenchCommand: AsyncParsableCommand {
+    /// The RPC benchmark starts this program again, as its server.
+    static func main() async {
+        let arguments = CommandLine.arguments
+        if arguments.count == 3, arguments[1] == "rpc-bench-server", let port = Int(arguments[2]) {
+            do {
+                return try await RPCBench.serve(port: port)
+            } catch {
+                exit(withError: error)
+            }
+        }
+        await main(nil)
+    }
+
+    static let configuration = CommandConfiguration(
+        commandName: "bench", abstract: "Measures the parts and the whole, each against a baseline of the same run.")
+
+    /// What can be measured.
+    enum Part: String, CaseIterable, ExpressibleByArgument { case wire, rpc, redis, postgres, fanout, idle, path }
+
+    @Argument(help: "What to measure; everything if nothing is named.")
+    var parts: [Part] = []
+
+    @Option(help: "Seconds each measurement takes.")
+    var seconds = 5
+
+    @Option(help: "Connections of the measurement of idle memory.")
+    var connections = 5000
+
+    @Option(help: "Messages a second of each of the 200 users of the whole path.")
+    var rate = 10.0
+
+    func run() async throws {
+        for part in parts.isEmpty ? Part.allCases : parts {
+            for line in try await measure(part) { print(line) }
+        }
+    }
+
+    private func measure(_ part: Part) async throws -> [String] {
+        switch part {
+        case .wire: return WireBench.run()
+        case .rpc: return try await RPCBench.run(seconds: Double(seconds))
+        case .redis, .postgres: return try await withServers(part)
+        case .fanout, .idle, .path: return try await withSystem(part)
+        }
+    }
+
+    private func withSystem(_ part: Part) async throws -> [String] {
+        let system = try await BenchSystem()
+        let group = MultiThreadedEventLoopGroup.singleton
+        let result: Result<[String], any Error>
+        do {
+            switch part {
+            case .fanout: result = .success(try await SystemBench.fanOut(system, seconds: seconds, group: group))
+            case .idle: result = .success(try await SystemBench.idle(system, connections: connections, group: group))
+            default: result = .success(try await SystemBench.wholePath(system, seconds: seconds, rate: rate, group: group))
+            }
+        } catch {
+            result = .failure(error)
+        }
+        try await system.stop()
+        return try result.get()
+    }
+
+    private func withServers(_ part: Part) async throws -> [String] {
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent("strata-bench-\(UUID().uuidString.prefix(8))").path
+        defer { try? FileManager.default.removeItem(atPath: home) }
+        if part == .redis {
+            let redis = try await PrivateRedis.start(.init(directory: home + "/redis"))
+            let lines = try await RedisBench.run(redisHost: redis.host, redisPort: redis.port, seconds: Double(seconds))
+            await redis.stop()
+            return lines
+        }
+        let postgres = try await PrivatePostgres.start(.init(directory: home + "/postgres", password: nil))
+        let lines = try await PostgresBench.run(postgresURL: postgres.url(), seconds: Double(seconds))
+        await postgres.stop()
+        return lines
+    }
+}

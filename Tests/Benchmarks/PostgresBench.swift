@@ -71,6 +71,8 @@ enum PostgresBench {
         /// Processor time of this process for one statement.
         var microseconds: Double
         var deadlocks = 0
+        /// Statements that shared one transaction, on average.
+        var group = 0.0
     }
 
     private static func measure(_ workload: Workload, schema: String, url: String, seconds: Double) async throws -> [String] {
@@ -86,7 +88,8 @@ enum PostgresBench {
             let ratio = rounded(figures.rate / max(reference, 1))
             lines.append(
                 "postgres \(workload.rawValue): tasks=\(tasks) connections=\(connections) rate=\(Int(figures.rate))/s "
-                    + "cpu=\(rounded(figures.microseconds)) us/statement deadlocks=\(figures.deadlocks) ratio=\(ratio) (\(workload.wanted))")
+                    + "cpu=\(rounded(figures.microseconds)) us/statement group=\(rounded(figures.group)) deadlocks=\(figures.deadlocks) ratio=\(ratio) (\(workload.wanted))"
+            )
         }
         return lines
     }
@@ -102,9 +105,13 @@ enum PostgresBench {
         let pool = PostgresPool(configuration: configuration, mode: .grouping, logger: Logger(label: "bench"))
         let run = Task { try await pool.run() }
         do {
-            let figures = try await load(workload, pool, schema: schema, seconds: seconds)
+            let before = try await counters(url)
+            var (figures, count) = try await load(workload, pool, schema: schema, seconds: seconds)
             run.cancel()
             try await run.value
+            let after = try await counters(url)
+            figures.deadlocks = after.deadlocks - before.deadlocks
+            figures.group = Double(count) / Double(max(after.commits - before.commits, 1))
             return figures
         } catch {
             run.cancel()
@@ -113,31 +120,32 @@ enum PostgresBench {
         }
     }
 
-    private static func load(_ workload: Workload, _ pool: PostgresPool, schema: String, seconds: Double) async throws -> Figures {
+    private static func load(_ workload: Workload, _ pool: PostgresPool, schema: String, seconds: Double) async throws -> (Figures, Int) {
         let statement = Statement("bench", sql: workload.sql(schema, id: "$1"), isIdempotent: workload.isRead)
-        let before = try await deadlocks(pool)
         let start = ContinuousClock.now
         let end = start.advanced(by: .seconds(seconds))
         let processor = processorTime()
         let count = try await withThrowingTaskGroup(of: Int.self) { group in
-            for _ in 0..<tasks {
-                group.addTask { try await work(workload, statement, pool, until: end) }
+            for task in 0..<tasks {
+                group.addTask { try await work(workload, statement, pool, seed: UInt64(task) &+ 1, until: end) }
             }
             return try await group.reduce(into: 0) { $0 += $1 }
         }
         let elapsed = start.duration(to: .now) / .seconds(1)
         let used = processorTime() - processor
-        return Figures(
-            rate: Double(count) / elapsed, microseconds: used * 1e6 / Double(max(count, 1)), deadlocks: try await deadlocks(pool) - before)
+        return (Figures(rate: Double(count) / elapsed, microseconds: used * 1e6 / Double(max(count, 1))), count)
     }
 
     private static func work(
-        _ workload: Workload, _ statement: Statement, _ pool: PostgresPool, until end: ContinuousClock.Instant
+        _ workload: Workload, _ statement: Statement, _ pool: PostgresPool, seed: UInt64, until end: ContinuousClock.Instant
     ) async throws -> Int {
         var count = 0
         var now = ContinuousClock.now
+        // The system's generator is a system call each time, which is none of the pool's work.
+        var state = seed &* 0x9E37_79B9_7F4A_7C15
         while now < end {
-            let id = Int64.random(in: 1...Int64(workload.range))
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            let id = Int64((state >> 33) % UInt64(workload.range)) + 1
             let answer = try await pool.query(
                 statement, [.int8(id)], lockKey: workload.isRead ? nil : UInt64(id), deadline: now.advanced(by: .seconds(10)))
             let key = try answer.first?.get(0, as: Int64.self)
@@ -148,10 +156,15 @@ enum PostgresBench {
         return count
     }
 
-    private static func deadlocks(_ pool: PostgresPool) async throws -> Int {
+    /// What the server has counted for the database; sessions report when they end.
+    private static func counters(_ url: String) async throws -> (commits: Int, deadlocks: Int) {
         let statement = Statement(
-            "deadlocks", sql: "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()", isIdempotent: true)
-        return try await pool.query(statement, deadline: .now.advanced(by: .seconds(10))).first?.get(0) ?? 0
+            "counters", sql: "SELECT xact_commit, deadlocks FROM pg_stat_database WHERE datname = current_database()", isIdempotent: true)
+        let pool = PostgresPool(configuration: try PostgresConfiguration(url: url), mode: .exclusive, logger: Logger(label: "bench"))
+        let run = Task { try await pool.run() }
+        defer { run.cancel() }
+        let row = try await pool.query(statement, deadline: .now.advanced(by: .seconds(10))).first
+        return (try row?.get(0) ?? 0, try row?.get(1) ?? 0)
     }
 
     private static func processorTime() -> Double {

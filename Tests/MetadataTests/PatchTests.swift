@@ -18,7 +18,8 @@ struct PatchTests {
             #expect(change.origin == Change.Origin(connection: .max, request: 7))
             #expect(change.told == ["a.b=1", "a.c=2"])
             let row = try await fixture.sql(
-                "SELECT kind, position, actor, origin_connection, origin_request, operations FROM conversations.change WHERE conversation_id = '\(id)'")
+                "SELECT kind, position, actor, origin_connection, origin_request, operations FROM conversations.change WHERE conversation_id = '\(id)'"
+            )
             try #require(row.count == 1)
             #expect(try row[0].get(0, as: Int64.self) == 3)
             #expect(try row[0].get(1, as: Int64.self) == 2)

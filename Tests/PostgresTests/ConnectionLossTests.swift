@@ -152,9 +152,9 @@ struct ConnectionLossTests {
     @Test("a network that swallows everything cannot hang a thread: the connection is given up after the grace")
     func blackHole() async throws {
         try await withProxy(configure: {
-            $0.cancelGrace = .milliseconds(200); $0.connectTimeout = .milliseconds(300)
+            $0.cancelGrace = .milliseconds(200); $0.connectTimeout = .seconds(1)
         }) { pool, proxy async throws in
-            try await pool.sql("SELECT 1")
+            try await eventually { await pool.isReachable(deadline: .now.advanced(by: .seconds(30))) }
             proxy.stall(true)
             let error = await pool.error("SELECT 2", within: .milliseconds(200))
             #expect(error?.code == .fateUnknown)

@@ -32,7 +32,10 @@ struct PresenceScriptTests {
         /// Status, seconds when last seen, seconds when changed.
         func look() async throws -> (Presence.Status, Int64?, Int64?) {
             let found = try await store.find([user], deadline: soon)[0]
-            return (found.presence.status, found.presence.lastSeenAt.map { $0.microseconds / 1_000_000 }, found.changedAt.map { $0.microseconds / 1_000_000 })
+            return (
+                found.presence.status, found.presence.lastSeenAt.map { $0.microseconds / 1_000_000 },
+                found.changedAt.map { $0.microseconds / 1_000_000 }
+            )
         }
         func sweep() async -> SweepFinding { await store.sweep([user.shard])[0] }
         func listen() async throws { try await fixture.listen(to: [Channels.presence(user.app, user.id)]) }

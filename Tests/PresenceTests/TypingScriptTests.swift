@@ -30,7 +30,9 @@ struct TypingScriptTests {
                 now += Int.random(in: 0...3000, using: &random)
                 _ = try await fixture.command("SET", "clock", .integer(Int64(now)))
                 if Int.random(in: 0..<3, using: &random) == 0 {
-                    let due = models.indices.sorted { (models[$0].deadline ?? .max, "\(typists[$0])") < (models[$1].deadline ?? .max, "\(typists[$1])") }
+                    let due = models.indices.sorted {
+                        (models[$0].deadline ?? .max, "\(typists[$0])") < (models[$1].deadline ?? .max, "\(typists[$1])")
+                    }
                     for index in due {
                         guard let action = models[index].sweep(at: now) else { continue }
                         expected.append(signal(typists[index].conversationID, typists[index].user.rawValue, action))

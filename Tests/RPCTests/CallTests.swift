@@ -5,7 +5,7 @@ import Testing
 
 @testable import RPC
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.serialized, .timeLimit(.minutes(3)))
 struct CallTests {
     @Test("an answer is what the handler returned, and the context what the caller gave")
     func echoes() async throws {
@@ -15,7 +15,7 @@ struct CallTests {
             contexts.post(context)
             return payload
         }) { (client: RPCClient) async throws in
-            let deadline = ContinuousClock.now + .seconds(30)
+            let deadline = ContinuousClock.now + .seconds(60)
             let method = RPCMethod(rawValue: 777)
             #expect(try await client.call(method, ByteBuffer(string: "hello"), deadline: deadline, trace: trace) == ByteBuffer(string: "hello"))
             let context = try #require(await contexts.next())
@@ -115,7 +115,7 @@ struct CallTests {
             let expected: [RPCError] = [.application(payload), .unknownMethod, .cancelled, .internal]
             for (method, error) in zip([1, 2, 3, 4] as [UInt16], expected) {
                 await #expect(throws: error) {
-                    try await client.call(.init(rawValue: method), payload, deadline: .now + .seconds(30), trace: .random())
+                    try await client.call(.init(rawValue: method), payload, deadline: .now + .seconds(60), trace: .random())
                 }
             }
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RPC
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct DrainTests {
     @Test("a draining server finishes the calls it has")
     func finishes() async throws {

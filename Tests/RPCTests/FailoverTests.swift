@@ -8,7 +8,7 @@ import Testing
 
 @testable import RPC
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(3)))
 struct FailoverTests {
     @Test("nothing listens: calls fail at once as unavailable")
     func nobody() async throws {
@@ -179,20 +179,16 @@ struct FailoverTests {
     func stalledFailover() async throws {
         let (second, secondPort) = try await startServer()
         try await withStall { stalling, port in
-            let addresses = Mutex([try SocketAddress(ipAddress: "127.0.0.1", port: port)])
-            var configuration = RPCClientConfiguration(target: .dns(host: "service.test", port: 1), clusterSecret: secret)
-            configuration.resolveInterval = .milliseconds(10)
-            // The healthy connection must not be given up only because this machine is busy.
-            configuration.pingInterval = .milliseconds(800)
-            let client = Running(
-                RPCClient(configuration: configuration, eventLoopGroup: loops, logger: quiet) { _ in addresses.withLock { $0 } })
-            try await eventually("it is connected") { client.subject.isAvailable }
-            let connection = try #require(client.subject.balancer.withLock { $0.pick(load: { _ in 0 })?.connection })
+            let client = startClient([port, secondPort]) { $0.pingInterval = .seconds(1) }
+            try await eventually("both are connected") { client.subject.connected == 2 }
+            let connections = client.subject.balancer.withLock { balancer in (0..<2).compactMap { _ in balancer.pick(load: { _ in 0 })?.connection } }
+            let first = try #require(connections.first { $0.address.port == port })
+            let other = try #require(connections.first { $0.address.port == secondPort })
             let release = stall(stalling)
+            // As if the other one were busy: the calls go to the one that stalls.
+            other.load.wrappingAdd(1000, ordering: .relaxed)
             let calls = (0..<5).map { _ in Task { await client.subject.failure(isIdempotent: true) } }
-            try await eventually("the calls are under way") { connection.load.load(ordering: .relaxed) == 5 }
-            let other = try SocketAddress(ipAddress: "127.0.0.1", port: secondPort)
-            addresses.withLock { $0.append(other) }
+            try await eventually("the calls are under way") { first.load.load(ordering: .relaxed) == 5 }
             for call in calls { #expect(await call.value == nil) }
             release.signal()
             await client.kill()

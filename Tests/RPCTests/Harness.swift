@@ -49,6 +49,9 @@ func startServer(
     handler: @escaping TestHandler = echo
 ) async throws -> (Running<RPCServer>, port: Int) {
     var configuration = RPCServerConfiguration(host: "127.0.0.1", port: port, clusterSecret: secret)
+    // Nothing is about time but what says so; and test machines are slow.
+    configuration.helloTimeout = .seconds(40)
+    configuration.pingInterval = .seconds(20)
     change(&configuration)
     let server = Running(RPCServer(configuration: configuration, eventLoopGroup: group, logger: quiet, handler: handler))
     return (server, try await server.subject.boundPort)
@@ -58,7 +61,7 @@ func startClient(_ ports: [Int], _ change: (inout RPCClientConfiguration) -> Voi
     let endpoints = ports.map { RPCEndpoint(host: "127.0.0.1", port: $0) }
     var configuration = RPCClientConfiguration(target: .fixed(endpoints), clusterSecret: secret)
     configuration.backoff = RPCBackoff(initial: .milliseconds(5), maximum: .milliseconds(50))
-    // Nothing below is about time but what says so; and test machines are slow.
+    configuration.connectTimeout = .seconds(40)
     configuration.pingInterval = .seconds(20)
     change(&configuration)
     return Running(RPCClient(configuration: configuration, eventLoopGroup: loops, logger: quiet))
@@ -79,12 +82,12 @@ func withPair(
 }
 
 extension RPCClient {
-    func echo(_ payload: ByteBuffer, within limit: Duration = .seconds(30), isIdempotent: Bool = false) async throws(RPCError) -> ByteBuffer {
+    func echo(_ payload: ByteBuffer, within limit: Duration = .seconds(60), isIdempotent: Bool = false) async throws(RPCError) -> ByteBuffer {
         try await call(echoMethod, payload, deadline: .now + limit, trace: .random(), isIdempotent: isIdempotent)
     }
 
     /// The error a call ends with, or nil if it succeeds.
-    func failure(within limit: Duration = .seconds(30), isIdempotent: Bool = false) async -> RPCError.Code? {
+    func failure(within limit: Duration = .seconds(60), isIdempotent: Bool = false) async -> RPCError.Code? {
         do throws(RPCError) {
             _ = try await echo(ByteBuffer(string: "x"), within: limit, isIdempotent: isIdempotent)
             return nil
@@ -98,7 +101,7 @@ extension RPCClient {
 
 /// Waits for something that nothing announces.
 func eventually(_ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async -> Bool) async throws {
-    let limit = ContinuousClock.now + .seconds(20)
+    let limit = ContinuousClock.now + .seconds(60)
     while ContinuousClock.now < limit {
         if await condition() { return }
         try await Task.sleep(for: .milliseconds(5))

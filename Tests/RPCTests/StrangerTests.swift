@@ -6,7 +6,7 @@ import Testing
 
 @testable import RPC
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct StrangerTests {
     @Test("a client with another secret gets no call through and is told why")
     func wrongSecret() async throws {

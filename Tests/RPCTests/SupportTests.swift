@@ -62,6 +62,22 @@ struct SupportTests {
         #expect(try await latch.value() == 7)
     }
 
+    @Test("long answers give a piece in turn, and a cancelled one no more")
+    func longAnswers() {
+        var answers = RPCLongAnswers(pieceBytes: 3)
+        answers.add(1, ByteBuffer(string: "abcdef"))
+        answers.add(2, ByteBuffer(string: "ABCD"))
+        answers.add(3, ByteBuffer(string: "xyz123"))
+        #expect(answers.next() == .init(id: 1, payload: ByteBuffer(string: "abc"), isLast: false))
+        #expect(answers.next() == .init(id: 2, payload: ByteBuffer(string: "ABC"), isLast: false))
+        #expect(answers.next() == .init(id: 3, payload: ByteBuffer(string: "xyz"), isLast: false))
+        #expect(answers.remove(3) == true)
+        #expect(answers.remove(3) == false)
+        #expect(answers.next() == .init(id: 1, payload: ByteBuffer(string: "def"), isLast: true))
+        #expect(answers.next() == .init(id: 2, payload: ByteBuffer(string: "D"), isLast: true))
+        #expect(answers.next() == nil)
+    }
+
     @Test("trace ids read what they write and nothing else")
     func traceID() {
         let trace = TraceID(high: 0x0123_4567_89AB_CDEF, low: 1)

@@ -10,7 +10,7 @@ import X509
 
 @testable import RPC
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct TLSTests {
     /// A certificate that signs itself, and its key.
     private static func identity(_ name: String) throws -> (NIOSSLCertificate, NIOSSLPrivateKey) {

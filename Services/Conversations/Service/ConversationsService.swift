@@ -4,8 +4,8 @@ public import Logging
 import Model
 public import NIOCore
 import Postgres
-import Redis
 import RPC
+import Redis
 public import ServiceKit
 public import ServiceLifecycle
 

@@ -49,8 +49,8 @@ public struct ConversationsSettings: Sendable {
         exclusiveConnections = try settings.int("STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS", default: exclusiveConnections, in: 1...64)
         participantsLimit = try settings.int("STRATA_PARTICIPANTS_LIMIT", default: participantsLimit, in: 2...10_000)
         receiptAudienceLimit = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptAudienceLimit, in: 2...10_000)
-        retention = try settings.duration("STRATA_RETENTION", default: retention, in: day * 2 ... decade)
-        sessionLifetime = try settings.duration("STRATA_SESSION_LIFETIME", default: sessionLifetime, in: .seconds(3600) ... decade)
-        maintenanceInterval = try settings.duration("STRATA_MAINTENANCE_INTERVAL", default: maintenanceInterval, in: .seconds(1) ... day)
+        retention = try settings.duration("STRATA_RETENTION", default: retention, in: day * 2...decade)
+        sessionLifetime = try settings.duration("STRATA_SESSION_LIFETIME", default: sessionLifetime, in: .seconds(3600)...decade)
+        maintenanceInterval = try settings.duration("STRATA_MAINTENANCE_INTERVAL", default: maintenanceInterval, in: .seconds(1)...day)
     }
 }

@@ -45,7 +45,7 @@ struct TypistTable {
 extension FanOut {
     func received(_ signal: TypingSignal) {
         guard conversations[signal.conversationID] != nil else { return }
-        typists.heard(signal, at: .now())
+        typists.heard(signal, at: loop.now)
         dispatch(signal)
         if typistTimer == nil, !typists.isEmpty { scheduleTypistCheck() }
     }
@@ -57,7 +57,7 @@ extension FanOut {
     /// Should Redis have restarted empty, nobody else will say that these have finished.
     private func scheduleTypistCheck() {
         typistTimer = loop.scheduleTask(in: .seconds(1)) {
-            for signal in self.typists.takeSilent(since: .now() - self.timing.typingSilence) { self.dispatch(signal) }
+            for signal in self.typists.takeSilent(since: self.loop.now - self.timing.typingSilence) { self.dispatch(signal) }
             self.typistTimer = nil
             if !self.typists.isEmpty, !self.isStopped { self.scheduleTypistCheck() }
         }

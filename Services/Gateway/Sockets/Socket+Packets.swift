@@ -75,7 +75,7 @@ extension Socket {
             send(renderer.tails(for: change, variant: variant), values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
         case .conversation(let view, let change):
             answer(from: change, showing: view)
-            send(renderer.created(view, for: key.user, version: version), stamp: stamp)
+            send(renderer.created(view, for: key.user, version: version, at: change.position), stamp: stamp)
         case .userChange(let change): send(
             renderer.tails(for: change, version: version), values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
         }

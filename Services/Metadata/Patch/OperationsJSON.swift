@@ -33,10 +33,11 @@ enum OperationsJSON {
 
     /// `[["a.b","v"], ["c",null], …]`
     static func decodeEffects(_ text: String) throws -> [MetadataEffect] {
-        try JSONDecoder().decode([[String?]].self, from: Data(text.utf8)).map { pair in
-            guard pair.count == 2, let path = pair[0] else { throw MalformedEffects() }
-            return MetadataEffect(path: MetadataPath(trusted: path), value: pair[1])
-        }
+        try JSONDecoder().decode([[String?]].self, from: Data(text.utf8))
+            .map { pair in
+                guard pair.count == 2, let path = pair[0] else { throw MalformedEffects() }
+                return MetadataEffect(path: MetadataPath(trusted: path), value: pair[1])
+            }
     }
 
     private static func append(_ text: String, to out: inout [UInt8]) {

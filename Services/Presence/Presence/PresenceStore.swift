@@ -86,9 +86,10 @@ struct PresenceStore: Sweepable {
         let calls = try leases.map { lease in
             try call(scripts.renew, lease.user, [.milliseconds(periods.lease)] + lease.connections.map { .string(String($0)) })
         }
-        return zip(leases, try await perform(calls, deadline: deadline)).map { lease, reply in
-            (lease.user, reply.array?.compactMap { $0.string.flatMap(UInt64.init) } ?? [])
-        }
+        return zip(leases, try await perform(calls, deadline: deadline))
+            .map { lease, reply in
+                (lease.user, reply.array?.compactMap { $0.string.flatMap(UInt64.init) } ?? [])
+            }
     }
 
     /// Lets leases end after the grace, in one pipeline.
@@ -102,28 +103,30 @@ struct PresenceStore: Sweepable {
     /// What is known of these users, in their order. A lease that has ended does not count, whether or not it was swept.
     func find(_ users: [User], deadline: ContinuousClock.Instant) async throws -> [Found] {
         let calls = try users.map { try call(scripts.get, $0) }
-        return try await perform(calls, deadline: deadline).map { reply in
-            guard let fields = reply.array, fields.count == 3, let status = fields[0].string.flatMap(Presence.Status.init(rawValue:)) else {
-                throw MalformedReply()
+        return try await perform(calls, deadline: deadline)
+            .map { reply in
+                guard let fields = reply.array, fields.count == 3, let status = fields[0].string.flatMap(Presence.Status.init(rawValue:)) else {
+                    throw MalformedReply()
+                }
+                return Found(
+                    presence: Presence(status: status, lastSeenAt: fields[1].int.map(Timestamp.init(microseconds:))),
+                    changedAt: fields[2].int.map(Timestamp.init(microseconds:)))
             }
-            return Found(
-                presence: Presence(status: status, lastSeenAt: fields[1].int.map(Timestamp.init(microseconds:))),
-                changedAt: fields[2].int.map(Timestamp.init(microseconds:)))
-        }
     }
 
     func sweep(_ shards: [Int]) async -> [SweepFinding] {
         let looks: [Call] = shards.map { (scripts.due, ["pd:{\($0)}"], [.integer(Int64(periods.sweepBatch))]) }
         var calls: [Call] = []
-        let findings = await redis.evaluateAll(looks, deadline: .now + timeout).map { result -> SweepFinding in
-            guard case .success(let reply) = result else { return .failed }
-            if let wait = reply.int { return .nothing(next: wait < 0 ? nil : .milliseconds(wait)) }
-            guard let elements = reply.array, let late = elements.first?.int else { return .failed }
-            for user in elements.dropFirst().compactMap({ $0.string.flatMap(User.init(member:)) }) {
-                if let call = try? call(scripts.get, user) { calls.append(call) }
+        let findings = await redis.evaluateAll(looks, deadline: .now + timeout)
+            .map { result -> SweepFinding in
+                guard case .success(let reply) = result else { return .failed }
+                if let wait = reply.int { return .nothing(next: wait < 0 ? nil : .milliseconds(wait)) }
+                guard let elements = reply.array, let late = elements.first?.int else { return .failed }
+                for user in elements.dropFirst().compactMap({ $0.string.flatMap(User.init(member:)) }) {
+                    if let call = try? call(scripts.get, user) { calls.append(call) }
+                }
+                return .work(lateness: .milliseconds(late))
             }
-            return .work(lateness: .milliseconds(late))
-        }
         guard !calls.isEmpty else { return findings }
         let results = await redis.evaluateAll(calls, deadline: .now + timeout)
         settled.increment(by: results.count { if case .success = $0 { true } else { false } })

@@ -55,10 +55,11 @@ struct TypingStore: Sweepable {
                 [.integer(Int64(settings.sweepBatch)), .milliseconds(settings.finishAfter), "c:{\(shard)}:"]
             )
         }
-        return await redis.evaluateAll(calls, deadline: .now + timeout).map { result in
-            guard case .success(let reply) = result else { return .failed }
-            return finding(reply)
-        }
+        return await redis.evaluateAll(calls, deadline: .now + timeout)
+            .map { result in
+                guard case .success(let reply) = result else { return .failed }
+                return finding(reply)
+            }
     }
 
     private func finding(_ reply: RedisValue) -> SweepFinding {

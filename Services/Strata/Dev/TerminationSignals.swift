@@ -14,16 +14,24 @@ struct TerminationSignals: Sendable {
         let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
         self.stream = stream
         let queue = DispatchQueue(label: "strata.signals")
-        let sources = numbers.map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler { continuation.yield(number) }
-            source.activate()
-            return Kept(source: source)
-        }
+        let sources = numbers.filter { !($0 == SIGHUP && Self.isIgnored($0)) }
+            .map { number in
+                signal(number, SIG_IGN)
+                let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+                source.setEventHandler { continuation.yield(number) }
+                source.activate()
+                return Kept(source: source)
+            }
         continuation.onTermination = { _ in
             for kept in sources { kept.source.cancel() }
         }
+    }
+
+    /// Whether whoever started us had it ignored, as `nohup` does.
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        guard sigaction(number, nil, &action) == 0 else { return false }
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     /// `@unchecked Sendable`: a dispatch source may be cancelled from any thread, and nothing else is done with it here.

@@ -40,10 +40,10 @@ struct PostgresCluster {
     /// Deals with a server that ran here before: one whose parent was killed a moment ago is ending and is waited for, then ended; the file a
     /// dead one left is removed when its number now belongs to another process, which PostgreSQL could not know.
     func endLeftover() async throws {
-        guard let file = PostgresPIDFile.read(data: data) else { return }
+        guard let file = PostgresPIDFile.read(data: data) else { return try await awaitSilence() }
         guard file.isAlive(data: data) else {
             if Glibc.kill(file.pid, 0) == 0 || errno == EPERM { unlink(PostgresPIDFile.path(data: data)) }
-            return
+            return try await awaitSilence()
         }
         let clock = ContinuousClock()
         let start = clock.now
@@ -61,10 +61,10 @@ struct PostgresCluster {
         }
     }
 
-    /// Waits until no process works on the data any more.
-    /// - Parameter pid: the server that was killed.
-    func awaitSilence(of pid: Int32) async throws {
-        for _ in 0..<200 where Self.works(on: data) { try await Task.sleep(for: .milliseconds(50)) }
+    /// Waits until no process works on the data any more. The processes of a server that was killed notice within moments; until they are gone its
+    /// memory is in use, and PostgreSQL refuses to start.
+    func awaitSilence() async throws {
+        for _ in 0..<200 where works { try await Task.sleep(for: .milliseconds(50)) }
     }
 
     /// A server's process and those it made.
@@ -73,8 +73,9 @@ struct PostgresCluster {
         return [server] + children
     }
 
-    private static func works(on data: String) -> Bool {
-        allProcesses()
+    private var works: Bool {
+        let data = PostgresPIDFile.real(data)
+        return Self.allProcesses()
             .contains { pid in
                 (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/cwd")) == data
             }

@@ -34,7 +34,8 @@ struct PostgresPIDFile: Equatable {
         return Self.real(directory) == Self.real(data)
     }
 
-    private static func real(_ path: String) -> String {
+    /// A path without links in it.
+    static func real(_ path: String) -> String {
         guard let resolved = realpath(path, nil) else { return path }
         defer { free(resolved) }
         return String(cString: resolved)

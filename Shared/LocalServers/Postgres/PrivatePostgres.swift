@@ -97,8 +97,7 @@ public actor PrivatePostgres {
     public func kill() async {
         child.signal(SIGKILL)
         _ = await child.waitForExit()
-        // The processes behind it notice within moments, and hold its memory until they are gone.
-        try? await PostgresCluster(home: home, user: user).awaitSilence(of: child.pid)
+        try? await PostgresCluster(home: home, user: user).awaitSilence()
     }
 
     /// Starts it again, on the same port and data, after ``stop()``, ``kill()`` or an end of its own.

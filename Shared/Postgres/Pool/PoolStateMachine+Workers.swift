@@ -22,7 +22,7 @@ extension PoolStateMachine {
         var group: [Taken] = []
         guard !queue.isEmpty else { return group }
         let helpers = limits.groupStatements == 1 ? 0 : idle.count + waking
-        let share = min(limits.groupStatements, (queue.count + helpers) / (helpers + 1))
+        let share = min(limits.groupStatements, max(limits.minimumShare, (queue.count + helpers) / (helpers + 1)))
         var bytes = 0
         var examined = 0
         var cursor = queue.head

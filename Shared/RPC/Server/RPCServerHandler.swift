@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreMetrics
-import DequeModule
 import Logging
 import NIOCore
 
@@ -19,11 +18,6 @@ final class RPCServerHandler: ChannelInboundHandler {
         case closed
     }
 
-    private struct LongAnswer {
-        var id: UInt64
-        var rest: ByteBuffer
-    }
-
     private let core: RPCServerCore
     private let connection: RPCServerConnection
     private let peer: String
@@ -31,7 +25,7 @@ final class RPCServerHandler: ChannelInboundHandler {
 
     private var phase = Phase.opening
     private var calls = RPCServerCallTable<Task<Void, Never>>()
-    private var longAnswers: Deque<LongAnswer> = []
+    private var longAnswers: RPCLongAnswers
     private var liveness: RPCLiveness
     private var reader = RPCFrameReader()
     private let writer = RPCFrameWriter()
@@ -48,6 +42,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         let address = connection.channel.remoteAddress
         self.peer = address.map { "\($0.ipAddress ?? "?"):\($0.port ?? 0)" } ?? "?"
         self.handshake = RPCServerHandshake(secret: core.secret, nonce: .random())
+        self.longAnswers = RPCLongAnswers(pieceBytes: core.configuration.partBytes)
         self.liveness = RPCLiveness(allowedMisses: core.configuration.pingMisses)
     }
 
@@ -184,8 +179,8 @@ final class RPCServerHandler: ChannelInboundHandler {
 
     private func cancel(_ id: UInt64) {
         calls.cancelled(id)?.cancel()
-        if let index = longAnswers.firstIndex(where: { $0.id == id }) {
-            longAnswers.remove(at: index)
+        if longAnswers.remove(id) {
+            calls.sent(id)
             core.freePlace()
         }
     }
@@ -215,7 +210,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         case .success(let answer) where answer.readableBytes > core.configuration.partBytes:
             code = nil
             if calls.finished(id, isLong: true) == .answer {
-                longAnswers.append(LongAnswer(id: id, rest: answer))
+                longAnswers.add(id, answer)
             } else {
                 core.freePlace()
             }
@@ -238,16 +233,12 @@ final class RPCServerHandler: ChannelInboundHandler {
     /// Writes pieces of long answers, each in turn, as long as the socket takes them.
     private func pumpLongAnswers() {
         guard let context else { return }
-        while context.channel.isWritable, var answer = longAnswers.popFirst() {
-            let size = min(core.configuration.partBytes, answer.rest.readableBytes)
-            guard let piece = answer.rest.readSlice(length: size) else { continue }
-            let isLast = answer.rest.readableBytes == 0
-            writer.write(payload: piece, to: context) { $0.writeFrameHead(isLast ? .answer : .answerPart, id: answer.id, bodyBytes: size) }
-            if isLast {
-                calls.sent(answer.id)
+        while context.channel.isWritable, let piece = longAnswers.next() {
+            let kind: RPCFrame.Kind = piece.isLast ? .answer : .answerPart
+            writer.write(payload: piece.payload, to: context) { $0.writeFrameHead(kind, id: piece.id, bodyBytes: piece.payload.readableBytes) }
+            if piece.isLast {
+                calls.sent(piece.id)
                 core.freePlace()
-            } else {
-                longAnswers.append(answer)
             }
         }
     }
@@ -307,8 +298,8 @@ final class RPCServerHandler: ChannelInboundHandler {
         for item in connection.mailbox.close() {
             if case .finished = item { core.freePlace() }
         }
-        for _ in longAnswers { core.freePlace() }
-        longAnswers = []
+        for _ in 0..<longAnswers.count { core.freePlace() }
+        longAnswers = RPCLongAnswers(pieceBytes: core.configuration.partBytes)
         for handler in calls.closed() { handler.cancel() }
         core.closed(connection)
     }

@@ -285,13 +285,13 @@ final class ClientCore {
         for dispatch in waiting { finish(dispatch.command, .failure(error)) }
     }
 
-    func nodeChanged(_ node: ClientNode) {
+    func nodeReady() {
         turnEnded()
         updateAvailability()
     }
 
-    func nodeFailed(_ node: ClientNode) {
-        metrics.reconnects.increment()
+    func nodeFailed(wasConnected: Bool) {
+        if wasConnected { metrics.reconnects.increment() }
         topology.refresh()
         turnEnded()
         updateAvailability()

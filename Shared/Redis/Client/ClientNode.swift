@@ -142,16 +142,16 @@ final class ClientNode: ConnectionKeeperDelegate {
         for dispatch in waiting {
             if dispatch.command.isFinished { core?.finish(dispatch.command, .failure(.deadlineExceeded)) } else { send(dispatch) }
         }
-        core?.nodeChanged(self)
+        core?.nodeReady()
     }
 
     func connectionLost(_ error: RedisError) {
         failExpected(error.code == .protocolViolation ? error : .fateUnknown)
-        core?.nodeFailed(self)
+        core?.nodeFailed(wasConnected: true)
     }
 
     func attemptFailed(_ error: RedisError) {
         failBacklog(RedisError(.connectionUnavailable, error.message, serverError: error.serverError))
-        core?.nodeFailed(self)
+        core?.nodeFailed(wasConnected: false)
     }
 }

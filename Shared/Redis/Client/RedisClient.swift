@@ -22,6 +22,7 @@ public final class RedisClient: Service, Sendable {
     private let commandTimeout: Duration
     private let metrics = RedisMetrics()
     private let hasStarted = Atomic(false)
+    private let hasEndpoints: Bool
 
     /// Creates a client; it connects when ``run()`` is called.
     ///
@@ -33,6 +34,7 @@ public final class RedisClient: Service, Sendable {
         let eventLoop = eventLoopGroup.next()
         let queue = CommandQueue(limit: configuration.queueLimit, byteLimit: configuration.queueLimitBytes)
         self.eventLoop = eventLoop
+        hasEndpoints = !configuration.endpoints.isEmpty
         self.queue = queue
         commandTimeout = configuration.commandTimeout
         core = .makeBoxSendingValue(
@@ -46,6 +48,7 @@ public final class RedisClient: Service, Sendable {
         guard !hasStarted.exchange(true, ordering: .relaxed) else {
             throw RedisError(.alreadyRunning, "run() was called twice")
         }
+        guard hasEndpoints else { throw RedisError(.invalidConfiguration, "no server is configured") }
         eventLoop.execute { [core] in core.value.start() }
         try? await gracefulShutdown()
         try await eventLoop.flatSubmit { [core, eventLoop] in

@@ -58,7 +58,7 @@ final class TopologyDiscovery {
 private final class TopologyQuery: ConnectionRole {
     private let asked: RedisEndpoint
     private let isCluster: Bool?
-    private var connection: RedisConnection<TopologyQuery>?
+    private weak var connection: RedisConnection<TopologyQuery>?
     private(set) var answer: Result<Topology, RedisError>?
 
     init(asked: RedisEndpoint, isCluster: Bool?) {

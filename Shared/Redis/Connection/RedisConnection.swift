@@ -124,7 +124,7 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
     }
 
     private func scheduleTick(on eventLoop: any EventLoop) {
-        tick = eventLoop.after(configuration.livenessTimeout / 4) { [weak self] in
+        tick = eventLoop.after(max(configuration.livenessTimeout / 4, .milliseconds(5))) { [weak self] in
             self?.keepaliveTick(on: eventLoop)
         }
     }

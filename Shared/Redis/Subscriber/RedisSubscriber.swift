@@ -26,6 +26,7 @@ public final class RedisSubscriber: Service, Sendable {
     private let requests = Mutex<[SubscriberRequest]>([])
     private let core: NIOLoopBoundBox<SubscriberCore>
     private let hasStarted = Atomic(false)
+    private let hasEndpoints: Bool
     private let lastWait = Atomic<ConfirmationWaiters.ID>(0)
 
     /// Creates a subscriber; it connects when ``run()`` is called.
@@ -40,6 +41,7 @@ public final class RedisSubscriber: Service, Sendable {
     ) {
         let eventLoop = eventLoopGroup.next()
         self.eventLoop = eventLoop
+        hasEndpoints = !configuration.endpoints.isEmpty
         core = .makeBoxSendingValue(
             SubscriberCore(
                 configuration: configuration, eventLoop: eventLoop, availability: availability, delegate: delegate, logger: logger),
@@ -51,6 +53,7 @@ public final class RedisSubscriber: Service, Sendable {
         guard !hasStarted.exchange(true, ordering: .relaxed) else {
             throw RedisError(.alreadyRunning, "run() was called twice")
         }
+        guard hasEndpoints else { throw RedisError(.invalidConfiguration, "no server is configured") }
         eventLoop.execute { [core] in core.value.start() }
         try? await gracefulShutdown()
         try await eventLoop.submit { [core] in core.value.close() }.get()

@@ -110,8 +110,8 @@ final class SubscriberCore {
         turnEnded()
     }
 
-    func linkLost(_ link: SubscriptionStateMachine.Link) {
-        metrics.reconnects.increment()
+    func linkLost(_ link: SubscriptionStateMachine.Link, wasConnected: Bool) {
+        if wasConnected { metrics.reconnects.increment() }
         perform(machine.linkLost(link))
         topology.refresh()
         turnEnded()

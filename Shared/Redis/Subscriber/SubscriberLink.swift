@@ -67,8 +67,8 @@ final class SubscriberLink: ConnectionKeeperDelegate {
 
     func connectionLost(_ error: RedisError) {
         outgoing.clear()
-        core?.linkLost(index)
+        core?.linkLost(index, wasConnected: true)
     }
 
-    func attemptFailed(_ error: RedisError) { core?.linkLost(index) }
+    func attemptFailed(_ error: RedisError) { core?.linkLost(index, wasConnected: false) }
 }

@@ -27,9 +27,9 @@ extension Renderer {
     }
 
     /// The `create` packet of a conversation for one reader: to those who were added, or who get back what they had hidden.
-    public func created(_ view: ConversationView, for reader: UserID, version: WireVersion) -> PacketTail {
-        let conversation = view.conversation
-        return created(view, for: reader, version: version, at: .conversation(conversation.position))
+    /// - Parameter position: of the change by which he came to the conversation; the conversation's own, which `view` holds, may be later.
+    public func created(_ view: ConversationView, for reader: UserID, version: WireVersion, at position: Position? = nil) -> PacketTail {
+        created(view, for: reader, version: version, at: .conversation(position ?? view.conversation.position))
     }
 
     /// A reader's current numbers, as at the end of a replay. `position` is the change they are true after.

@@ -53,7 +53,9 @@ import Testing
         #expect(Base64URL.decode(text + "=") == nil)
     }
 
-    @Test("Base64URL refuses padding, other alphabets, impossible lengths and bits that stand for nothing", arguments: ["A", "AB", "AAAAA", "A+", "A/", "A A"])
+    @Test(
+        "Base64URL refuses padding, other alphabets, impossible lengths and bits that stand for nothing",
+        arguments: ["A", "AB", "AAAAA", "A+", "A/", "A A"])
     func base64Garbage(_ text: String) {
         #expect(Base64URL.decode(text) == nil)
     }

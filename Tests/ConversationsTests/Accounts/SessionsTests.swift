@@ -21,7 +21,8 @@ import Testing
         try await AccountsFixture.run { accounts in
             let token = try await accounts.open(accounts.token()).sessionToken
             let found = try await accounts.base.number(
-                "SELECT count(*) FROM conversations.session WHERE digest = sha256('\(token.text)'::bytea) AND session::text NOT LIKE '%\(token.text)%'")
+                "SELECT count(*) FROM conversations.session WHERE digest = sha256('\(token.text)'::bytea) AND session::text NOT LIKE '%\(token.text)%'"
+            )
             #expect(found == 1)
         }
     }

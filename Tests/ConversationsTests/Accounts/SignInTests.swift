@@ -11,16 +11,17 @@ import Testing
     @Test("a genuine token opens a session, and creates the identity with what it says")
     func opens() async throws {
         try await AccountsFixture.run { accounts in
-            let token = accounts.token().changed {
-                $0.claims["display_name"] = "Ana Silva"
-                $0.claims["avatar_url"] = "https://example.org/a.png"
-                $0.claims["first_name"] = "Ana"
-                $0.claims["last_name"] = "Silva"
-                $0.claims["phone_number"] = "+41 1"
-                $0.claims["email_address"] = "ana@example.org"
-                $0.claims["public_key"] = "key"
-                $0.claims["metadata"] = ["team": "blue"]
-            }
+            let token = accounts.token()
+                .changed {
+                    $0.claims["display_name"] = "Ana Silva"
+                    $0.claims["avatar_url"] = "https://example.org/a.png"
+                    $0.claims["first_name"] = "Ana"
+                    $0.claims["last_name"] = "Silva"
+                    $0.claims["phone_number"] = "+41 1"
+                    $0.claims["email_address"] = "ana@example.org"
+                    $0.claims["public_key"] = "key"
+                    $0.claims["metadata"] = ["team": "blue"]
+                }
             let opened = try await accounts.open(token)
             let expected = Identity(
                 basic: BasicIdentity(userID: UserID(trusted: "ana"), displayName: "Ana Silva", avatarURL: "https://example.org/a.png"),
@@ -39,11 +40,12 @@ import Testing
     func spellings() async throws {
         try await AccountsFixture.run { accounts in
             try await accounts.open(
-                accounts.token().changed {
-                    $0.header["typ"] = "JWS"
-                    $0.header["kid"] = "layer:///keys/\(accounts.keyID.uuidString)"
-                    $0.claims["iss"] = "layer:///providers/\(accounts.provider.uuidString)"
-                })
+                accounts.token()
+                    .changed {
+                        $0.header["typ"] = "JWS"
+                        $0.header["kid"] = "layer:///keys/\(accounts.keyID.uuidString)"
+                        $0.claims["iss"] = "layer:///providers/\(accounts.provider.uuidString)"
+                    })
         }
     }
 
@@ -54,10 +56,11 @@ import Testing
             try await accounts.createApp(
                 accounts.app, provider: accounts.provider, keyID: key, pem: TokenMaker.otherKey.publicKey.pkcs1PEMRepresentation)
             try await accounts.open(
-                accounts.token().changed {
-                    $0.header["kid"] = key.uuidString
-                    $0.signer = .rsa(TokenMaker.otherKey)
-                })
+                accounts.token()
+                    .changed {
+                        $0.header["kid"] = key.uuidString
+                        $0.signer = .rsa(TokenMaker.otherKey)
+                    })
         }
     }
 

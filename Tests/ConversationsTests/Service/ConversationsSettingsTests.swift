@@ -27,7 +27,9 @@ import Testing
 
     @Test("what is given counts")
     func given() throws {
-        let settings = try read(["STRATA_RETENTION": "48h", "STRATA_PARTICIPANTS_LIMIT": "25", "STRATA_SESSION_LIFETIME": "2d", "STRATA_RPC_PORT": "0"])
+        let settings = try read([
+            "STRATA_RETENTION": "48h", "STRATA_PARTICIPANTS_LIMIT": "25", "STRATA_SESSION_LIFETIME": "2d", "STRATA_RPC_PORT": "0",
+        ])
         #expect(settings.retention == .seconds(48 * 3600))
         #expect(settings.participantsLimit == 25)
         #expect(settings.sessionLifetime == .seconds(2 * 86_400))

@@ -61,7 +61,8 @@ import Testing
             #expect(try await service.number(partitions) == before)
             #expect(
                 try await service.number(
-                    "SELECT count(*) FROM pg_class WHERE relname = 'change_' || to_char(date_trunc('week', now() + interval '7 days'), 'YYYYMMDD')") == 1)
+                    "SELECT count(*) FROM pg_class WHERE relname = 'change_' || to_char(date_trunc('week', now() + interval '7 days'), 'YYYYMMDD')")
+                    == 1)
         }
     }
 }

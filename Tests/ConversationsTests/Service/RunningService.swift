@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import CryptoExtras
 import Foundation
 import Model
 import NIOCore
@@ -70,12 +71,13 @@ struct RunningService {
 
     /// Registers an app.
     func createApp(_ app: AppID, provider: UUID, keyID: UUID) async throws {
-        try await Migrator(configuration: PostgresConfiguration(url: url)).execute(
-            script: """
-                INSERT INTO conversations.app (id, name, provider_id) VALUES ('\(app)', 'test', '\(provider)');
-                INSERT INTO conversations.app_key (id, app_id, public_key)
-                VALUES ('\(keyID)', '\(app)', '\(TokenMaker.key.publicKey.pemRepresentation)');
-                """)
+        try await Migrator(configuration: PostgresConfiguration(url: url))
+            .execute(
+                script: """
+                    INSERT INTO conversations.app (id, name, provider_id) VALUES ('\(app)', 'test', '\(provider)');
+                    INSERT INTO conversations.app_key (id, app_id, public_key)
+                    VALUES ('\(keyID)', '\(app)', '\(TokenMaker.key.publicKey.pemRepresentation)');
+                    """)
     }
 
     /// A token that is good once.

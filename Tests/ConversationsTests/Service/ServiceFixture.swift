@@ -28,9 +28,10 @@ struct ServiceFixture {
         var all: [(channel: String, payload: ByteBuffer)] { state.withLock { $0 } }
         func notices() throws -> [UserNotice] { try all.filter { $0.channel.hasPrefix("u:") }.map { try UserNotice(decoding: $0.payload) } }
         func changes() throws -> [Change] {
-            try all.filter { $0.channel.hasPrefix("c:") }.compactMap {
-                if case .change(let change) = try ConversationPublication(decoding: $0.payload) { change } else { nil }
-            }
+            try all.filter { $0.channel.hasPrefix("c:") }
+                .compactMap {
+                    if case .change(let change) = try ConversationPublication(decoding: $0.payload) { change } else { nil }
+                }
         }
     }
 

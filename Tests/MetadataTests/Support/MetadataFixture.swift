@@ -106,8 +106,9 @@ struct MetadataFixture: Sendable {
     }
 
     func tree(_ id: ConversationID, formerUser: String? = nil) async throws -> MetadataStore.StoredTree {
-        try await store.trees(
-            [.init(conversation: id, formerUser: formerUser.map { UserID(trusted: $0) })], app: app, deadline: Self.soon)[0]
+        try await
+            store.trees(
+                [.init(conversation: id, formerUser: formerUser.map { UserID(trusted: $0) })], app: app, deadline: Self.soon)[0]
     }
 }
 

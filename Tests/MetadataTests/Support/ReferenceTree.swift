@@ -67,11 +67,12 @@ struct PatchGenerator {
 
     private mutating func leaves(below path: MetadataPath, depth: Int) -> [MetadataLeaf] {
         let keys = Set((0..<Int.random(in: 0...3, using: &random)).map { _ in key() })
-        return keys.sorted().flatMap { key -> [MetadataLeaf] in
-            let child = path.appending(key)
-            if depth > 0, Bool.random(using: &random) { return leaves(below: child, depth: depth - 1) }
-            return [MetadataLeaf(path: child, value: value())]
-        }
+        return keys.sorted()
+            .flatMap { key -> [MetadataLeaf] in
+                let child = path.appending(key)
+                if depth > 0, Bool.random(using: &random) { return leaves(below: child, depth: depth - 1) }
+                return [MetadataLeaf(path: child, value: value())]
+            }
     }
 
     private mutating func key() -> String { Self.keys.randomElement(using: &random) ?? "a" }

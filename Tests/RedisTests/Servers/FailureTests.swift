@@ -2,6 +2,7 @@
 
 import Glibc
 import NIOCore
+import NIOPosix
 import Testing
 
 @testable import Redis
@@ -38,6 +39,15 @@ extension ServerTests {
                     #expect(await code { _ = try await client.run("PING") } == .connectionUnavailable)
                 }
             }
+        }
+
+        @Test func withoutAnyServerNothingRuns() async throws {
+            let group = MultiThreadedEventLoopGroup.singleton
+            let client = RedisClient(configuration: .test(), eventLoopGroup: group, logger: quiet)
+            let subscriber = RedisSubscriber(
+                configuration: .test(), eventLoopGroup: group, delegate: RecordingDelegate(), logger: quiet)
+            #expect(await code { try await client.run() } == .invalidConfiguration)
+            #expect(await code { try await subscriber.run() } == .invalidConfiguration)
         }
 
         @Test("several addresses of one server are tried in turn")

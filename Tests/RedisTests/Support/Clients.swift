@@ -22,7 +22,8 @@ extension RedisConfiguration {
     }
 }
 
-private var quiet: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
+/// Tests provoke warnings by the hundred.
+var quiet: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
 
 /// Runs `body` with a client that runs; the client is shut down afterwards.
 func withClient<Result: Sendable>(

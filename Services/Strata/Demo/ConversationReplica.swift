@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+
+/// A conversation as a client knows it from packets alone: its creation, and every change since. Changes may be applied again, in order.
+struct ConversationReplica: Sendable, Equatable {
+    private(set) var metadata: JSONValue = [:]
+    private(set) var participants: Set<String> = []
+    private(set) var unread = 0
+    private(set) var total = 0
+
+    /// From what the server says of the conversation.
+    init(_ conversation: JSONValue) {
+        metadata = Self.withoutEmpty(conversation["metadata"])
+        participants = Set((conversation["participants"].array ?? []).compactMap { $0["id"].string })
+        unread = conversation["unread_message_count"].int ?? 0
+        total = conversation["total_message_count"].int ?? 0
+    }
+
+    /// Applies the operations of an update.
+    mutating func apply(_ operations: JSONValue) {
+        for operation in operations.array ?? [] {
+            let path = (operation["property"].string ?? "").split(separator: ".").map(String.init)
+            switch path.first {
+            case "metadata": applyMetadata(operation, at: path.dropFirst())
+            case "participants": applyParticipant(operation)
+            case "unread_message_count": unread = operation["value"].int ?? unread
+            case "total_message_count": total = operation["value"].int ?? total
+            default: break
+            }
+        }
+    }
+
+    private mutating func applyMetadata(_ operation: JSONValue, at path: ArraySlice<String>) {
+        let value = operation["operation"].string == "delete" ? JSONValue.null : operation["value"]
+        metadata = Self.withoutEmpty(Self.setting(path, to: value, in: metadata))
+    }
+
+    private mutating func applyParticipant(_ operation: JSONValue) {
+        guard let id = operation["id"].string else { return }
+        if operation["operation"].string == "remove" { participants.remove(id) } else { participants.insert(id) }
+    }
+
+    private static func setting(_ path: ArraySlice<String>, to value: JSONValue, in tree: JSONValue) -> JSONValue {
+        guard let key = path.first else { return value.isNull ? [:] : value }
+        var members = tree.object ?? [:]
+        if path.count == 1 {
+            members[key] = value.isNull ? nil : value
+        } else {
+            members[key] = setting(path.dropFirst(), to: value, in: members[key] ?? [:])
+        }
+        return .object(members)
+    }
+
+    /// An empty object equals an absent one.
+    private static func withoutEmpty(_ tree: JSONValue) -> JSONValue {
+        guard let members = tree.object else { return tree }
+        let kept = members.mapValues(withoutEmpty).filter { $0.value.object?.isEmpty != true }
+        return .object(kept)
+    }
+}

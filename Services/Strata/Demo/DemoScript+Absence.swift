@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+
+/// Ben is cut off while things change, comes back by another way, and is told everything; then the books are compared.
+extension DemoScript {
+    func absence(from id: String) async {
+        transcript.chapter("Ben is cut off")
+        await ben.loseNetwork()
+        transcript.say("Ben's connection is cut")
+        guard let messages = await changesMeanwhile(in: id) else { return }
+        for message in messages { await ana.sees("her own message", "create", "Message", message) }
+        transcript.chapter("Ben comes back" + (system.gateways.count > 1 ? ", through another gateway" : ""))
+        ben.comeBack()
+        for (number, message) in messages.enumerated() { await ben.sees("message \(number + 1) of \(messages.count)", "create", "Message", message) }
+        await ben.sees("trip.hotel = Lello", "update", "Conversation", id) { $0.has("set", "metadata.trip.hotel", value: "Lello") }
+        await ben.sees("the title gone", "update", "Conversation", id) { $0.has("delete", "metadata.title") }
+        await ben.sees("Cleo among the participants", "update", "Conversation", id) { [cleo] data in
+            (data.array ?? []).contains { $0["operation"].string == "add" && $0["id"].string == cleo && $0["value"]["id"].string == cleo }
+        }
+        await knows(ben, "three unread messages of six", id) { $0.unread == 3 && $0.total == 6 }
+    }
+
+    /// - Returns: the ids of the messages Ana wrote; nil if she could not.
+    private func changesMeanwhile(in id: String) async -> [String]? {
+        let path = Self.path(id)
+        var messages: [String] = []
+        for text in ["Where are you?", "We have three seats", "Platform 4"] {
+            guard let message = await post(text, by: ana, in: id) else { return nil }
+            messages.append(message)
+        }
+        let hotel: JSONValue = [["operation": "set", "property": "metadata.trip.hotel", "value": "Lello"]]
+        await ana.patches("sets trip.hotel to “Lello”", path, hotel) { $0["metadata"]["trip"]["hotel"].string == "Lello" }
+        let title: JSONValue = [["operation": "delete", "property": "metadata.title"]]
+        await ana.patches("deletes the title", path, title) { $0["metadata"]["title"].isNull }
+        let addition: JSONValue = [["operation": "add", "property": "participants", "id": .string(cleo)]]
+        await ana.patches("adds Cleo", path, addition) { [cleo] conversation in
+            (conversation["participants"].array ?? []).contains { $0["id"].string == cleo }
+        }
+        return messages
+    }
+
+    /// Compares what each was told with what the server has.
+    func account(of id: String) async {
+        transcript.chapter("The account")
+        for user in [ana, ben] {
+            guard let answer = await user.call("GET", Self.path(id)), answer.isSuccess, let head = answer.json["position"].int else {
+                transcript.miss("\(user.name) could not read the conversation")
+                continue
+            }
+            let wanted = ConversationReplica(answer.json)
+            let settled = await user.state.first(within: transcript.missing.isEmpty ? DemoUser.patience : .seconds(8)) { state in
+                state.ledger.missing(of: id, upTo: head).isEmpty && state.replicas[id] == wanted ? true : nil
+            }
+            let (ledger, replica) = user.state.change { ($0.ledger, $0.replicas[id]) }
+            for fault in ledger.faults { transcript.miss("\(user.name)'s connection: \(fault)") }
+            if settled != true {
+                let missing = ledger.missing(of: id, upTo: head)
+                if !missing.isEmpty { transcript.miss("\(user.name) was not sent positions \(missing)") }
+                if replica != wanted { transcript.miss("what \(user.name) was told does not amount to what the server has") }
+            }
+            transcript.say(
+                "\(user.name) has every position from 1 to \(head): \(ledger.received) packets, \(ledger.repeated) of them repeated by replays, "
+                    + "\(user.state.change { $0.connection }) connections")
+        }
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+
+/// Typing, which the server ends by itself. It is ephemeral: who was not connected at the moment missed it, so what a lost connection spoils is
+/// played again; and a restart may shift its times.
+extension DemoScript {
+    /// What a signal's time depends on.
+    private struct Surroundings: Equatable {
+        let connections: [Int]
+        let processes: [String: Int32]?
+    }
+
+    private enum Outcome {
+        case seen
+        case missed(String)
+        /// Everything came, but not when it should.
+        case late(String)
+    }
+
+    func typing(in id: String) async {
+        transcript.chapter("Ana types, and stops; the server ends it for her")
+        for attempt in 1...4 {
+            let before = surroundings()
+            let outcome = await typeOnce(in: id)
+            let isUndisturbed = surroundings() == before
+            switch outcome {
+            case .seen: return
+            case .late(let what) where isUndisturbed && before.processes != nil: return transcript.miss(what)
+            case .late(let what): return transcript.trouble("\(what), which a restart may do")
+            case .missed(let what) where isUndisturbed || attempt == 4: return transcript.miss(what)
+            case .missed(let what): transcript.trouble("\(what), for a connection or a process was lost meanwhile; once more")
+            }
+        }
+    }
+
+    private func surroundings() -> Surroundings {
+        Surroundings(connections: [ana, ben].map { $0.state.change { $0.connection } }, processes: system.ephemeralProcesses())
+    }
+
+    private func typeOnce(in id: String) async -> Outcome {
+        ben.forget { $0.isTyping() }
+        guard let started = await startTyping(in: id) else { return .missed("Ben did not see that Ana types") }
+        // An idle Redis that was replaced by an empty one has forgotten her; gateways then end it, without a pause, after 25 s of silence.
+        let limit = typingPeriod * 2 + .seconds(30)
+        guard
+            let next = await ben.take(within: limit, where: { $0.isTyping("paused", conversation: id) || $0.isTyping("finished", conversation: id) })
+        else { return .missed("Ben did not see that Ana paused") }
+        guard next.isTyping("paused") else { return .late("Ben saw no pause before the end") }
+        let pausedAfter = started.duration(to: next.receivedAt)
+        transcript.say("Ben sees that Ana paused, \(pausedAfter.brief) after her last sign")
+        guard let finished = await ben.take(within: limit, where: { $0.isTyping("finished", conversation: id) }) else {
+            return .missed("Ben did not see that Ana finished")
+        }
+        let finishedAfter = next.receivedAt.duration(to: finished.receivedAt)
+        transcript.say("Ben sees that Ana finished, \(finishedAfter.brief) later")
+        if await ben.take(within: .seconds(3), where: { $0.isTyping(conversation: id) }) != nil { return .late("Ben saw typing after its end") }
+        transcript.say("Ben sees nothing more of it")
+        let isPunctual = [pausedAfter, finishedAfter].allSatisfy { $0 > typingPeriod * 0.9 && $0 < typingPeriod + .seconds(3) }
+        return isPunctual ? .seen : .late("typing ended after \(pausedAfter.brief) and \(finishedAfter.brief)")
+    }
+
+    /// Says that Ana types, as often as stock clients do, until Ben sees it.
+    /// - Returns: when she said so last.
+    private func startTyping(in id: String) async -> ContinuousClock.Instant? {
+        transcript.say("Ana types")
+        for _ in 1...10 {
+            guard let socket = await ana.readySocket() else { return nil }
+            let now = ContinuousClock.now
+            try? await socket.typing("started", in: id)
+            if await ben.take(within: .milliseconds(2500), where: { $0.isTyping("started", conversation: id) }) != nil {
+                transcript.say("Ben sees that Ana types")
+                return now
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+
+/// What Ana and Ben do, and what each has to see of it.
+struct DemoScript: Sendable {
+    let system: DemoSystem
+    let transcript: DemoTranscript
+    /// After how long the system makes of `started` a `paused`, and of that a `finished`.
+    let typingPeriod: Duration
+    let ana: DemoUser
+    let ben: DemoUser
+    /// A third user, who never signs in.
+    let cleo: String
+
+    init(system: DemoSystem, transcript: DemoTranscript, typingPeriod: Duration) {
+        self.system = system
+        self.transcript = transcript
+        self.typingPeriod = typingPeriod
+        // In an app that others use, conversations of the same two users may exist.
+        let suffix = system.app.isNew ? "" : "-" + UUID().uuidString.prefix(8).lowercased()
+        ana = DemoUser(name: "Ana", id: "ana" + suffix, gateway: 0, system: system, transcript: transcript)
+        ben = DemoUser(name: "Ben", id: "ben" + suffix, gateway: 1, system: system, transcript: transcript)
+        cleo = "layer:///identities/cleo" + suffix
+    }
+
+    /// Tells the whole story. What goes wrong is in the transcript.
+    func play() async {
+        transcript.chapter("Ana and Ben sign in")
+        guard await ana.signIn(), await ben.signIn() else { return }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await ana.run() }
+            group.addTask { await ben.run() }
+            await tell()
+            group.cancelAll()
+        }
+    }
+
+    private func tell() async {
+        for user in [ana, ben] {
+            guard await user.readySocket() != nil else { return transcript.miss("\(user.name) could not connect") }
+            transcript.say("\(user.name) is connected, through \(user.gatewayName)")
+        }
+        guard let conversation = await conversation() else { return }
+        await metadata(of: conversation)
+        await typing(in: conversation)
+        await messages(in: conversation)
+        await absence(from: conversation)
+        await account(of: conversation)
+    }
+
+    /// The path of a conversation's or message's REST resource.
+    static func path(_ id: String) -> String { String(id.dropFirst("layer://".count)) }
+
+    static func newID(_ kind: String) -> String { "layer:///\(kind)/\(UUID().uuidString.lowercased())" }
+
+    private func conversation() async -> String? {
+        transcript.chapter("They get one conversation, whoever asks for it")
+        let data: JSONValue = [
+            "id": .string(Self.newID("conversations")), "participants": [.string(ben.identity)], "distinct": true,
+            "metadata": ["title": "Weekend trip"],
+        ]
+        let created = await ana.creates("creates a conversation with Ben, entitled “Weekend trip”", "Conversation.create", data)
+        guard let id = created?["id"].string else { return nil }
+        await ana.sees("the conversation", "create", "Conversation", id)
+        await ben.sees("the conversation", "create", "Conversation", id) { $0["metadata"]["title"].string == "Weekend trip" }
+        let again: JSONValue = [
+            "id": .string(Self.newID("conversations")), "participants": [.string(ana.identity)], "distinct": true,
+        ]
+        let found = await ben.does("asks for a conversation with Ana", "POST", "/conversations", body: again)
+        if found["id"].string == id {
+            transcript.say("Ben is given the same one")
+        } else {
+            transcript.miss("Ben was not given the same conversation")
+        }
+        return id
+    }
+
+    private func metadata(of id: String) async {
+        transcript.chapter("Nested metadata, live")
+        let path = Self.path(id)
+        let plan: JSONValue = [
+            ["operation": "set", "property": "metadata.trip.city", "value": "Porto"],
+            ["operation": "set", "property": "metadata.trip.hotel", "value": "Aurora"],
+        ]
+        await ana.patches("sets trip.city to “Porto” and trip.hotel to “Aurora”", path, plan) { $0["metadata"]["trip"]["hotel"].string == "Aurora" }
+        for user in [ben, ana] {
+            await user.sees("trip.city = Porto, trip.hotel = Aurora", "update", "Conversation", id) {
+                $0.has("set", "metadata.trip.city", value: "Porto") && $0.has("set", "metadata.trip.hotel", value: "Aurora")
+            }
+        }
+        let deletion: JSONValue = [["operation": "delete", "property": "metadata.trip.hotel"]]
+        await ben.patches("deletes trip.hotel", path, deletion) { $0["metadata"]["trip"]["hotel"].isNull }
+        for user in [ana, ben] {
+            await user.sees("trip.hotel gone", "update", "Conversation", id) { $0.has("delete", "metadata.trip.hotel") }
+        }
+    }
+
+    private func messages(in id: String) async {
+        transcript.chapter("A message, its receipts, and the counts")
+        guard let first = await send("Train leaves at 8", by: ana, to: ben, in: id) else { return }
+        await knows(ben, "one unread message of one", id) { $0.unread == 1 && $0.total == 1 }
+        let receipts = Self.path(first) + "/receipts"
+        let status = "recipient_status.\(ben.identity)"
+        await ben.does("says it was delivered", "POST", receipts, body: ["type": "delivery"])
+        await ana.sees("that it was delivered to Ben", "update", "Message", first) { $0.has("set", status, value: "delivered") }
+        await ben.does("reads it", "POST", receipts, body: ["type": "read"])
+        await ana.sees("that Ben has read it", "update", "Message", first) { $0.has("set", status, value: "read") }
+        await knows(ben, "nothing unread", id) { $0.unread == 0 && $0.total == 1 }
+        guard await send("I will be there", by: ben, to: ana, in: id) != nil, await send("With coffee", by: ben, to: ana, in: id) != nil else {
+            return
+        }
+        await knows(ana, "two unread messages of three", id) { $0.unread == 2 && $0.total == 3 }
+        await ana.does("reads everything", "POST", Self.path(id) + "/mark_all_read", body: [:])
+        let reader = ana.identity
+        for user in [ben, ana] {
+            await user.sees("that Ana has read everything") {
+                $0.type == "operation" && $0.body["method"].string == "Conversation.mark_all_read" && $0.objectID == id
+                    && $0.data["identity"]["id"].string == reader
+            }
+        }
+        await knows(ana, "nothing unread", id) { $0.unread == 0 && $0.total == 3 }
+    }
+
+    /// Sends a message, which both have to see.
+    /// - Returns: its id.
+    private func send(_ text: String, by sender: DemoUser, to receiver: DemoUser, in id: String) async -> String? {
+        guard let message = await post(text, by: sender, in: id) else { return nil }
+        for user in [receiver, sender] { await user.sees("“\(text)”", "create", "Message", message) }
+        return message
+    }
+
+    /// Sends a message.
+    /// - Returns: its id.
+    func post(_ text: String, by sender: DemoUser, in id: String) async -> String? {
+        let message = Self.newID("messages")
+        let data: JSONValue = ["id": .string(message), "parts": [["mime_type": "text/plain", "body": .string(text)]]]
+        return await sender.creates("writes “\(text)”", "Message.create", in: id, data)?["id"].string
+    }
+
+    /// Waits until what a user has been told amounts to this.
+    func knows(_ user: DemoUser, _ what: String, _ id: String, where matches: @escaping @Sendable (ConversationReplica) -> Bool) async {
+        let limit = transcript.missing.isEmpty ? DemoUser.patience : .seconds(8)
+        let known = await user.state.first(within: limit) { $0.replicas[id].flatMap { matches($0) ? true : nil } }
+        if known == true { transcript.say("\(user.name) has \(what)") } else { transcript.miss("\(user.name) was not told: \(what)") }
+    }
+}

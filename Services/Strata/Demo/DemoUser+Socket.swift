@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+
+/// The socket of a stock client (spec 12.9): back-off, session check, open, replay, subscribe; and all of it again when it is lost.
+extension DemoUser {
+    /// Keeps a socket open until the task is cancelled.
+    func run() async {
+        var failures = 0
+        while !Task.isCancelled {
+            guard await state.first(within: .seconds(3600), { $0.isOnline ? true : nil }) == true else { continue }
+            if state.change({ $0.connection }) > 0, await !isSessionGood() {
+                failures += 1
+                await pause(failures)
+                continue
+            }
+            do {
+                let token = state.change { $0.token }
+                let socket = try await client.openSocket(sessionToken: token, deadline: .now + .seconds(5))
+                failures = 0
+                await serve(socket)
+            } catch {
+                failures += 1
+                takeNextGateway()
+            }
+            if !Task.isCancelled { await pause(failures) }
+        }
+    }
+
+    /// Drops the connection without a word, as a lost network does, and stays away until ``comeBack()``.
+    func loseNetwork() async {
+        let socket = state.change { state in
+            state.isOnline = false
+            return state.opened
+        }
+        await socket?.abort(reset: true)
+        _ = await state.first(within: .seconds(10)) { $0.opened == nil ? true : nil }
+    }
+
+    /// The network is there again; the way through it is another one, if there is another gateway.
+    func comeBack() {
+        takeNextGateway()
+        state.change { $0.isOnline = true }
+    }
+
+    /// The open socket that has caught up; waits for one.
+    func readySocket(within limit: Duration = DemoUser.patience) async -> ProtocolSocket? {
+        await state.first(within: limit) { state in state.socket.flatMap { $0.closure == nil ? $0 : nil } }
+    }
+
+    /// 2^n tenths of a second and a bit, at most 2 s: a demonstration has less patience than stock clients.
+    func pause(_ failures: Int) async {
+        let milliseconds = min(100 << min(failures, 5), 2000)
+        try? await Task.sleep(for: .milliseconds(milliseconds + .random(in: 0...50)))
+    }
+
+    private func serve(_ socket: ProtocolSocket) async {
+        // The server sends nothing before the first request, so this misses nothing.
+        let packets = socket.packets()
+        let (number, since) = state.change { state in
+            state.connection += 1
+            state.opened = socket
+            state.ledger.connectionOpened()
+            return (state.connection, state.ledger.lastTimestamp)
+        }
+        if !state.change({ $0.isOnline }) { await socket.abort() }
+        if number > 1 { transcript.say("\(name) is connected again, through \(gatewayName)") }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.greet(socket, since: since) }
+            for await packet in packets { note(packet) }
+            group.cancelAll()
+        }
+        let isWanted = state.change { state in
+            state.opened = nil
+            state.socket = nil
+            state.ledger.add(faults: socket.violations)
+            return state.isOnline
+        }
+        if isWanted, !Task.isCancelled { transcript.trouble("\(name)'s connection was lost") }
+        await socket.abort()
+    }
+
+    /// The first requests of a connection.
+    private func greet(_ socket: ProtocolSocket, since: String?) async {
+        if let since, await !replay(socket, since: since) { return await socket.abort() }
+        _ = try? await socket.request("Presence.subscribe")
+        let status: JSONValue = [["operation": "set", "property": "status", "value": "auto"]]
+        _ = try? await socket.request("Presence.update", data: status)
+        guard socket.closure == nil else { return }
+        state.change { $0.socket = socket }
+    }
+
+    /// - Returns: whether everything since then has come.
+    private func replay(_ socket: ProtocolSocket, since: String) async -> Bool {
+        let before = state.change { ($0.ledger.received, $0.ledger.repeated) }
+        for attempt in 1...8 {
+            guard socket.closure == nil, !Task.isCancelled else { return false }
+            let answer = try? await socket.request("Event.replay", data: ["from_timestamp": .string(since)], deadline: .now + .seconds(30))
+            if answer?.isSuccess == true {
+                let after = state.change { ($0.ledger.received, $0.ledger.repeated) }
+                transcript.say("\(name) has replayed from \(since): \(after.0 - before.0 - 1) packets, \(after.1 - before.1) of them known")
+                return true
+            }
+            await pause(attempt + 1)
+        }
+        return false
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+
+/// Keeps account of what one client is sent, over all of its connections, and of every promise that is broken: counters 0, 1, 2, … on each
+/// connection; the changes of a conversation in order of position, none twice, between one replay and the next. What a replay brings again is no fault.
+struct PacketLedger: Sendable {
+    /// What is to be thought of a packet.
+    enum Verdict: Sendable, Equatable {
+        /// Never seen before.
+        case new
+        /// Known, and sent again by a replay.
+        case again
+        /// Against the rules.
+        case fault
+    }
+
+    /// Every broken promise, in words.
+    private(set) var faults: [String] = []
+    /// Packets of all connections.
+    private(set) var received = 0
+    /// Those that were known already.
+    private(set) var repeated = 0
+    /// Where to replay from: the time of the last packet that came in its turn.
+    private(set) var lastTimestamp: String?
+    /// The positions seen, of each conversation.
+    private(set) var positions: [String: Set<Int>] = [:]
+
+    private var nextCounter = 0
+    private var known: Set<String> = []
+    /// Since the last replay began.
+    private var knownNow: Set<String> = []
+    private var lastPosition: [String: Int] = [:]
+
+    /// A connection is open; nothing has come over it.
+    mutating func connectionOpened() {
+        nextCounter = 0
+        beginAnew()
+    }
+
+    /// Takes in the next packet of the connection.
+    mutating func note(_ packet: ReceivedPacket) -> Verdict {
+        received += 1
+        let isInTurn = packet.counter == nextCounter
+        if !isInTurn { faults.append("counter \(packet.counter.map(String.init) ?? "none") where \(nextCounter) was due") }
+        nextCounter = (packet.counter ?? nextCounter) + 1
+        if isInTurn, let timestamp = packet.timestamp { lastTimestamp = timestamp }
+        // A replay that failed half-way is asked for again, and begins again.
+        if packet.type == "response", packet.body["method"].string == "Event.replay", packet.body["success"].bool != true { beginAnew() }
+        guard let position = packet.body["position"].int, let conversation = packet.conversationID else { return isInTurn ? .new : .fault }
+        return note(packet, conversation, position)
+    }
+
+    private mutating func beginAnew() {
+        knownNow = []
+        lastPosition = [:]
+    }
+
+    private mutating func note(_ packet: ReceivedPacket, _ conversation: String, _ position: Int) -> Verdict {
+        positions[conversation, default: []].insert(position)
+        let key = Self.key(packet, conversation, position)
+        let isNew = known.insert(key).inserted
+        let last = lastPosition[conversation] ?? 0
+        lastPosition[conversation] = max(last, position)
+        guard position >= last else {
+            faults.append("position \(position) of \(conversation) after position \(last)")
+            return .fault
+        }
+        guard knownNow.insert(key).inserted else {
+            faults.append("position \(position) of \(conversation) came twice: \(packet.operation ?? packet.type) \(packet.objectType ?? "")")
+            return .fault
+        }
+        if !isNew { repeated += 1 }
+        return isNew ? .new : .again
+    }
+
+    /// What tells two packets of one position apart: a message, say, and the update of its conversation.
+    private static func key(_ packet: ReceivedPacket, _ conversation: String, _ position: Int) -> String {
+        let properties = (packet.data.array ?? []).map { "\($0["operation"].string ?? "") \($0["property"].string ?? "")" }
+        return
+            ([conversation, "\(position)", packet.type, packet.operation ?? "", packet.objectType ?? "", packet.objectID ?? ""] + properties)
+            .joined(separator: "|")
+    }
+
+    /// The positions between 1 and `head` that never came.
+    func missing(of conversation: String, upTo head: Int) -> [Int] {
+        guard head > 0 else { return [] }
+        let seen = positions[conversation] ?? []
+        return (1...head).filter { !seen.contains($0) }
+    }
+
+    /// Notes what the connection itself found wrong.
+    mutating func add(faults more: [String]) { faults += more }
+}
+
+extension ReceivedPacket {
+    /// The conversation a change or an operation is about.
+    var conversationID: String? {
+        if objectType == "Conversation" { return objectID }
+        return body["conversation"]["id"].string ?? data["conversation"]["id"].string
+    }
+}

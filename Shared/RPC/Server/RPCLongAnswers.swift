@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+import NIOCore
+
+/// Answers too long for one frame, on their way: each gives a piece in turn, so that none waits for the whole of another.
+struct RPCLongAnswers {
+    struct Piece: Equatable {
+        var id: UInt64
+        var payload: ByteBuffer
+        /// Whether the answer ends with it.
+        var isLast: Bool
+    }
+
+    private let pieceBytes: Int
+    private var queue: Deque<(id: UInt64, rest: ByteBuffer)> = []
+
+    init(pieceBytes: Int) {
+        self.pieceBytes = max(1, pieceBytes)
+    }
+
+    var count: Int { queue.count }
+
+    /// Adds an answer behind the others.
+    mutating func add(_ id: UInt64, _ answer: ByteBuffer) {
+        queue.append((id, answer))
+    }
+
+    /// Drops what is left of an answer. False: it is not here.
+    mutating func remove(_ id: UInt64) -> Bool {
+        guard let index = queue.firstIndex(where: { $0.id == id }) else { return false }
+        queue.remove(at: index)
+        return true
+    }
+
+    /// The next piece to write, or nil if there is nothing left.
+    mutating func next() -> Piece? {
+        guard var answer = queue.popFirst() else { return nil }
+        let payload = answer.rest.readSlice(length: min(pieceBytes, answer.rest.readableBytes)) ?? ByteBuffer()
+        let isLast = answer.rest.readableBytes == 0
+        if !isLast { queue.append(answer) }
+        return Piece(id: answer.id, payload: payload, isLast: isLast)
+    }
+}

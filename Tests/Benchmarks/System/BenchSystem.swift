@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOPosix
+import Postgres
+import StrataCommand
+
+/// A whole Strata, started by `strata dev` in a home of its own, with users who are signed in already.
+final class BenchSystem: Sendable {
+    let state: RunningState
+    let app: NewApp
+    let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: BenchSystem.clientConfiguration)
+    private let home: URL
+    private let process: Process
+
+    private static var clientConfiguration: HTTPClient.Configuration {
+        var configuration = HTTPClient.Configuration()
+        configuration.httpVersion = .http1Only
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 16
+        return configuration
+    }
+
+    /// Starts everything and waits until it is up.
+    init(participants: Int = 250) async throws {
+        home = FileManager.default.temporaryDirectory.appendingPathComponent("strata-bench-\(UUID().uuidString.prefix(8))")
+        try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: home.path)
+        process = Process()
+        process.executableURL = Bundle.main.executableURL?.deletingLastPathComponent().appendingPathComponent("strata")
+        process.arguments = ["dev", "--http-port", "18080", "--https-port", "18443", "--log-level", "warning"]
+        var environment = ProcessInfo.processInfo.environment
+        environment["STRATA_HOME"] = home.path
+        environment["STRATA_PARTICIPANTS_LIMIT"] = "\(participants)"
+        process.environment = environment
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        let file = home.appendingPathComponent("state.json")
+        var found: RunningState?
+        for _ in 0..<600 where found == nil {
+            try await Task.sleep(for: .milliseconds(100))
+            if let data = try? Data(contentsOf: file) {
+                let decoder = JSONDecoder()
+                decoder.dateDecodingStrategy = .iso8601
+                found = try? decoder.decode(RunningState.self, from: data)
+            }
+        }
+        guard let found else { throw BenchProblem("strata dev did not come up") }
+        state = found
+        app = try NewApp(name: "bench")
+        try await AppStore(url: state.databaseURL).insert(app)
+    }
+
+    func stop() async throws {
+        process.terminate()
+        process.waitUntilExit()
+        try await client.shutdown()
+        try? FileManager.default.removeItem(at: home)
+    }
+
+    var gatewayPort: Int { state.processes.first { $0.service == "gateway" }?.httpPort ?? 18080 }
+
+    /// Users `u0` … with sessions whose tokens are ``token(_:)``: put into the database, so that no measurement waits for RSA.
+    func signIn(users: Int) async throws {
+        var configuration = try PostgresConfiguration(url: state.databaseURL)
+        configuration.connections = 1
+        try await Migrator(configuration: configuration).execute(
+            script: """
+                INSERT INTO conversations.identity (app_id, user_id) SELECT '\(app.id)', 'u' || i FROM generate_series(0, \(users - 1)) i
+                    ON CONFLICT DO NOTHING;
+                INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
+                    SELECT sha256(('bench-token-' || i)::bytea), '\(app.id)', 'u' || i, now() + interval '1 day'
+                    FROM generate_series(0, \(users - 1)) i ON CONFLICT DO NOTHING;
+                """)
+    }
+
+    func token(_ user: Int) -> String { "bench-token-\(user)" }
+
+    /// Creates a conversation over REST; returns its id without the prefix.
+    func conversation(of users: some Sequence<Int>, as creator: Int) async throws -> String {
+        let names = users.map { "\"layer:///identities/u\($0)\"" }.joined(separator: ",")
+        let id = UUID().uuidString.lowercased()
+        try await post("/conversations", as: creator, "{\"id\":\"\(id)\",\"distinct\":false,\"participants\":[\(names)]}")
+        return id
+    }
+
+    func post(_ path: String, as user: Int, _ body: String) async throws {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(gatewayPort)\(path)")
+        request.method = .POST
+        request.headers = [
+            "Accept": "application/vnd.layer+json; version=3.0", "Content-Type": "application/json",
+            "Authorization": "Layer session-token=\"\(token(user))\"",
+        ]
+        request.body = .bytes(ByteBuffer(string: body))
+        let response = try await client.execute(request, timeout: .seconds(30))
+        _ = try await response.body.collect(upTo: 1 << 20)
+        guard response.status.code < 300 else { throw BenchProblem("\(path) answered \(response.status.code)") }
+    }
+
+    /// Seconds of processor time that all processes of `services` have used, with their children.
+    func processorTime(of services: Set<String>? = nil) -> Double {
+        let roots = Set(state.processes.filter { services?.contains($0.service) ?? true }.map { Int($0.pid) })
+        return ProcessTable().processorTime(of: roots)
+    }
+
+    /// Resident memory of the gateway, in bytes.
+    var gatewayMemory: Int {
+        let pid = state.processes.first { $0.service == "gateway" }?.pid ?? 0
+        let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+        return (line?.split(separator: " ").dropLast().last).flatMap { Int($0) }.map { $0 * 1024 } ?? 0
+    }
+}
+
+/// Why a benchmark could not be done.
+struct BenchProblem: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// Processes and the processor time they have used, as /proc tells it at one moment.
+struct ProcessTable {
+    private var parents: [Int: Int] = [:]
+    private var ticks: [Int: Int] = [:]
+
+    init() {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
+            guard let pid = Int(name), let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8),
+                let end = stat.lastIndex(of: ")")
+            else { continue }
+            let fields = stat[end...].split(separator: " ")
+            guard fields.count > 16 else { continue }
+            parents[pid] = Int(fields[2])
+            // User and system time, and those of children that have ended.
+            ticks[pid] = [12, 13, 14, 15].reduce(0) { $0 + (Int(fields[$1]) ?? 0) }
+        }
+    }
+
+    /// Of these processes and all that descend from them.
+    func processorTime(of roots: Set<Int>) -> Double {
+        var sum = 0
+        for (pid, used) in ticks {
+            var ancestor = pid
+            while ancestor > 1, !roots.contains(ancestor) { ancestor = parents[ancestor] ?? 0 }
+            if roots.contains(ancestor) { sum += used }
+        }
+        return Double(sum) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+}

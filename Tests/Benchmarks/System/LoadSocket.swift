@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import NIOCore
+import NIOPosix
+
+/// A WebSocket that only counts: so that the load costs little beside what is measured. Confined to its event loop.
+final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private var pending = ByteBuffer()
+    private var isUpgraded = false
+    private let opened: EventLoopPromise<Void>
+    private var channel: (any Channel)?
+    /// `create` packets of messages received.
+    private(set) var messages = 0
+    /// All packets.
+    private(set) var packets = 0
+    /// Seconds from send to delivery, of messages whose body says when they were sent.
+    private(set) var delays: [Double] = []
+    var keepsDelays = false
+
+    private init(opened: EventLoopPromise<Void>) { self.opened = opened }
+
+    /// Connects, upgrades, and says something, so that the gateway begins to send.
+    static func open(port: Int, token: String, on group: any EventLoopGroup) async throws -> LoadSocket {
+        let loop = group.next()
+        let opened = loop.makePromise(of: Void.self)
+        let socket = LoadSocket(opened: opened)
+        let channel = try await ClientBootstrap(group: loop).channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelInitializer { $0.eventLoop.makeCompletedFuture { try $0.pipeline.syncOperations.addHandler(socket) } }
+            .connect(host: "127.0.0.1", port: port).get()
+        let request = """
+            GET /?session_token=\(token) HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+            Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: layer-3.0\r\n\r\n
+            """
+        try await loop.submit { socket.channel = channel }.get()
+        try await channel.writeAndFlush(ByteBuffer(string: request))
+        try await opened.futureResult.get()
+        socket.send("{\"type\":\"request\",\"body\":{\"request_id\":\"r0\",\"method\":\"Counter.read\"}}")
+        return socket
+    }
+
+    /// Sends a text frame. Callable from anywhere.
+    func send(_ text: String) {
+        guard let channel else { return }
+        var frame = ByteBuffer()
+        Self.write(opcode: 1, Array(text.utf8), into: &frame)
+        channel.writeAndFlush(frame, promise: nil)
+    }
+
+    func close() { channel?.close(promise: nil) }
+
+    func read<T: Sendable>(_ body: @escaping @Sendable (LoadSocket) -> T) async throws -> T {
+        guard let channel else { throw BenchProblem("not connected") }
+        return try await channel.eventLoop.submit { body(self) }.get()
+    }
+
+    func reset() {
+        messages = 0
+        packets = 0
+        delays = []
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        if pending.readableBytes == 0 { pending = bytes } else { pending.writeBuffer(&bytes) }
+        if !isUpgraded {
+            guard let end = pending.readableBytesView.firstRange(of: Array("\r\n\r\n".utf8)) else { return }
+            guard pending.getString(at: pending.readerIndex, length: 12) == "HTTP/1.1 101" else {
+                opened.fail(BenchProblem("the upgrade was refused"))
+                return context.close(promise: nil)
+            }
+            pending.moveReaderIndex(to: end.upperBound)
+            isUpgraded = true
+            opened.succeed()
+        }
+        while frame(context) {}
+        if pending.readableBytes == 0 { pending = ByteBuffer() } else { pending.discardReadBytes() }
+    }
+
+    private func frame(_ context: ChannelHandlerContext) -> Bool {
+        let start = pending.readerIndex
+        guard let first: UInt8 = pending.getInteger(at: start), let short: UInt8 = pending.getInteger(at: start + 1) else { return false }
+        var (header, length) = (2, Int(short))
+        if short == 126 {
+            guard let long: UInt16 = pending.getInteger(at: start + 2) else { return false }
+            (header, length) = (4, Int(long))
+        } else if short == 127 {
+            guard let long: UInt64 = pending.getInteger(at: start + 2) else { return false }
+            (header, length) = (10, Int(long))
+        }
+        guard pending.readableBytes >= header + length else { return false }
+        if first & 0x0f == 9 {
+            var pong = ByteBuffer()
+            Self.write(opcode: 10, [], into: &pong)
+            context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
+        } else if first & 0x0f == 1 {
+            packets += 1
+            count(pending.viewBytes(at: start + header, length: length))
+        }
+        pending.moveReaderIndex(forwardBy: header + length)
+        return true
+    }
+
+    private static let createMark = Array("\"operation\":\"create\"".utf8)
+    private static let timeMark = Array("\"body\":\"T".utf8)
+
+    private func count(_ view: ByteBufferView?) {
+        guard let view, view.prefix(120).firstRange(of: Self.createMark) != nil else { return }
+        messages += 1
+        guard keepsDelays, let mark = view.firstRange(of: Self.timeMark) else { return }
+        let digits = view[mark.upperBound...].prefix(20).prefix { $0 >= 48 && $0 <= 57 }
+        let sent = digits.reduce(UInt64(0)) { $0 &* 10 &+ UInt64($1 - 48) }
+        delays.append(Double(DispatchTime.now().uptimeNanoseconds &- sent) / 1e9)
+    }
+
+    private static func write(opcode: UInt8, _ payload: [UInt8], into frame: inout ByteBuffer) {
+        frame.writeInteger(0x80 | opcode)
+        if payload.count < 126 {
+            frame.writeInteger(0x80 | UInt8(payload.count))
+        } else {
+            frame.writeInteger(UInt8(0x80 | 126))
+            frame.writeInteger(UInt16(payload.count))
+        }
+        // A mask of zeros leaves the payload as it is.
+        frame.writeInteger(UInt32(0))
+        frame.writeBytes(payload)
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import NIOCore
+import NIOPosix
+
+/// What the whole costs: the gateway's fan-out, its idle connections, and the path of a message through all processes.
+enum SystemBench {
+    private static func figure(_ value: Double, _ digits: Int = 1) -> String { String(format: "%.\(digits)f", value) }
+
+    private static func sockets(_ system: BenchSystem, users: [Int], each: Int = 1, _ group: any EventLoopGroup) async throws -> [LoadSocket] {
+        var sockets: [LoadSocket] = []
+        let all = users.flatMap { user in (0..<each).map { _ in user } }
+        for chunk in stride(from: 0, to: all.count, by: 50) {
+            sockets += try await withThrowingTaskGroup(of: LoadSocket.self) { tasks in
+                for user in all[chunk..<min(chunk + 50, all.count)] {
+                    tasks.addTask { try await LoadSocket.open(port: system.gatewayPort, token: system.token(user), on: group) }
+                }
+                var opened: [LoadSocket] = []
+                for try await socket in tasks { opened.append(socket) }
+                return opened
+            }
+        }
+        return sockets
+    }
+
+    private static func total(_ sockets: [LoadSocket], _ count: @escaping @Sendable (LoadSocket) -> Int) async throws -> Int {
+        var sum = 0
+        for socket in sockets { sum += try await socket.read(count) }
+        return sum
+    }
+
+    private static func awaitMessages(_ expected: Int, _ sockets: [LoadSocket], within limit: Duration) async throws -> Int {
+        let end = ContinuousClock.now + limit
+        while ContinuousClock.now < end {
+            let count = try await total(sockets) { $0.messages }
+            if count >= expected { return count }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        return try await total(sockets) { $0.messages }
+    }
+
+    private static func body(_ bytes: Int) -> String {
+        let text = "T\(DispatchTime.now().uptimeNanoseconds) "
+        return text + String(repeating: "x", count: max(0, bytes - text.utf8.count))
+    }
+
+    private static func send(_ socket: LoadSocket, _ conversation: String, _ number: Int, bytes: Int) {
+        let request = """
+            {"type":"request","body":{"request_id":"m\(number)","method":"Message.create","object_id":"layer:///conversations/\(conversation)",\
+            "data":{"parts":[{"mime_type":"text/plain","body":"\(body(bytes))"}]}}}
+            """
+        socket.send(request)
+    }
+
+    /// A 1,000-byte message change to 1,000 sockets, ten times a second: processor time of the gateway per delivery.
+    static func fanOut(_ system: BenchSystem, seconds: Int, group: any EventLoopGroup) async throws -> [String] {
+        let users = Array(0..<200)
+        try await system.signIn(users: users.count)
+        let conversation = try await system.conversation(of: users, as: 0)
+        let sockets = try await sockets(system, users: users, each: 5, group)
+        // The first messages show that every socket is attached.
+        send(sockets[0], conversation, 0, bytes: 100)
+        _ = try await awaitMessages(sockets.count, sockets, within: .seconds(30))
+        var lines: [String] = []
+        for burst in [1, 4] {
+            for socket in sockets { _ = try await socket.read { $0.reset() } }
+            let before = system.processorTime(of: ["gateway"])
+            var sent = 0
+            for _ in 0..<(seconds * 10) {
+                for sender in 0..<burst { send(sockets[sender * 7], conversation, sent + sender, bytes: 500) }
+                sent += burst
+                try await Task.sleep(for: .milliseconds(100))
+            }
+            let delivered = try await awaitMessages(sent * sockets.count, sockets, within: .seconds(20))
+            let used = system.processorTime(of: ["gateway"]) - before
+            lines.append(
+                "gateway, \(burst == 1 ? "one message" : "\(burst) messages") at a time, 10 a second, to \(sockets.count) sockets: "
+                    + "\(figure(used / Double(max(1, delivered)) * 1e6)) µs of CPU a delivery (\(delivered) of \(sent * sockets.count) delivered)")
+        }
+        for socket in sockets { socket.close() }
+        return lines
+    }
+
+    /// Resident memory of an idle connection, each in 20 conversations.
+    static func idle(_ system: BenchSystem, connections: Int, group: any EventLoopGroup) async throws -> [String] {
+        try await system.signIn(users: connections)
+        let size = 50
+        for room in 0..<(connections * 20 / size) {
+            let members = (0..<size).map { (room % 20 + 1) * 7 * $0 + room * size }.map { $0 % connections }
+            _ = try await system.conversation(of: Set(members), as: members[0])
+        }
+        let warm = try await sockets(system, users: Array(0..<100), group)
+        for socket in warm { socket.close() }
+        try await Task.sleep(for: .seconds(3))
+        let before = system.gatewayMemory
+        let sockets = try await sockets(system, users: Array(0..<connections), group)
+        try await Task.sleep(for: .seconds(5))
+        let after = system.gatewayMemory
+        for socket in sockets { socket.close() }
+        return [
+            "gateway, \(connections) idle connections in 20 conversations each: \(figure(Double(after - before) / Double(connections) / 1024, 2)) KB "
+                + "of resident memory each (\(before >> 20) MB before, \(after >> 20) MB after)"
+        ]
+    }
+
+    /// 200 users in rooms of 5, each sending at a rate: processor time of everything, and the delay from send to delivery.
+    static func wholePath(_ system: BenchSystem, seconds: Int, rate: Double, group: any EventLoopGroup) async throws -> [String] {
+        let users = Array(0..<200)
+        try await system.signIn(users: users.count)
+        var rooms: [String] = []
+        for room in 0..<40 { rooms.append(try await system.conversation(of: room * 5..<room * 5 + 5, as: room * 5)) }
+        let sockets = try await sockets(system, users: users, group)
+        try await Task.sleep(for: .seconds(2))
+        for socket in sockets {
+            _ = try await socket.read {
+                $0.reset()
+                $0.keepsDelays = true
+            }
+        }
+        let before = system.processorTime()
+        let start = ContinuousClock.now
+        let sent = try await withThrowingTaskGroup(of: Int.self) { tasks in
+            for (user, socket) in sockets.enumerated() {
+                let room = rooms[user / 5]
+                tasks.addTask {
+                    var sent = 0
+                    try await Task.sleep(for: .seconds(1 / rate * Double.random(in: 0..<1)))
+                    while ContinuousClock.now - start < .seconds(seconds) {
+                        send(socket, room, sent, bytes: 100)
+                        sent += 1
+                        try await Task.sleep(for: .seconds(1 / rate))
+                    }
+                    return sent
+                }
+            }
+            return try await tasks.reduce(0, +)
+        }
+        let delivered = try await awaitMessages(sent * 5, sockets, within: .seconds(30))
+        let used = system.processorTime() - before
+        var delays: [Double] = []
+        for socket in sockets { delays += try await socket.read { $0.delays } }
+        delays.sort()
+        func percentile(_ part: Double) -> String {
+            delays.isEmpty ? "-" : figure(delays[min(delays.count - 1, Int(Double(delays.count) * part))] * 1000)
+        }
+        for socket in sockets { socket.close() }
+        return [
+            "whole path, 200 users in rooms of 5, \(figure(rate, 0)) messages/s each for \(seconds) s: \(sent) sent, \(delivered) of \(sent * 5) delivered, "
+                + "\(figure(used / Double(max(1, delivered)) * 1e6)) ms of CPU per 1,000 deliveries, all processes",
+            "whole path, send to delivery: p50 \(percentile(0.5)) ms, p99 \(percentile(0.99)) ms",
+        ]
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LocalServers
+import ProtocolClient
+@testable import StrataCommand
+import TestSupport
+
+/// A whole system: its own PostgreSQL and Redis, and so many instances of each service, each a process. It goes with the test process, or by ``stop()``.
+final class Cluster: Sendable {
+    struct Size: Sendable {
+        var gateways = 1
+        var conversations = 1
+        var metadata = 1
+        var presence = 1
+        /// Further settings of all services.
+        var settings: [String: String] = [:]
+    }
+
+    /// How long the shared cluster waits before `started` is `paused`, and before that is `finished`.
+    static let typingPeriod = Duration.seconds(1)
+
+    /// Two instances of everything, for all tests that break nothing.
+    static func shared() async throws -> Cluster { try await starting.value }
+
+    private static let starting = Task {
+        try await Cluster.start(
+            Size(
+                gateways: 2, conversations: 2, metadata: 2, presence: 2,
+                settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s", "STRATA_PRESENCE_GRACE": "1s"]))
+    }
+
+    let postgres: PrivatePostgres
+    let redis: PrivateRedis
+    let databaseURL: String
+    let processes: [ServiceProcess]
+    /// Base URL of each gateway.
+    let urls: [String]
+    private let clients: [ProtocolVersion: [ProtocolClient]]
+
+    private init(postgres: PrivatePostgres, redis: PrivateRedis, databaseURL: String, processes: [ServiceProcess], urls: [String]) throws {
+        self.postgres = postgres
+        self.redis = redis
+        self.databaseURL = databaseURL
+        self.processes = processes
+        self.urls = urls
+        clients = try Dictionary(
+            uniqueKeysWithValues: ProtocolVersion.allCases.map { version in
+                (version, try urls.map { try ProtocolClient(baseURL: $0, version: version) })
+            })
+    }
+
+    /// Starts everything and waits until it is ready.
+    static func start(_ size: Size = Size()) async throws -> Cluster {
+        let directory = try TestDirectory.make("cluster")
+        async let startingRedis = TestServers.privateRedis()
+        let postgres = try await TestServers.privatePostgres()
+        let redis = try await startingRedis
+        let database = try await TestServers.freshDatabase(on: postgres)
+        let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), ["migrate", "--database", database]))
+        guard migration.isSuccess else { throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)") }
+        let plan = try Plan(size: size, directory: directory, database: database, redis: redis.url)
+        let cluster = try Cluster(postgres: postgres, redis: redis, databaseURL: database, processes: plan.processes, urls: plan.urls)
+        for isGateway in [false, true] {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for process in plan.processes where (process.kind == .gateway) == isGateway { group.addTask { try await process.start() } }
+                try await group.waitForAll()
+            }
+        }
+        return cluster
+    }
+
+    /// Stops everything, gateways first.
+    func stop() async {
+        for clients in clients.values { for client in clients { try? await client.shutdown() } }
+        for process in processes.reversed() { await process.stop() }
+        await redis.stop()
+        await postgres.kill()
+    }
+
+    func client(_ gateway: Int = 0, _ version: ProtocolVersion = .v3) -> ProtocolClient {
+        let all = clients[version] ?? []
+        return all[gateway % all.count]
+    }
+
+    func instances(of kind: ServiceProcess.Kind) -> [ServiceProcess] { processes.filter { $0.kind == kind } }
+
+    /// A new app.
+    func app() async throws -> TestApp {
+        let key = try await TestApp.key.value
+        let app = try NewApp(name: "Test", publicKeyFile: key.publicKeyFile)
+        try await AppStore(url: databaseURL).insert(app)
+        return TestApp(cluster: self, app: app, privateKey: key.privateKey, privateKeyFile: key.privateKeyFile)
+    }
+}
+
+extension Cluster {
+    /// Who listens where.
+    private struct Plan {
+        var processes: [ServiceProcess] = []
+        var urls: [String] = []
+
+        init(size: Size, directory: String, database: String, redis: String) throws {
+            let counts: [(ServiceProcess.Kind, Int)] = [
+                (.conversations, size.conversations), (.metadata, size.metadata), (.presence, size.presence), (.gateway, size.gateways),
+            ]
+            var ports = try LoopbackPort.free(counts.map { $0.1 * 2 }.reduce(0, +))
+            var addresses: [String: String] = [:]
+            for (kind, count) in counts {
+                var own: [String] = []
+                for number in 0..<count {
+                    let (port, admin) = (ports.removeLast(), ports.removeLast())
+                    var environment = Self.common(admin: admin, redis: redis)
+                    environment["STRATA_INSTANCE"] = "\(kind.rawValue)-\(number + 1)"
+                    environment[kind == .gateway ? "STRATA_HTTP_PORT" : "STRATA_RPC_PORT"] = "\(port)"
+                    environment[kind == .gateway ? "STRATA_HTTP_HOST" : "STRATA_RPC_HOST"] = "127.0.0.1"
+                    if kind == .gateway {
+                        environment["STRATA_PUBLIC_URL"] = "https://chat.test"
+                        environment.merge(addresses) { $1 }
+                        urls.append("http://127.0.0.1:\(port)")
+                    }
+                    if kind == .conversations || kind == .metadata {
+                        environment["STRATA_POSTGRES_URL"] = Self.url(database, role: "strata_\(kind.rawValue)")
+                    }
+                    environment.merge(size.settings) { $1 }
+                    own.append("127.0.0.1:\(port)")
+                    processes.append(
+                        try ServiceProcess(
+                            kind: kind, name: "\(kind.rawValue)-\(number + 1)", directory: directory, adminPort: admin, environment: environment))
+                }
+                addresses["STRATA_\(kind.rawValue.uppercased())_ADDRESSES"] = own.joined(separator: ",")
+            }
+        }
+
+        private static func common(admin: Int, redis: String) -> [String: String] {
+            [
+                "PATH": "/usr/bin:/bin", "STRATA_CLUSTER_SECRET": "a secret of these tests, and of nobody else",
+                "STRATA_ADMIN_HOST": "127.0.0.1", "STRATA_ADMIN_PORT": "\(admin)", "STRATA_REDIS_URL": redis, "STRATA_LOG_LEVEL": "debug",
+                "STRATA_SHUTDOWN_TIMEOUT": "5s",
+            ]
+        }
+
+        private static func url(_ database: String, role: String) -> String {
+            var parts = URLComponents(string: database) ?? URLComponents()
+            parts.user = role
+            return parts.string ?? database
+        }
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LocalServers
+
+/// The programs under test, beside this test's own.
+enum Executables {
+    /// - Parameter name: `gateway`, `strata`, …; a build without products calls it `GatewayMain`.
+    static func find(_ name: String) throws -> String {
+        let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+        let candidates = [(own as NSString).deletingLastPathComponent, buildDirectory].flatMap { directory in
+            [name, name.prefix(1).uppercased() + name.dropFirst() + "Main"].map { "\(directory)/\($0)" }
+        }
+        guard let found = candidates.first(where: { FileManager.default.isExecutableFile(atPath: $0) }) else {
+            throw MissingExecutable(name: name, candidates: candidates)
+        }
+        return found
+    }
+
+    /// Where a plain `swift build` puts them, for a test that is run from elsewhere.
+    private static var buildDirectory: String {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        return root.appending(path: ".build/debug").path(percentEncoded: false)
+    }
+}
+
+/// The programs have not been built.
+struct MissingExecutable: Error, CustomStringConvertible {
+    let name: String
+    let candidates: [String]
+
+    var description: String { "\(name) is at none of: \(candidates.joined(separator: ", "))" }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LocalServers
+import ProtocolClient
+
+/// One instance of a service, which a test may kill, stop where it is, and start again on the same ports.
+actor ServiceProcess {
+    enum Kind: String, CaseIterable, Sendable {
+        case conversations, metadata, presence, gateway
+    }
+
+    nonisolated let kind: Kind
+    nonisolated let name: String
+    nonisolated let log: String
+    private let launch: Launch
+    private let admin: ProtocolClient
+    private var child: ChildProcess?
+
+    init(kind: Kind, name: String, directory: String, adminPort: Int, environment: [String: String]) throws {
+        self.kind = kind
+        self.name = name
+        log = "\(directory)/\(name).log"
+        launch = Launch(try Executables.find(kind.rawValue), environment: environment, deathSignal: .kill, output: .append(to: log))
+        admin = try ProtocolClient(baseURL: "http://127.0.0.1:\(adminPort)")
+    }
+
+    /// Starts it and waits until it says that it is ready.
+    func start() async throws {
+        let child = try await ChildProcess.start(launch)
+        self.child = child
+        try await awaitReady()
+    }
+
+    /// Asks until it is ready. It tells nobody, so this has to look now and then.
+    func awaitReady() async throws {
+        let deadline = ContinuousClock.now + Waiting.limit
+        while ContinuousClock.now < deadline {
+            if let answer = try? await admin.call("GET", "/health/ready", deadline: .now + .seconds(5)), answer.status == 200 { return }
+            guard child?.isRunning == true else { break }
+            try await Task.sleep(for: .milliseconds(25))
+        }
+        throw NotReady(name: name, log: LogTail.last(12, of: log))
+    }
+
+    /// `kill -9`, and waits for its end.
+    func kill() async {
+        child?.signal(SIGKILL)
+        _ = await child?.waitForExit()
+    }
+
+    /// Stops it where it is: it neither answers nor closes.
+    func suspend() { child?.signal(SIGSTOP) }
+
+    /// Ends what ``suspend()`` began.
+    func resume() { child?.signal(SIGCONT) }
+
+    /// Asks it to end.
+    func stop() async {
+        child?.signal(SIGCONT)
+        await child?.stop(patience: .seconds(10))
+        try? await admin.shutdown()
+    }
+
+    /// All it has written.
+    var output: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+}
+
+/// A service that did not come up.
+struct NotReady: Error, CustomStringConvertible {
+    let name: String
+    let log: String
+
+    var description: String { "\(name) did not become ready; the end of its log:\n\(log)" }
+}
+
+/// How long tests wait for what has to happen. Not a promise of speed: the machine may be busy with many other things.
+enum Waiting {
+    static let limit = Duration.seconds(60)
+
+    static var deadline: ContinuousClock.Instant { .now + limit }
+}

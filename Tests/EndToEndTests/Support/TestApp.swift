@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+@testable import StrataCommand
+import TestSupport
+
+/// An app of one test, in which no other test's users are.
+struct TestApp: Sendable {
+    struct Key: Sendable {
+        let privateKey: String
+        let privateKeyFile: String
+        let publicKeyFile: String
+    }
+
+    /// One pair of keys for all apps: making one takes long.
+    static let key = Task { try makeKey("app-key") }
+
+    /// A pair of keys that belongs to no app.
+    static let strangeKey = Task { try makeKey("strange-key") }
+
+    let cluster: Cluster
+    let app: NewApp
+    let privateKey: String
+    let privateKeyFile: String
+
+    var id: String { LayerID.app.text(app.id) }
+
+    /// Signs a user in.
+    func signIn(_ user: String, via gateway: Int = 0, version: ProtocolVersion = .v3) async throws -> TestUser {
+        let client = cluster.client(gateway, version)
+        let nonce = try await client.nonce(deadline: Waiting.deadline)
+        let token = try await identityToken(user, nonce: nonce)
+        let session = try await client.signIn(appID: id, identityToken: token, deadline: Waiting.deadline)
+        return TestUser(app: self, user: user, gateway: gateway, version: version, token: session)
+    }
+
+    /// Signs several users in, alternating between the gateways.
+    func signIn(_ users: [String]) async throws -> [TestUser] {
+        var result: [TestUser] = []
+        for (index, user) in users.enumerated() { result.append(try await signIn(user, via: index)) }
+        return result
+    }
+
+    /// A signed identity token.
+    func identityToken(_ user: String, nonce: String, signedWith key: String? = nil) async throws -> String {
+        try await IdentityToken(provider: app.providerID, key: app.keyID, user: user, nonce: nonce, displayName: user.capitalized)
+            .signed(with: key ?? privateKey)
+    }
+
+    private static func makeKey(_ name: String) throws -> Key {
+        let directory = try TestDirectory.make(name)
+        let pair = try AppKeyPair.make()
+        let key = Key(privateKey: pair.privateKey, privateKeyFile: directory + "/private.pem", publicKeyFile: directory + "/public.pem")
+        try Data(pair.privateKey.utf8).write(to: URL(fileURLWithPath: key.privateKeyFile))
+        try Data(pair.publicKey.utf8).write(to: URL(fileURLWithPath: key.publicKeyFile))
+        return key
+    }
+}

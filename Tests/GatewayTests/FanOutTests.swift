@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Model
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import Testing
+import Wire
+
+@testable import Gateway
+
+@Suite(.timeLimit(.minutes(1)))
+struct FanOutTests {
+    private let id = Fixture.conversation
+
+    @Test("positions 5 and 6 published in the wrong order reach every socket in order, once")
+    func wrongOrder() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ben, at: 4)
+        try await harness.publish(Fixture.change(6))
+        #expect(try await socket.positions() == [])
+        try await harness.publish(Fixture.change(5))
+        #expect(try await socket.positions() == [5, 6])
+        #expect(harness.log.state.withLock { $0.reads } == 0)
+    }
+
+    @Test("a lost publication is read from the log after the patience has run out, and not before")
+    func lost() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ben, at: 4)
+        harness.log.append(Fixture.change(5), Fixture.change(6))
+        try await harness.publish(Fixture.change(6))
+        await harness.loop.advanceTime(by: .milliseconds(99))
+        #expect(harness.log.state.withLock { $0.reads } == 0)
+        await harness.loop.advanceTime(by: .milliseconds(1))
+        try await harness.until { $0.hub.rooms[Fixture.conversation]?.last == Position(6) }
+        #expect(try await socket.positions() == [5, 6])
+    }
+
+    @Test("while something is missing no packet is stamped later than it, and afterwards time goes on")
+    func floor() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ben, at: 4)
+        try await harness.publish(Fixture.change(6))
+        let floor = try await harness.onLoop { $0.hub.gapFloor }
+        #expect(floor == Fixture.change(6).createdAt)
+        harness.log.append(Fixture.change(5), Fixture.change(6))
+        await harness.loop.advanceTime(by: .milliseconds(100))
+        try await harness.until { $0.hub.gapFloor == nil }
+        #expect(try await socket.positions() == [5, 6])
+    }
+
+    @Test("a repair that fails is tried again until the service is back")
+    func repairAgain() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ben, at: 4)
+        harness.log.append(Fixture.change(5), Fixture.change(6))
+        harness.log.state.withLock { $0.isAway = true }
+        try await harness.publish(Fixture.change(6))
+        await harness.loop.advanceTime(by: .milliseconds(100))
+        try await harness.until { harness in
+            harness.log.state.withLock { $0.reads } == 1 && harness.fanOut.conversations[Fixture.conversation]?.isRepairing == false
+        }
+        harness.log.state.withLock { $0.isAway = false }
+        await harness.loop.advanceTime(by: .milliseconds(250))
+        try await harness.until { $0.hub.rooms[Fixture.conversation]?.last == Position(6) }
+        #expect(try await socket.positions() == [5, 6])
+    }
+
+    @Test("a change whose publication was lost and that nothing follows is found by its head")
+    func heads() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ben, at: 4)
+        harness.log.append(Fixture.change(5))
+        harness.log.state.withLock {
+            $0.heads = Heads(conversations: [(Fixture.conversation, Position(5))], added: [], users: [], asOf: Fixture.time(10))
+        }
+        await harness.loop.advanceTime(by: .seconds(17))
+        try await harness.until { $0.fanOut.conversations[Fixture.conversation]?.target == Position(5) }
+        await harness.loop.advanceTime(by: .milliseconds(250))
+        try await harness.until { $0.hub.rooms[Fixture.conversation]?.last == Position(5) }
+        #expect(try await socket.positions() == [5])
+    }
+
+    @Test("heads are asked for at once when pub/sub is back")
+    func recovery() async throws {
+        let harness = try await GatewayHarness()
+        _ = try await harness.socket(of: Fixture.ben, at: 4)
+        harness.log.state.withLock { $0.heads = Heads(conversations: [], added: [], users: [], asOf: Fixture.time(10)) }
+        try await harness.onLoop { $0.fanOut.subscriberDidRecover() }
+        try await harness.until { $0.fanOut.headsSince == Fixture.time(10) }
+    }
+
+    @Test("a socket that joins where the others are further is refused until it has read that far")
+    func joinBehind() async throws {
+        let harness = try await GatewayHarness()
+        let first = try await harness.socket(of: Fixture.ben, at: 4)
+        try await harness.publish(Fixture.change(5))
+        let late = try await harness.socket(of: Fixture.ana, at: 4)
+        #expect(try await harness.onLoop { $0.hub.rooms[Fixture.conversation]?.members.count } == 1)
+        try await harness.publish(Fixture.change(6))
+        #expect(try await first.positions() == [5, 6])
+        #expect(try await late.positions() == [])
+    }
+
+    @Test("a socket that read further than the others is not told again what it has read")
+    func joinAhead() async throws {
+        let harness = try await GatewayHarness()
+        let first = try await harness.socket(of: Fixture.ben, at: 4)
+        let ahead = try await harness.socket(of: Fixture.ana, at: 6)
+        for position in Int64(5)...7 { try await harness.publish(Fixture.change(position)) }
+        #expect(try await first.positions() == [5, 6, 7])
+        #expect(try await ahead.positions() == [7])
+    }
+
+    @Test("a removed user is told, and hears nothing later")
+    func removed() async throws {
+        let harness = try await GatewayHarness()
+        let ana = try await harness.socket(of: Fixture.ana, at: 4)
+        let ben = try await harness.socket(of: Fixture.ben, at: 4)
+        let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
+        try await harness.publish(Fixture.change(5, removal))
+        try await harness.publish(Fixture.change(6))
+        #expect(try await ana.positions() == [5, 6])
+        #expect(try await ben.positions() == [5])
+    }
+
+    @Test("when the last socket has gone, the channels are given up")
+    func released() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ben, at: 4)
+        try await harness.onLoop { $0.hub.endJoining([Fixture.conversation]) }
+        #expect(harness.channels.subscribed.withLock { $0 } == [
+            Channels.conversation(id), Channels.user(Fixture.app, Fixture.ben),
+        ])
+        try await socket.channel.close()
+        await harness.loop.run()
+        #expect(harness.channels.subscribed.withLock { $0.isEmpty })
+    }
+
+    @Test("a message and what it means to its conversation leave together, numbered one after the other, with each reader's own count")
+    func message() async throws {
+        let harness = try await GatewayHarness()
+        let ana = try await harness.socket(of: Fixture.ana, at: 4)
+        let ben = try await harness.socket(of: Fixture.ben, at: 4)
+        let message = Fixture.message(1, at: 5)
+        var change = Fixture.change(5, .messageCreated(id: message.id, ordinal: 1, message))
+        change.messageCount = 1
+        change.numbers = [Fixture.ana: UserNumbers(uncounted: 1, hidden: 0, position: Position(5))]
+        try await harness.publish(change)
+        let (sender, reader) = (try await ana.packets(), try await ben.packets())
+        #expect(sender.map { $0["counter"]?.integerValue } == [0, 1])
+        #expect(reader.map { $0["counter"]?.integerValue } == [0, 1])
+        #expect(reader.map { $0["body"]?["operation"]?.stringValue } == ["create", "update"])
+        #expect(sender[0]["body"]?["data"]?["is_unread"]?.boolValue == false)
+        #expect(reader[0]["body"]?["data"]?["is_unread"]?.boolValue == true)
+        let unread = reader[1]["body"]?["data"]?.arrayValue?.first { $0["property"]?.stringValue == "unread_message_count" }
+        #expect(unread?["value"]?.integerValue == 1)
+    }
+
+    @Test("the response to a create comes before the change it caused, also when the change is faster")
+    func responseFirst() async throws {
+        let harness = try await GatewayHarness()
+        let ana = try await harness.socket(of: Fixture.ana, at: 4)
+        let request = SocketRequest(number: 7, packet: ClientPacket.Request(id: "r7", method: "Message.create"))
+        try await harness.onLoop { _ in ana.socket.answerable[7] = request }
+        let message = Fixture.message(1, at: 5)
+        var change = Fixture.change(5, .messageCreated(id: message.id, ordinal: 1, message))
+        change.origin = Change.Origin(connection: ana.socket.id, request: 7)
+        try await harness.publish(change)
+        let packets = try await ana.packets()
+        #expect(packets.map { $0["type"]?.stringValue } == ["response", "change", "change"])
+        #expect(packets.first?["body"]?["request_id"]?.stringValue == "r7")
+        #expect(try await harness.onLoop { _ in ana.socket.answerable.isEmpty })
+    }
+
+    @Test("typing reaches the others only, and is ended here when nothing more is heard of it")
+    func typing() async throws {
+        let harness = try await GatewayHarness()
+        let ana = try await harness.socket(of: Fixture.ana, at: 4)
+        let ben = try await harness.socket(of: Fixture.ben, at: 4)
+        try await harness.onLoop { harness in
+            harness.hub.services.identities.remember(BasicIdentity(userID: Fixture.ana), in: Fixture.app)
+            harness.fanOut.received(TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started))
+        }
+        #expect(try await ana.packets().isEmpty)
+        #expect(try await ben.packets().map { $0["body"]?["data"]?["action"]?.stringValue } == ["started"])
+        for _ in 0..<26 { await harness.loop.advanceTime(by: .seconds(1)) }
+        #expect(try await ben.packets().map { $0["body"]?["data"]?["action"]?.stringValue } == ["finished"])
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Model
+
+@testable import Gateway
+
+/// Values that tests are made of.
+enum Fixture {
+    static let app = AppID(rawValue: UUID())
+    static let conversation = ConversationID(rawValue: UUID())
+    static let ana = UserID(trusted: "ana")
+    static let ben = UserID(trusted: "ben")
+
+    static func time(_ seconds: Int64) -> Timestamp { Timestamp(microseconds: 1_800_000_000_000_000 + seconds * 1_000_000) }
+
+    /// A change of metadata: the least that can happen.
+    static func change(
+        _ position: Int64, of conversation: ConversationID = conversation, _ content: Change.Content = .metadataChanged([])
+    ) -> Change {
+        Change(
+            appID: app, conversationID: conversation, position: Position(position), createdAt: time(position), actor: ana, origin: nil,
+            messageCount: 0, numbers: [:], content: content)
+    }
+
+    static func message(_ ordinal: Int64, at position: Int64) -> Message {
+        Message(
+            id: .random(), conversationID: conversation, position: Position(position), ordinal: ordinal, sender: BasicIdentity(userID: ana),
+            sentAt: time(position), parts: [],
+            recipients: [.init(userID: ana, status: .read), .init(userID: ben, status: .sent)])
+    }
+
+    static func view(at position: Int64, isParticipant: Bool = true) -> ConversationView {
+        ConversationView(
+            conversation: Conversation(
+                id: conversation, createdAt: time(0), isDistinct: true, participants: [], metadata: MetadataTree(),
+                position: Position(position)),
+            isParticipant: isParticipant, lastMessage: nil, numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)),
+            messageCount: 0)
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Logging
+import Model
+import NIOCore
+import NIOEmbedded
+import NIOPosix
+import NIOWebSocket
+import RPC
+import Redis
+import Synchronization
+import Wire
+
+@testable import Gateway
+
+/// A fan-out and a hub on one event loop with virtual time, over a log that the test fills.
+final class GatewayHarness: Sendable {
+    let loop = NIOAsyncTestingEventLoop()
+    let log = FakeLog()
+    let channels = FakeChannels()
+    let fanOut: FanOut
+    let hub: Hub
+
+    init() async throws {
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        fanOut = FanOut(loop: loop, source: log, logger: logger)
+        // Nothing is ever called: the services are not run.
+        let group = MultiThreadedEventLoopGroup.singleton
+        func client(_ name: String) -> RPCClient {
+            let secret = String(repeating: "x", count: 32)
+            return RPCClient(
+                configuration: RPCClientConfiguration(target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: secret, name: name),
+                eventLoopGroup: group, logger: logger)
+        }
+        let unreachable = RPCClientConfiguration(
+            target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: String(repeating: "x", count: 32), name: "none")
+        let services = GatewayServices(
+            conversations: client("conversations"), metadata: client("metadata"), presence: client("presence"),
+            settings: GatewaySettings(
+                publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: "", conversations: unreachable,
+                metadata: unreachable, presence: unreachable), logger: logger)
+        hub = Hub(index: 0, loop: loop, fanOut: fanOut, services: services)
+        let start = Task { try await fanOut.start(hubs: [hub], subscriptions: channels) }
+        await loop.run()
+        try await start.value
+        await loop.run()
+    }
+
+    /// Runs `body` on the loop, and whatever it causes there.
+    func onLoop<T: Sendable>(_ body: @escaping @Sendable (GatewayHarness) throws -> T) async throws -> T {
+        let result = loop.submit { try body(self) }
+        await loop.run()
+        return try await result.get()
+    }
+
+    /// Lets tasks outside the loop finish their work on it, until `condition` holds.
+    func until(_ condition: @escaping @Sendable (GatewayHarness) -> Bool) async throws {
+        while try await !onLoop(condition) {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+
+    /// Opens a socket, and attaches it to the conversation at `position`, as a catch-up would.
+    func socket(of user: UserID, in conversation: ConversationID = Fixture.conversation, at position: Int64) async throws -> TestSocket {
+        let channel = NIOAsyncTestingChannel(loop: loop)
+        try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))
+        let key = UserKey(app: Fixture.app, user: user)
+        let session = Session(key: key, identity: BasicIdentity(userID: user), tokenDigest: [], expiresAt: Fixture.time(1_000_000))
+        let socket = try await onLoop { harness in
+            let socket = Socket(session: session, version: .v3, hub: harness.hub)
+            try channel.pipeline.syncOperations.addHandler(WebSocketFrameEncoder())
+            try channel.pipeline.syncOperations.addHandler(socket)
+            socket.phase = .live
+            socket.userPosition = .zero
+            harness.hub.beginJoining([conversation], app: Fixture.app)
+            return socket
+        }
+        let last = fanOut.baseline([(conversation, Position(position))])
+        await loop.run()
+        let fanOutLast = try await last.get()[0]
+        _ = try await onLoop { harness in
+            harness.hub.attach(
+                socket,
+                Hub.Attachment(
+                    id: conversation, position: Position(position), fanOutLast: fanOutLast,
+                    numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), isHidden: false))
+        }
+        return TestSocket(socket: socket, channel: channel)
+    }
+
+    /// A publication comes from Redis.
+    func publish(_ change: Change) async throws {
+        try await onLoop { $0.fanOut.received(change) }
+    }
+}
+
+/// A socket whose outgoing packets a test reads.
+struct TestSocket: Sendable {
+    let socket: Socket
+    let channel: NIOAsyncTestingChannel
+
+    /// The packets that have left since the last call.
+    func packets() async throws -> [JSONValue] {
+        await channel.testingEventLoop.run()
+        var packets: [JSONValue] = []
+        while var bytes = try await channel.readOutbound(as: ByteBuffer.self) {
+            while bytes.readableBytes > 0 { packets.append(try JSONReader.parse(try Self.frame(&bytes))) }
+        }
+        return packets
+    }
+
+    /// The `position` members of the change packets among them.
+    func positions() async throws -> [Int64] {
+        try await packets().compactMap { $0["body"]?["position"]?.integerValue }
+    }
+
+    private struct Malformed: Error {}
+
+    private static func frame(_ bytes: inout ByteBuffer) throws -> ByteBuffer {
+        guard bytes.readInteger(as: UInt8.self) == 0x81, let short: UInt8 = bytes.readInteger() else { throw Malformed() }
+        let count: Int?
+        switch short {
+        case 126: count = bytes.readInteger(as: UInt16.self).map { Int($0) }
+        case 127: count = bytes.readInteger(as: UInt64.self).map { Int($0) }
+        default: count = Int(short)
+        }
+        guard let count, let payload = bytes.readSlice(length: count) else { throw Malformed() }
+        return payload
+    }
+}
+
+/// A change log in memory.
+final class FakeLog: ChangeSource {
+    struct State {
+        var changes: [Change] = []
+        var heads: Heads?
+        var isAway = false
+        var reads = 0
+    }
+    let state = Mutex(State())
+
+    func append(_ changes: Change...) { state.withLock { $0.changes += changes } }
+
+    func changes(of conversation: ConversationID, after position: Position, users: [UserID]) async throws(Failure) -> ChangePage {
+        let page: ChangePage? = state.withLock { state in
+            state.reads += 1
+            if state.isAway { return nil }
+            let mine = state.changes.filter { $0.conversationID == conversation }
+            return ChangePage(
+                changes: mine.filter { $0.position > position }, head: mine.map(\.position).max() ?? .zero,
+                numbers: Dictionary(
+                    uniqueKeysWithValues: users.map { ($0, UserNumbers(uncounted: 1, hidden: 0, position: mine.map(\.position).max() ?? .zero)) }))
+        }
+        guard let page else { throw .unavailable }
+        return page
+    }
+
+    func heads(since: Timestamp?) async throws(Failure) -> Heads {
+        guard let heads = state.withLock({ $0.heads }) else { throw .unavailable }
+        return heads
+    }
+
+    func userChanges(of user: UserKey, after position: Position) async throws(Failure) -> [UserChange] { [] }
+}
+
+/// Channels that are always there.
+final class FakeChannels: ChannelSubscriptions {
+    let subscribed = Mutex<Set<String>>([])
+    let available = Mutex(true)
+    var isAvailable: Bool { available.withLock { $0 } }
+    func subscribe(_ channels: [String]) { subscribed.withLock { $0.formUnion(channels) } }
+    func unsubscribe(_ channels: [String]) { subscribed.withLock { $0.subtract(channels) } }
+    func confirmation(of channels: [String], deadline: ContinuousClock.Instant) async throws(RedisError) {}
+}

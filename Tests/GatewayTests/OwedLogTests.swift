@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Testing
+
+@testable import Gateway
+
+struct OwedLogTests {
+    private let id = Fixture.conversation
+
+    private func baseline(position: Int64, after: Int64, isParticipant: Bool = true) -> Baseline {
+        Baseline(
+            entries: [
+                BaselineEntry(
+                    id: id, position: Position(position), after: Position(after),
+                    numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0,
+                    isParticipant: isParticipant, oldestAt: nil)
+            ], userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
+    }
+
+    private func page(metHeads: Bool, numbersAt position: Int64? = nil) -> LogPage {
+        let numbers = position.map {
+            [id: LogPage.Numbers(numbers: UserNumbers(uncounted: 1, hidden: 0, position: Position($0)), messageCount: 3)]
+        }
+        return LogPage(entries: [], metHeads: metHeads, numbers: numbers ?? [:])
+    }
+
+    @Test("what happened since is owed, and read to the heads before anything is attached")
+    func owed() {
+        var log = OwedLog(baseline(position: 9, after: 5))
+        #expect(!log.isEverythingRead)
+        #expect(log.owedCursors == [id: Position(5)])
+        log.advance(id, to: Position(9))
+        log.finish(page(metHeads: false))
+        #expect(!log.isEverythingRead)
+        log.finish(page(metHeads: true, numbersAt: 9))
+        #expect(log.isEverythingRead)
+        #expect(log.attachments.map(\.position) == [Position(9)])
+    }
+
+    @Test("numbers that are newer than what was read mean that there is more to read")
+    func newerNumbers() {
+        var log = OwedLog(baseline(position: 9, after: 5))
+        log.advance(id, to: Position(9))
+        log.finish(page(metHeads: true, numbersAt: 10))
+        #expect(log.owedCursors == [id: Position(9)])
+    }
+
+    @Test("a conversation that seems unchanged is read once more after its channel was subscribed")
+    func verified() {
+        var log = OwedLog(baseline(position: 9, after: 9))
+        #expect(log.isEverythingRead)
+        let unverified = log.takeUnverified()
+        #expect(unverified == [id])
+        log.owe(unverified)
+        #expect(log.owedCursors == [id: Position(9)])
+        log.finish(page(metHeads: true, numbersAt: 9))
+        #expect(log.isEverythingRead)
+        #expect(log.takeUnverified().isEmpty)
+    }
+
+    @Test("where the fan-out is ahead of the reading, the reading goes on")
+    func fanOutAhead() {
+        var log = OwedLog(baseline(position: 9, after: 8))
+        log.advance(id, to: Position(9))
+        log.finish(page(metHeads: true, numbersAt: 9))
+        log.fanOutIsAt(Position(12), in: id)
+        #expect(log.owedCursors == [id: Position(9)])
+    }
+
+    @Test("whoever left is not attached")
+    func left() {
+        var log = OwedLog(baseline(position: 9, after: 8))
+        log.left(id)
+        #expect(log.attachments.isEmpty)
+        #expect(log.memberPositions.isEmpty)
+        #expect(OwedLog(baseline(position: 9, after: 8, isParticipant: false)).attachments.isEmpty)
+    }
+
+    @Test("a conversation somebody was added to is attached only after he was shown it, and only if he is still in it")
+    func joined() {
+        var log = OwedLog(joined: [id: .zero])
+        log.advance(id, to: Position(1))
+        log.finish(page(metHeads: true, numbersAt: 1))
+        #expect(log.attachments.isEmpty)
+        log.shown(Fixture.view(at: 1))
+        #expect(log.attachments.map(\.id) == [id])
+        log.shown(Fixture.view(at: 3, isParticipant: false))
+        #expect(log.attachments.isEmpty)
+    }
+
+    @Test("what an object shown whole contains is not told again, and nothing is attached before its position")
+    func shown() {
+        var log = OwedLog(baseline(position: 9, after: 0))
+        log.shown(Fixture.view(at: 6))
+        #expect(log.isContained(Fixture.change(6)))
+        #expect(!log.isContained(Fixture.change(7)))
+        log.advance(id, to: Position(4))
+        log.finish(page(metHeads: true, numbersAt: 4))
+        #expect(!log.isEverythingRead)
+        log.advance(id, to: Position(6))
+        log.finish(page(metHeads: true, numbersAt: 6))
+        #expect(log.isEverythingRead)
+    }
+
+    @Test("a refused attachment is read again, an accepted one is not")
+    func refused() {
+        var log = OwedLog(baseline(position: 9, after: 9))
+        log.attached(except: [id])
+        #expect(log.owedCursors == [id: Position(9)])
+        log.finish(page(metHeads: true, numbersAt: 9))
+        log.attached(except: [])
+        #expect(log.attachments.isEmpty)
+        #expect(log.isEverythingRead)
+    }
+
+    @Test("numbers are told once at the end, and only where they changed")
+    func summaries() {
+        var log = OwedLog(baseline(position: 9, after: 5))
+        #expect(log.summaries.isEmpty)
+        log.lastMessageBecame(Fixture.message(1, at: 6), in: id)
+        log.advance(id, to: Position(9))
+        log.finish(page(metHeads: true, numbersAt: 9))
+        #expect(log.summaries[id]?.messageCount == 3)
+        log.attached(except: [])
+        #expect(log.summaries.isEmpty)
+    }
+}
