@@ -22,13 +22,11 @@ struct EdgeResponder<Inner: HTTPResponder>: HTTPResponder where Inner.Context ==
 
     private func answer(_ request: Request, _ context: RESTContext) async throws -> Response {
         if request.method == .options { return preflight() }
-        do {
-            return try await inner.respond(to: request, context: context)
-        } catch let error as any HTTPResponseError where error.status == .notFound {
-            return failure(Failure(.invalidEndpoint, "There is no such method and path."), context)
-        } catch let error as any HTTPResponseError {
-            return failure(Failure(.invalidRequest, "The request could not be understood (\(error.status.code))."), context)
-        }
+        let response = try await inner.respond(to: request, context: context)
+        // What the routes answer is JSON, errors too; an error without is the router's own, which knows nothing of error objects.
+        guard response.status.code >= 400, response.headers[.contentType] == nil else { return response }
+        if response.status == .notFound { return failure(Failure(.invalidEndpoint, "There is no such method and path."), context) }
+        return failure(Failure(.invalidRequest, "The request could not be understood (\(response.status.code))."), context)
     }
 
     private func failure(_ failure: Failure, _ context: RESTContext) -> Response {

@@ -74,6 +74,8 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
             let context = try sync.context(handlerType: NIOTypedHTTPServerUpgradeHandler<Upgraded>.self)
             context.fireChannelRead(NIOAny(HTTPServerRequestPart.head(head)))
             if firstRequest.hasSeenEnd { context.fireChannelRead(NIOAny(HTTPServerRequestPart.end(nil))) }
+            // Nothing else may come on this connection that would make the stream look at what it was given.
+            context.fireChannelReadComplete()
         }
         return .http(stream)
     }

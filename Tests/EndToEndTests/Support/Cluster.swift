@@ -3,8 +3,9 @@
 import Foundation
 import LocalServers
 import ProtocolClient
-@testable import StrataCommand
 import TestSupport
+
+@testable import StrataCommand
 
 /// A whole system: its own PostgreSQL and Redis, and so many instances of each service, each a process. It goes with the test process, or by ``stop()``.
 final class Cluster: Sendable {

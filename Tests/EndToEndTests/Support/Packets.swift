@@ -2,8 +2,9 @@
 
 import Foundation
 import ProtocolClient
-@testable import StrataCommand
 import Testing
+
+@testable import StrataCommand
 
 extension ProtocolSocket {
     /// Waits for a change, with the patience of these tests.

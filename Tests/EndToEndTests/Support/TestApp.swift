@@ -2,8 +2,9 @@
 
 import Foundation
 import ProtocolClient
-@testable import StrataCommand
 import TestSupport
+
+@testable import StrataCommand
 
 /// An app of one test, in which no other test's users are.
 struct TestApp: Sendable {

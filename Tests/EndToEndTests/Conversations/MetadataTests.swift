@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    @Suite("metadata")
+    struct MetadataTests {
+        @Test("patches come live and in order to both users, through two gateways")
+        func live() async throws {
+            let users = try await Cluster.shared().app().signIn(["ana", "ben"])
+            let sockets = [try await users[0].open(via: 0), try await users[1].open(via: 1)]
+            let conversation = try await users[0].converse(with: [users[1]])
+            for round in 0..<20 {
+                let writer = users[round % 2]
+                try await writer.patch(
+                    conversation, set("metadata.trip.day\(round % 3).note", .string("note \(round)")), set("metadata.last", .string("\(round)")))
+            }
+            try await users[0].patch(conversation, delete("metadata.trip"), set("metadata.last", "end"))
+            for socket in sockets {
+                try await socket.change("update", "Conversation", conversation.id) { $0.has("set", "metadata.last", value: "end") }
+                let order = socket.packets(of: conversation)
+                    .compactMap { packet in
+                        packet.data.array?.first { $0["property"].string == "metadata.last" }?["value"].string
+                    }
+                #expect(order == (0..<20).map { "\($0)" } + ["end"])
+                #expect(socket.replica(of: conversation)?.metadata == ["last": "end"])
+                #expect(socket.faults == [])
+            }
+            #expect(try await users[1].view(of: conversation)["metadata"] == ["last": "end"])
+        }
+
+        @Test("what changes nothing is not announced, and takes no position")
+        func withoutEffect() async throws {
+            let users = try await Cluster.shared().app().signIn(["ana", "ben"])
+            let socket = try await users[1].open()
+            let conversation = try await users[0].converse(with: [users[1]], metadata: ["a": "1"])
+            try await users[0].patch(conversation, set("metadata.a", "1"), delete("metadata.nothing.there"))
+            try await users[0].patch(conversation, set("metadata.a", "2"))
+            let update = try await socket.change("update", "Conversation", conversation.id)
+            #expect(update.body["position"].int == 2)
+            #expect(update.data == [set("metadata.a", "2")])
+        }
+
+        @Test("a and a.b set at once leave one of them, the same everywhere")
+        func prefixes() async throws {
+            let users = try await Cluster.shared().app().signIn(["ana", "ben"])
+            let sockets = [try await users[0].open(via: 0), try await users[1].open(via: 1)]
+            for round in 0..<12 {
+                let conversation = try await users[0].converse(with: [users[1]], distinct: false)
+                async let short: Void = users[0].patch(conversation, set("metadata.a", "short"))
+                async let long: Void = users[1].patch(conversation, set("metadata.a.b", "long"))
+                _ = try await (short, long)
+                try await users[0].patch(conversation, set("metadata.end", .string("\(round)")))
+                let views = [try await users[0].view(of: conversation)["metadata"], try await users[1].view(of: conversation)["metadata"]]
+                #expect(views[0] == views[1])
+                #expect(views[0]["a"] == "short" || views[0]["a"] == ["b": "long"])
+                for socket in sockets {
+                    try await socket.change("update", "Conversation", conversation.id) { $0.has("set", "metadata.end") }
+                    #expect(socket.replica(of: conversation)?.metadata == views[0])
+                }
+            }
+            for socket in sockets { #expect(socket.faults == []) }
+        }
+
+        @Test("of two keys set at once, by many, none is lost")
+        func manyKeys() async throws {
+            let users = try await Cluster.shared().app().signIn(["ana", "ben", "cleo", "dan"])
+            let socket = try await users[3].open()
+            let conversation = try await users[0].converse(with: Array(users.dropFirst()))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (index, user) in users.enumerated() {
+                    group.addTask {
+                        for key in 0..<10 { try await user.patch(conversation, set("metadata.by.\(user.user).key\(key)", .string("\(index)"))) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let view = try await users[1].view(of: conversation)
+            let head = try #require(view["position"].int)
+            #expect(head == 41)
+            try await socket.positions(upTo: head, of: conversation)
+            #expect(view["metadata"]["by"].object?.values.allSatisfy { $0.object?.count == 10 } == true)
+            #expect(socket.replica(of: conversation) == (try await ConversationReplica(users[3].view(of: conversation))))
+            #expect(socket.ledger.missing(of: conversation.id, upTo: head) == [])
+            #expect(socket.faults == [])
+        }
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LocalServers
+import ProtocolClient
+import TestSupport
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    @Suite("strata demo")
+    struct DemoTests {
+        private func arguments(_ app: TestApp, _ urls: [String]) -> [String] {
+            let addresses = zip(["--url", "--url2"], urls).flatMap { [$0, $1] }
+            return ["demo", "--typing-seconds", "1"] + addresses
+                + [
+                    "--app", app.id, "--key", app.privateKeyFile, "--key-id", LayerID.key.text(app.app.keyID), "--provider",
+                    LayerID.provider.text(app.app.providerID),
+                ]
+        }
+
+        @Test("it passes, through two gateways")
+        func passes() async throws {
+            let cluster = try await Cluster.shared()
+            let app = try await cluster.app()
+            let launch = Launch(try Executables.find("strata"), arguments(app, cluster.urls))
+            let exit = try await ChildProcess.run(launch, timeout: .seconds(240))
+            #expect(exit.status == 0, "\(exit.output)")
+            #expect(exit.output.contains("through gateway 2"))
+        }
+
+        @Test("it passes although a process is killed in the middle", arguments: ServiceProcess.Kind.allCases)
+        func survives(_ kind: ServiceProcess.Kind) async throws {
+            let settings = ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"]
+            let cluster = try await Cluster.start(Cluster.Size(settings: settings))
+            let app = try await cluster.app()
+            let log = try TestDirectory.make("demo") + "/transcript"
+            let demo = try await ChildProcess.start(
+                Launch(try Executables.find("strata"), arguments(app, cluster.urls), deathSignal: .kill, output: .append(to: log)))
+            let victim = cluster.instances(of: kind)[0]
+            for moment in ["sets trip.city", "A message, its receipts", "Ben's connection is cut"] {
+                try await eventually("the demo says: \(moment)") {
+                    !demo.isRunning || ((try? String(contentsOfFile: log, encoding: .utf8))?.contains(moment) == true)
+                }
+                await victim.kill()
+                try await victim.start()
+            }
+            let exit = await demo.exit(within: .seconds(240))
+            let transcript = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+            #expect(exit?.status == 0, "\(transcript)")
+            await cluster.stop()
+        }
+    }
+}

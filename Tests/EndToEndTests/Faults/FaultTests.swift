@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LocalServers
+import ProtocolClient
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    /// What may die may die at any moment. Each test has a system of its own, for it breaks it.
+    @Suite("faults")
+    struct FaultTests {
+        private func withCluster(_ size: Cluster.Size, _ body: (Cluster) async throws -> Void) async throws {
+            let cluster = try await Cluster.start(size)
+            do {
+                try await body(cluster)
+            } catch {
+                await cluster.stop()
+                throw error
+            }
+            await cluster.stop()
+        }
+
+        @Test("what was acknowledged and perhaps never published, because the process was killed, reaches everybody")
+        func killedBeforePublishing() async throws {
+            try await withCluster(Cluster.Size(gateways: 2)) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let sockets = [try await users[0].open(), try await users[1].open()]
+                let conversation = try await users[0].converse(with: [users[1]])
+                for socket in sockets { try await socket.change("create", "Conversation", conversation.id) }
+                let service = cluster.instances(of: .conversations)[0]
+                var acknowledged: Set<String> = []
+                for round in 0..<4 {
+                    acknowledged.formUnion(try await sendAtOnce(round, by: users[0], to: conversation))
+                    await service.kill()
+                    try await service.start()
+                }
+                #expect(!acknowledged.isEmpty)
+                try await sendWhenPossible("end", by: users[0], to: conversation)
+                let head = try #require(try await users[0].view(of: conversation)["position"].int)
+                for (user, socket) in zip(users, sockets) {
+                    try await socket.positions(upTo: head, of: conversation)
+                    let seen = Set(socket.history.filter { $0.isChange("create", "Message") }.compactMap(\.objectID))
+                    #expect(acknowledged.subtracting(seen) == [])
+                    #expect(socket.ledger.missing(of: conversation.id, upTo: head) == [])
+                    #expect(socket.faults == [])
+                    let listed = try await user.does("GET", conversation.path + "/messages").json.array ?? []
+                    #expect(Set(listed.compactMap { $0["id"].string }) == seen)
+                }
+            }
+        }
+
+        /// Sends twelve messages at once.
+        /// - Returns: the ids of those that were acknowledged, when the first few were; the others are on their way.
+        private func sendAtOnce(_ round: Int, by user: TestUser, to conversation: Conversation) async throws -> [String] {
+            let answers = try await withThrowingTaskGroup(of: RESTAnswer?.self) { group in
+                for number in 0..<12 {
+                    group.addTask { try? await user.call("POST", conversation.path + "/messages", TestUser.message("\(round).\(number)")) }
+                }
+                var answers: [RESTAnswer?] = []
+                for try await answer in group { answers.append(answer) }
+                return answers
+            }
+            return answers.compactMap { $0 }.filter(\.isSuccess).compactMap { $0.json["id"].string }
+        }
+
+        /// The caller finds the new process by itself, after a moment.
+        private func sendWhenPossible(_ text: String, by user: TestUser, to conversation: Conversation) async throws {
+            try await eventually("a message can be sent again") {
+                try await user.call("POST", conversation.path + "/messages", TestUser.message(text)).isSuccess
+            }
+        }
+
+        @Test("Redis may die, stay away and come back empty: every connected client still gets every change")
+        func redisKilled() async throws {
+            try await withCluster(Cluster.Size(gateways: 2)) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben", "cleo"])
+                let sockets = [try await users[0].open(), try await users[1].open(), try await users[2].open()]
+                let conversation = try await users[0].converse(with: [users[1]])
+                try await users[0].send("before", to: conversation)
+                for socket in sockets.prefix(2) { try await socket.message("before") }
+                await cluster.redis.kill()
+                for number in 0..<10 { try await users[0].send("away \(number)", to: conversation) }
+                try await users[1].patch(conversation, set("metadata.redis", "away"))
+                // Somebody is added, and his gateway cannot be told.
+                try await users[0].patch(conversation, add(users[2]))
+                for socket in sockets {
+                    if socket !== sockets[2] { try await socket.message("away 9") }
+                    _ = try await socket.next("the addition", deadline: Waiting.deadline) {
+                        $0.isChange("create", "Conversation", id: conversation.id)
+                            || ($0.isChange("update", "Conversation", id: conversation.id) && $0.data.has("set", "distinct", value: false))
+                    }
+                }
+                try await cluster.redis.startAgain()
+                for number in 0..<10 { try await users[1].send("back \(number)", to: conversation) }
+                let view = try await users[1].view(of: conversation)
+                let head = try #require(view["position"].int)
+                for socket in sockets {
+                    try await socket.message("back 9")
+                    if socket !== sockets[2] { #expect(socket.ledger.missing(of: conversation.id, upTo: head) == []) }
+                    #expect(socket.faults == [])
+                }
+            }
+        }
+
+        @Test("typing goes on after Redis has come back")
+        func typingAfterRedis() async throws {
+            try await withCluster(Cluster.Size(settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"])) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let (anas, bens) = (try await users[0].open(), try await users[1].open())
+                let conversation = try await users[0].converse(with: [users[1]])
+                for socket in [anas, bens] { try await socket.change("create", "Conversation", conversation.id) }
+                await cluster.redis.kill()
+                try await cluster.redis.startAgain()
+                try await eventually("typing is heard again") {
+                    try await anas.typing("started", in: conversation.id)
+                    return bens.history.contains { $0.isTyping("started") }
+                }
+                for action in ["paused", "finished"] {
+                    _ = try await bens.next(action, deadline: Waiting.deadline) { $0.isTyping(action, conversation: conversation.id) }
+                }
+            }
+        }
+
+        @Test("an instance that hangs, neither answering nor closing, does not stop the others")
+        func hanging() async throws {
+            try await withCluster(Cluster.Size(conversations: 2)) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let socket = try await users[1].open()
+                let conversation = try await users[0].converse(with: [users[1]])
+                await cluster.instances(of: .conversations)[0].suspend()
+                for number in 0..<4 { try await sendWhenPossible("message \(number)", by: users[0], to: conversation) }
+                for number in 0..<4 { try await socket.message("message \(number)") }
+                await cluster.instances(of: .conversations)[0].resume()
+                try await sendWhenPossible("end", by: users[0], to: conversation)
+                try await socket.message("end")
+                #expect(socket.faults == [])
+            }
+        }
+
+        @Test("a killed gateway's clients come back through the other one, and have everything")
+        func gatewayKilled() async throws {
+            try await withCluster(Cluster.Size(gateways: 2)) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let lost = try await users[1].open(via: 1)
+                let conversation = try await users[0].converse(with: [users[1]])
+                let since = try #require(try await lost.change("create", "Conversation", conversation.id).timestamp)
+                await cluster.instances(of: .gateway)[1].kill()
+                _ = try await lost.waitForClose(deadline: Waiting.deadline)
+                for number in 0..<5 { try await users[0].send("missed \(number)", to: conversation) }
+                let socket = try await users[1].openSilent(via: 0)
+                #expect(try await socket.ask("Event.replay", nil, ["from_timestamp": .string(since)]).isSuccess)
+                for number in 0..<5 { try await socket.message("missed \(number)") }
+                #expect(socket.faults == [])
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+import Testing
+
+extension EndToEnd {
+    @Suite("typing and presence")
+    struct EphemeralTests {
+        private func scene() async throws -> (ana: TestUser, ben: TestUser, anas: ProtocolSocket, bens: ProtocolSocket, conversation: Conversation) {
+            let users = try await Cluster.shared().app().signIn(["ana", "ben"])
+            let sockets = (try await users[0].open(), try await users[1].open())
+            let conversation = try await users[0].converse(with: [users[1]])
+            try await sockets.0.change("create", "Conversation", conversation.id)
+            try await sockets.1.change("create", "Conversation", conversation.id)
+            return (users[0], users[1], sockets.0, sockets.1, conversation)
+        }
+
+        private func typing(_ action: String, _ conversation: Conversation, on socket: ProtocolSocket) async throws -> ReceivedPacket {
+            try await socket.next("typing \(action)", deadline: Waiting.deadline) { $0.isTyping(action, conversation: conversation.id) }
+        }
+
+        @Test("typing that is not renewed pauses, then finishes, each announced once and to others only")
+        func timeouts() async throws {
+            let scene = try await scene()
+            try await scene.anas.typing("started", in: scene.conversation.id)
+            let started = try await typing("started", scene.conversation, on: scene.bens)
+            #expect(started.data["sender"]["id"].string == "layer:///identities/ana")
+            let paused = try await typing("paused", scene.conversation, on: scene.bens)
+            let finished = try await typing("finished", scene.conversation, on: scene.bens)
+            #expect(started.index < paused.index && paused.index < finished.index)
+            // Not sooner than the periods say; how much later depends on how busy the machine is.
+            #expect(started.receivedAt.duration(to: finished.receivedAt) > Cluster.typingPeriod * 1.5)
+            // A second round proves that nothing else was on its way.
+            try await scene.anas.typing("started", in: scene.conversation.id)
+            _ = try await typing("started", scene.conversation, on: scene.bens)
+            #expect(
+                scene.bens.history.filter { $0.isTyping() }.compactMap { $0.data["action"].string } == ["started", "paused", "finished", "started"])
+            #expect(!scene.anas.history.contains { $0.isTyping() })
+            #expect(scene.bens.faults == [])
+        }
+
+        @Test("a message ends its sender's typing")
+        func messageEndsTyping() async throws {
+            let scene = try await scene()
+            try await scene.anas.typing("started", in: scene.conversation.id)
+            _ = try await typing("started", scene.conversation, on: scene.bens)
+            try await scene.ana.send("done", to: scene.conversation)
+            _ = try await typing("finished", scene.conversation, on: scene.bens)
+            #expect(!scene.bens.history.contains { $0.isTyping("paused") })
+        }
+
+        @Test("typing ends although the gateway connection of the typist is gone")
+        func typistGone() async throws {
+            let scene = try await scene()
+            try await scene.anas.typing("started", in: scene.conversation.id)
+            _ = try await typing("started", scene.conversation, on: scene.bens)
+            await scene.anas.abort(reset: true)
+            _ = try await typing("paused", scene.conversation, on: scene.bens)
+            _ = try await typing("finished", scene.conversation, on: scene.bens)
+        }
+
+        @Test("typing that is answered on request is confirmed; strangers' typing is dropped")
+        func confirmation() async throws {
+            let scene = try await scene()
+            let signal: JSONValue = [
+                "type": "signal",
+                "body": [
+                    "type": "typing_indicator", "request_id": "t1", "object": ["id": .string(Conversation.newID())], "data": ["action": "started"],
+                ],
+            ]
+            try await scene.anas.send(signal)
+            let answer = try await scene.anas.next("the confirmation", deadline: Waiting.deadline) { $0.requestID == "t1" }
+            #expect(answer.body["success"].bool == true)
+        }
+
+        @Test("presence: subscribed followers see it, sync tells it, and it ends with the connection")
+        func presence() async throws {
+            let scene = try await scene()
+            #expect(try await scene.bens.ask("Presence.subscribe").isSuccess)
+            let busy: JSONValue = [set("status", "busy")]
+            #expect(try await scene.anas.ask("Presence.update", nil, busy).isSuccess)
+            try await scene.bens.change("update", "Identity", "layer:///identities/ana") { $0.has("set", "presence.status", value: "busy") }
+            let sync = try await scene.bens.ask("Presence.sync", nil, ["ids": ["layer:///identities/ana", "layer:///identities/nobody"]])
+            let changes = try #require(sync.data["changes"].array)
+            let own = try #require(changes.first { $0["object"]["id"].string == "layer:///identities/ana" })
+            #expect(own["data"].has("set", "presence.status", value: "busy"))
+            let invisible: JSONValue = [set("status", "invisible")]
+            #expect(try await scene.anas.ask("Presence.update", nil, invisible).isSuccess)
+            try await scene.bens.change("update", "Identity", "layer:///identities/ana") { $0.has("set", "presence.status", value: "offline") }
+            #expect(try await scene.anas.ask("Presence.update", nil, [set("status", "available")]).isSuccess)
+            try await scene.bens.change("update", "Identity", "layer:///identities/ana") { $0.has("set", "presence.status", value: "available") }
+            await scene.anas.abort()
+            try await scene.bens.change("update", "Identity", "layer:///identities/ana") { $0.has("set", "presence.status", value: "offline") }
+            #expect(scene.bens.faults == [])
+        }
+
+        @Test("a status that is none is refused, and sync is answered in any case")
+        func badPresence() async throws {
+            let scene = try await scene()
+            let refused = try await scene.anas.ask("Presence.update", nil, [set("status", "sleeping")])
+            #expect(refused.errorID == "invalid_property")
+            #expect(refused.data["data"]["property"].string == "status")
+            let sync = try await scene.anas.ask("Presence.sync", nil, ["since": "2020-01-01T00:00:00.000Z"])
+            #expect(sync.isSuccess)
+            #expect(sync.data["changes"].array != nil)
+        }
+    }
+}
