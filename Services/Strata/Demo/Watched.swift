@@ -54,16 +54,23 @@ final class Watched<State: Sendable>: Sendable {
         defer { timer.cancel() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Answer?, Never>) in
-                let waiter = Waiter(id: id) { state in
-                    look(&state).map { answer in { continuation.resume(returning: answer) } }
-                } giveUp: {
-                    continuation.resume(returning: nil)
-                }
-                begin(waiter, until: deadline)?()
+                begin(Self.waiter(id, look, continuation), until: deadline)?()
             }
         } onCancel: {
             giveUp(id)
         }
+    }
+
+    private static func waiter<Answer: Sendable>(
+        _ id: UInt64, _ look: @escaping @Sendable (inout State) -> Answer?, _ continuation: CheckedContinuation<Answer?, Never>
+    ) -> Waiter {
+        Waiter(
+            id: id,
+            look: { (state: inout State) -> (@Sendable () -> Void)? in
+                guard let answer = look(&state) else { return nil }
+                return { continuation.resume(returning: answer) }
+            },
+            giveUp: { continuation.resume(returning: nil) })
     }
 
     /// - Returns: what resumes the waiter at once, if there is nothing to wait for.
