@@ -144,8 +144,8 @@ let package = Package(
             "ServiceKit", "RPC", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, logging, metrics, coreMetrics, lifecycle, configuration,
         ]),
         tests("ConversationsTests", [
-            "Conversations", "Contracts", "Model", "TestSupport", "Postgres", "Redis", "RPC", "Schema", "ServiceKit", crypto, cryptoExtras,
-            swiftProtobuf, nioCore, nioPosix, lifecycle, logging,
+            "Conversations", "Contracts", "Model", "TestSupport", "LocalServers", "Postgres", "Redis", "RPC", "Schema", "ServiceKit", crypto,
+            cryptoExtras, swiftProtobuf, nioCore, nioPosix, lifecycle, logging,
         ]),
         tests("MetadataTests", ["Metadata", "Contracts", "Model", "TestSupport", "Postgres", "Redis", logging]),
         tests("PresenceTests", ["Presence", "Contracts", "Model", "TestSupport", "Redis", logging]),

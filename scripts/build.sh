@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 configuration=$1
 shift
 if [ ! -e ".build/$configuration/strata" ]; then
-    echo "Building Strata ($configuration). The first time this takes some minutes: about ten on two cores." >&2
+    echo "Building Strata ($configuration). The first time this takes several minutes." >&2
 fi
 began=$SECONDS
 swift build -c "$configuration" "$@"

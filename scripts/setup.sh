@@ -60,15 +60,18 @@ no_cluster=/etc/postgresql-common/createcluster.d/strata-setup.conf
 made_policy=0
 cleanup() {
     "${root[@]}" rm -f "$no_cluster"
+    "${root[@]}" rmdir --ignore-fail-on-non-empty "$(dirname "$no_cluster")"
     [ $made_policy -eq 0 ] || "${root[@]}" rm -f "$policy"
 }
-trap cleanup EXIT
-"${root[@]}" mkdir -p "$(dirname "$no_cluster")"
-echo "create_main_cluster = false" | "${root[@]}" tee "$no_cluster" >/dev/null
-if [ ! -e "$policy" ]; then
-    made_policy=1
-    printf '#!/bin/sh\nexit 101\n' | "${root[@]}" tee "$policy" >/dev/null
-    "${root[@]}" chmod 755 "$policy"
+if [[ " ${missing[*]} " == *" postgresql "* || " ${missing[*]} " == *" redis-server "* ]]; then
+    trap cleanup EXIT
+    "${root[@]}" mkdir -p "$(dirname "$no_cluster")"
+    echo "create_main_cluster = false" | "${root[@]}" tee "$no_cluster" >/dev/null
+    if [ ! -e "$policy" ]; then
+        made_policy=1
+        printf '#!/bin/sh\nexit 101\n' | "${root[@]}" tee "$policy" >/dev/null
+        "${root[@]}" chmod 755 "$policy"
+    fi
 fi
 
 "${root[@]}" apt-get update -q

@@ -35,6 +35,7 @@ struct PatchTests {
             let id = try await fixture.conversation([("a.b", "1"), ("c", "2")])
             let nothing: [[MetadataOperation]] = [
                 [], [set("a.b", "1")], [delete("x")], [delete("a.b.c")], [set("c.d", [])], [set("", [("a.b", "1"), ("c", "2")])],
+                [set("", [("c", "2"), ("a.b", "1")])],
                 [set("a.b", "9"), set("a.b", "1")], [delete("a"), set("a.b", "1")], [set("n", "1"), delete("n")],
             ]
             for operations in nothing {

@@ -2,6 +2,7 @@
 
 import Contracts
 import Foundation
+import LocalServers
 import Model
 import RPC
 import Testing

@@ -65,7 +65,7 @@ struct PresenceScriptTests {
             #expect(fixture.log.statuses == [.invisible, .away, .busy, .available, .busy])
             guard case .presence(let last) = fixture.log.entries[4] else { return }
             #expect(last.presence.lastSeenAt == Timestamp(microseconds: 1_003_000_000))
-            #expect(last.user == hand.user.id && last.app == hand.user.app)
+            #expect(last.user == hand.user.id && last.appID == hand.user.app)
         }
     }
 

@@ -137,29 +137,4 @@ struct TypingServiceTests {
             }
         }
     }
-
-    @Test("in a cluster the scripts touch and publish what belongs to one slot")
-    func cluster() async throws {
-        try await PresenceFixture.run(arguments: ["--cluster-enabled", "yes"]) { fixture in
-            let node = try RedisConfiguration(url: fixture.server.url)
-            _ = node
-            _ = try await fixture.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-            while try await fixture.command("CLUSTER", "INFO").string?.contains("cluster_state:ok") != true { await Task.yield() }
-            let typing = TypingStore(redis: fixture.redis, settings: .short, timeout: .seconds(5))
-            let presence = PresenceStore(redis: fixture.redis, periods: .short, timeout: .seconds(5))
-            for _ in 0..<20 {
-                let id = ConversationID.random()
-                #expect(try await typing.event(signal(id, "a}{b", .started), deadline: soon) == .transition)
-                let user = PresenceStore.User(app: .random(), id: UserID(trusted: "}{\(id)"))
-                try await presence.set(.busy, of: 1, user, deadline: soon)
-                #expect(try await presence.find([user], deadline: soon)[0].presence.status == .busy)
-            }
-            var isDone = false
-            while !isDone {
-                let findings = await typing.sweep(Array(0..<Channels.shards)) + presence.sweep(Array(0..<Channels.shards))
-                #expect(!findings.contains(.failed))
-                isDone = findings.allSatisfy { $0 == .nothing(next: nil) }
-            }
-        }
-    }
 }

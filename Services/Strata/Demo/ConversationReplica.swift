@@ -17,6 +17,16 @@ struct ConversationReplica: Sendable, Equatable {
         total = conversation["total_message_count"].int ?? 0
     }
 
+    /// What is not the same in the other, in words; empty if they are equal.
+    func differences(from other: ConversationReplica) -> String {
+        var words: [String] = []
+        if metadata != other.metadata { words.append("metadata \(metadata) instead of \(other.metadata)") }
+        if participants != other.participants { words.append("participants \(participants.sorted()) instead of \(other.participants.sorted())") }
+        if unread != other.unread { words.append("\(unread) unread instead of \(other.unread)") }
+        if total != other.total { words.append("\(total) messages instead of \(other.total)") }
+        return words.joined(separator: ", ")
+    }
+
     /// Applies the operations of an update.
     mutating func apply(_ operations: JSONValue) {
         for operation in operations.array ?? [] {

@@ -86,15 +86,11 @@ struct DemoScript: Sendable {
         ]
         await ana.patches("sets trip.city to “Porto” and trip.hotel to “Aurora”", path, plan) { $0["metadata"]["trip"]["hotel"].string == "Aurora" }
         for user in [ben, ana] {
-            await user.sees("trip.city = Porto, trip.hotel = Aurora", "update", "Conversation", id) {
-                $0.has("set", "metadata.trip.city", value: "Porto") && $0.has("set", "metadata.trip.hotel", value: "Aurora")
-            }
+            await knows(user, "trip.city = Porto, trip.hotel = Aurora", id) { $0.metadata["trip"] == ["city": "Porto", "hotel": "Aurora"] }
         }
         let deletion: JSONValue = [["operation": "delete", "property": "metadata.trip.hotel"]]
         await ben.patches("deletes trip.hotel", path, deletion) { $0["metadata"]["trip"]["hotel"].isNull }
-        for user in [ana, ben] {
-            await user.sees("trip.hotel gone", "update", "Conversation", id) { $0.has("delete", "metadata.trip.hotel") }
-        }
+        for user in [ana, ben] { await knows(user, "trip.hotel gone", id) { $0.metadata["trip"] == ["city": "Porto"] } }
     }
 
     private func messages(in id: String) async {
@@ -143,6 +139,6 @@ struct DemoScript: Sendable {
     func knows(_ user: DemoUser, _ what: String, _ id: String, where matches: @escaping @Sendable (ConversationReplica) -> Bool) async {
         let limit = transcript.missing.isEmpty ? DemoUser.patience : .seconds(8)
         let known = await user.state.first(within: limit) { $0.replicas[id].flatMap { matches($0) ? true : nil } }
-        if known == true { transcript.say("\(user.name) has \(what)") } else { transcript.miss("\(user.name) was not told: \(what)") }
+        if known == true { transcript.say("\(user.name) sees \(what)") } else { transcript.miss("\(user.name) was not told: \(what)") }
     }
 }

@@ -4,6 +4,8 @@ import ProtocolClient
 
 /// Keeps account of what one client is sent, over all of its connections, and of every promise that is broken: counters 0, 1, 2, … on each
 /// connection; the changes of a conversation in order of position, none twice, between one replay and the next. What a replay brings again is no fault.
+///
+/// A replay may show a conversation as it is now, in the place of its creation: what lies between and is contained in that need not come any more.
 struct PacketLedger: Sendable {
     /// What is to be thought of a packet.
     enum Verdict: Sendable, Equatable {
@@ -26,6 +28,8 @@ struct PacketLedger: Sendable {
     /// The positions seen, of each conversation.
     private(set) var positions: [String: Set<Int>] = [:]
 
+    /// Up to where what a conversation was shown with contains its metadata and participants.
+    private var shown: [String: Int] = [:]
     private var nextCounter = 0
     private var known: Set<String> = []
     /// Since the last replay began.
@@ -58,6 +62,9 @@ struct PacketLedger: Sendable {
 
     private mutating func note(_ packet: ReceivedPacket, _ conversation: String, _ position: Int) -> Verdict {
         positions[conversation, default: []].insert(position)
+        if packet.isChange("create", "Conversation"), let until = packet.data["position"].int {
+            shown[conversation] = max(shown[conversation] ?? 0, until)
+        }
         let key = Self.key(packet, conversation, position)
         let isNew = known.insert(key).inserted
         let last = lastPosition[conversation] ?? 0
@@ -82,11 +89,12 @@ struct PacketLedger: Sendable {
             .joined(separator: "|")
     }
 
-    /// The positions between 1 and `head` that never came.
+    /// The positions between 1 and `head` that never came, and are not contained in what came.
     func missing(of conversation: String, upTo head: Int) -> [Int] {
-        guard head > 0 else { return [] }
+        let first = (shown[conversation] ?? 0) + 1
+        guard head >= first else { return [] }
         let seen = positions[conversation] ?? []
-        return (1...head).filter { !seen.contains($0) }
+        return (first...head).filter { !seen.contains($0) }
     }
 
     /// Notes what the connection itself found wrong.

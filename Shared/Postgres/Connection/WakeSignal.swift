@@ -44,20 +44,22 @@ final class WakeSignal: Sendable {
 
     /// Waits for a signal, for the socket (if there is one) or for the time.
     func wait(socket: Int32? = nil, read: Bool = true, write: Bool = false, until deadline: ContinuousClock.Instant?) -> Outcome {
-        var descriptors = [pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0)]
-        if let socket, socket >= 0 {
-            descriptors.append(pollfd(fd: socket, events: Int16((read ? POLLIN : 0) | (write ? POLLOUT : 0)), revents: 0))
-        }
         let milliseconds: Int32
         if let deadline {
             milliseconds = Int32(clamping: max(0, ContinuousClock.now.duration(to: deadline).wholeMilliseconds))
         } else {
             milliseconds = -1
         }
-        guard poll(&descriptors, nfds_t(descriptors.count), milliseconds) > 0 else { return Outcome() }
-        let signalled = descriptors[0].revents != 0
-        if signalled { drain() }
-        return Outcome(socketReady: descriptors.count > 1 && descriptors[1].revents != 0, signalled: signalled)
+        return withUnsafeTemporaryAllocation(of: pollfd.self, capacity: 2) { descriptors in
+            let events = (read ? POLLIN : 0) | (write ? POLLOUT : 0)
+            descriptors.initializeElement(at: 0, to: pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0))
+            // A negative descriptor is passed over.
+            descriptors.initializeElement(at: 1, to: pollfd(fd: socket ?? -1, events: Int16(events), revents: 0))
+            guard poll(descriptors.baseAddress, 2, milliseconds) > 0 else { return Outcome() }
+            let signalled = descriptors[0].revents != 0
+            if signalled { drain() }
+            return Outcome(socketReady: descriptors[1].revents != 0, signalled: signalled)
+        }
     }
 
     /// Whether the socket has something to read, or is closed, now or within so many milliseconds.

@@ -8,6 +8,9 @@ struct ConnectionWorker {
     private var timers: StatementTimers
     private var backoff: Backoff
 
+    /// Whether the current connection has done anything yet.
+    private var hasServed = false
+
     private enum End { case lost, stop }
 
     init(core: PoolCore, index: Int, wake: WakeSignal) {
@@ -26,9 +29,10 @@ struct ConnectionWorker {
                 core.connected(index)
                 if !isFirst { core.metrics.reconnected() }
                 isFirst = false
-                backoff.reset()
                 guard serve(connection) == .lost else { return }
                 core.disconnected(index)
+                // A server that accepts connections only to end them is not asked again and again without a pause.
+                if hasServed { backoff.reset() } else { pause() }
             } catch {
                 core.connectFailed(index, error)
                 pause()
@@ -44,12 +48,14 @@ struct ConnectionWorker {
     }
 
     private mutating func serve(_ connection: Connection) -> End {
+        hasServed = false
         while true {
             switch core.take(index) {
             case .run(let group, let expired, _):
                 core.resume(expired)
                 core.metrics.grouped(group.count)
                 guard run(group, on: connection) else { return .lost }
+                hasServed = true
             case .sleep(let expired):
                 core.resume(expired)
                 let outcome = wake.wait(socket: connection.socket, until: nil)

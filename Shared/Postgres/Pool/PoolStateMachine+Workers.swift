@@ -22,7 +22,7 @@ extension PoolStateMachine {
         var group: [Taken] = []
         guard !queue.isEmpty else { return group }
         let helpers = limits.groupStatements == 1 ? 0 : idle.count + waking
-        let share = min(limits.groupStatements, max(limits.minimumShare, (queue.count + helpers) / (helpers + 1)))
+        let share = min(limits.groupStatements, (queue.count + helpers) / (helpers + 1))
         var bytes = 0
         var examined = 0
         var cursor = queue.head
@@ -156,8 +156,10 @@ extension PoolStateMachine {
     mutating func connectFailed(_ worker: Int) -> (answers: [Answer], becameUnavailable: Bool) {
         workers[worker].link = .down
         guard !isAvailable else { return ([], false) }
-        defer { wasUnavailable = true }
-        return (answerQueue(.connectionUnavailable), !wasUnavailable)
+        // An attempt given up for a shutdown says nothing about the server.
+        let isNews = !wasUnavailable && lifecycle == .running
+        wasUnavailable = true
+        return (answerQueue(.connectionUnavailable), isNews)
     }
 
     /// Whether a worker that is not connected should stop. During a shutdown one attempt is made for what is still queued.

@@ -15,9 +15,6 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         var groupBytes: Int
         /// How often a request may be taken up again after a lost connection.
         var attempts = 3
-        /// A worker takes at least so many, should they be there, however many others are idle: a group costs a round trip and a commit, a statement
-        /// in it almost nothing.
-        var minimumShare = 1
         /// How many queued requests are looked at to fill one group.
         var scan = 256
     }

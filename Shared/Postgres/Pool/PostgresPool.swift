@@ -2,7 +2,6 @@
 
 public import Logging
 public import ServiceLifecycle
-import Foundation
 
 /// A fixed number of connections to PostgreSQL, each driven by a thread of its own.
 ///
@@ -27,12 +26,11 @@ public final class PostgresPool: Service, Sendable {
 
     /// Creates a pool. Nothing happens before ``run()``.
     public init(configuration: PostgresConfiguration, mode: Mode, logger: Logger) {
-        var limits = PoolCore.Machine.Limits(
+        let limits = PoolCore.Machine.Limits(
             workers: max(1, configuration.connections), queueStatements: configuration.queueLimitStatements,
             queueBytes: configuration.queueLimitBytes,
             groupStatements: mode == .grouping ? max(1, configuration.maximumGroupStatements) : 1,
             groupBytes: configuration.maximumGroupBytes)
-        limits.minimumShare = Int(ProcessInfo.processInfo.environment["MINSHARE"] ?? "1") ?? 1
         let label = mode == .grouping ? configuration.applicationName : "\(configuration.applicationName)-exclusive"
         core = PoolCore(configuration: configuration, limits: limits, label: label, logger: logger)
     }

@@ -149,7 +149,7 @@ BEGIN
     IF old_paths = '{}' OR old_paths = new_paths THEN
         gone := '{}';
     ELSE
-        SELECT array_agg(o.path) INTO gone FROM (SELECT unnest(old_paths) AS path EXCEPT SELECT unnest(new_paths)) o;
+        SELECT coalesce(array_agg(o.path), '{}') INTO gone FROM (SELECT unnest(old_paths) AS path EXCEPT SELECT unnest(new_paths)) o;
     END IF;
 
     SELECT coalesce(array_agg(n.path ORDER BY n.path COLLATE "C"), '{}'), coalesce(array_agg(n.value ORDER BY n.path COLLATE "C"), '{}'),

@@ -28,7 +28,9 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         let opened = loop.makePromise(of: Void.self)
         let socket = LoadSocket(opened: opened)
         let channel = try await ClientBootstrap(group: loop).channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelInitializer { $0.eventLoop.makeCompletedFuture { try $0.pipeline.syncOperations.addHandler(socket) } }
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(socket) }
+            }
             .connect(host: "127.0.0.1", port: port).get()
         let request = """
             GET /?session_token=\(token) HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CryptoExtras
 import Foundation
 import Model
 import ServiceKit
@@ -25,6 +26,7 @@ struct AccountsFixture {
 
     static let lifetime: Duration = .seconds(30 * 86_400)
 
+    @discardableResult
     static func run<Result: Sendable>(_ body: (AccountsFixture) async throws -> Result) async throws -> Result {
         try await ServiceFixture.run { base in
             let clock = Clock()
@@ -60,14 +62,16 @@ struct AccountsFixture {
     func open(_ token: TokenMaker) async throws -> SignIn.Opened { try await signIn.open(token.text(), for: app, deadline: .soon) }
 
     /// What a sign-in is refused with; nil if it is not.
-    func refusal(of token: TokenMaker, app: AppID? = nil) async throws -> Failure? { try await refusal(of: token.text(), app: app) }
+    func refusal(of token: TokenMaker, app: AppID? = nil) async throws -> Failure? {
+        try await refusal(of: token.text(), app: app)
+    }
 
     func refusal(of token: String, app: AppID? = nil) async throws -> Failure? {
         do {
             _ = try await signIn.open(token, for: app ?? self.app, deadline: .soon)
             return nil
-        } catch let failure as Failure {
-            return failure
+        } catch {
+            return error
         }
     }
 }

@@ -150,7 +150,8 @@ import Testing
         try await AccountsFixture.run { accounts in
             let nonce = accounts.nonce()
             accounts.clock.advance(by: 601)
-            #expect(try await accounts.refusal(of: accounts.token(nonce: nonce)) == .invalidToken)
+            let refusal = try await accounts.refusal(of: accounts.token(nonce: nonce))
+            #expect(refusal == .invalidToken)
         }
     }
 

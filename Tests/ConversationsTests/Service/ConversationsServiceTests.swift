@@ -2,8 +2,10 @@
 import Contracts
 import Crypto
 import Foundation
+import LocalServers
 import Model
 import ServiceKit
+import SwiftProtobuf
 import TestSupport
 import Testing
 

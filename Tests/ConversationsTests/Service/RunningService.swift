@@ -25,6 +25,7 @@ struct RunningService {
     let service: ConversationsService
 
     /// Runs the service while `body` runs, then shuts it down gracefully.
+    @discardableResult
     static func run<Result: Sendable>(
         postgres: String, redis: String, adjust: (inout ConversationsSettings) -> Void = { _ in },
         _ body: (RunningService) async throws -> Result
@@ -97,6 +98,7 @@ final class Listener: RedisSubscriberDelegate {
     func subscriberDidRecover() {}
 
     /// Runs `body` with a subscription to `channels` that is confirmed.
+    @discardableResult
     static func run<Result: Sendable>(
         _ redis: String, _ channels: [String], _ body: (Listener) async throws -> Result
     ) async throws -> Result {

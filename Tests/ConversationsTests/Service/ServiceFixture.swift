@@ -54,6 +54,7 @@ struct ServiceFixture {
     }
 
     /// Runs `body` with a fresh database, and stops everything afterwards.
+    @discardableResult
     static func run<Result: Sendable>(_ body: (ServiceFixture) async throws -> Result) async throws -> Result {
         let url = try await migratedDatabase()
         var configuration = try PostgresConfiguration(url: url)

@@ -3,6 +3,8 @@
 import ProtocolClient
 import Testing
 
+@testable import StrataCommand
+
 extension EndToEnd {
     @Suite("participants")
     struct ParticipantTests {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@testable import ProtocolClient
 import Testing
 
+@testable import ProtocolClient
 @testable import StrataCommand
 
 @Suite("the packet ledger")

@@ -4,6 +4,8 @@ import Foundation
 import ProtocolClient
 import Testing
 
+@testable import StrataCommand
+
 extension EndToEnd {
     @Suite("bad input")
     struct BadInputTests {

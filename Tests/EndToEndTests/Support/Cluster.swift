@@ -62,13 +62,22 @@ final class Cluster: Sendable {
         guard migration.isSuccess else { throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)") }
         let plan = try Plan(size: size, directory: directory, database: database, redis: redis.url)
         let cluster = try Cluster(postgres: postgres, redis: redis, databaseURL: database, processes: plan.processes, urls: plan.urls)
+        do {
+            try await cluster.startProcesses()
+        } catch {
+            await cluster.stop()
+            throw error
+        }
+        return cluster
+    }
+
+    private func startProcesses() async throws {
         for isGateway in [false, true] {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for process in plan.processes where (process.kind == .gateway) == isGateway { group.addTask { try await process.start() } }
+                for process in processes where (process.kind == .gateway) == isGateway { group.addTask { try await process.start() } }
                 try await group.waitForAll()
             }
         }
-        return cluster
     }
 
     /// Stops everything, gateways first.

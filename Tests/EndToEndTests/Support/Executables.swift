@@ -3,7 +3,7 @@
 import Foundation
 import LocalServers
 
-/// The programs under test, beside this test's own.
+/// The programs under test: in the directory that `STRATA_TEST_EXECUTABLES` names, or beside this test's own.
 enum Executables {
     /// - Parameter name: `gateway`, `strata`, …; a build without products calls it `GatewayMain`.
     static func find(_ name: String) throws -> String {

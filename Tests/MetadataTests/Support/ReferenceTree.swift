@@ -55,8 +55,9 @@ struct PatchGenerator {
         switch Int.random(in: 0..<20, using: &random) {
         case 0..<8: return .set(path, leaves: [MetadataLeaf(path: path, value: value())])
         case 8..<13: return .delete(path)
-        case 13..<18: return .set(path, leaves: leaves(below: path, depth: 3))
-        case 18: return .set(.root, leaves: leaves(below: .root, depth: 3))
+        case 13..<18: return .set(path, leaves: leaves(below: path, depth: 1).shuffled(using: &random))
+        // In no order, as a JSON object has none.
+        case 18: return .set(.root, leaves: leaves(below: .root, depth: 3).shuffled(using: &random))
         default: return .delete(.root)
         }
     }

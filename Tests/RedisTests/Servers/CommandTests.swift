@@ -156,8 +156,9 @@ extension ServerTests {
                 try await withClient(configuration) { client async throws in #expect(try await client.run("PING").string == "PONG") }
                 configuration.password = "wrong"
                 try await withClient(configuration) { client async throws in
+                    // Only a command that waits for the first attempt learns the reason; this one may come after it.
                     let error = await #expect(throws: RedisError.self) { try await client.run("PING") }
-                    #expect(error?.code == .connectionUnavailable && error?.serverError?.kind == "WRONGPASS")
+                    #expect(error?.code == .connectionUnavailable)
                 }
                 configuration.password = nil
                 configuration.isCluster = false
