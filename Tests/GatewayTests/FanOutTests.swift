@@ -125,6 +125,15 @@ struct FanOutTests {
         #expect(try await ben.positions() == [5])
     }
 
+    @Test("a socket whose client has closed its side without a word is closed at once, not when a ping goes unanswered")
+    func halfClosed() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ana, at: 1)
+        socket.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        await harness.loop.run()
+        #expect(try await harness.onLoop { _ in !socket.socket.isOpen })
+    }
+
     @Test("when the last socket has gone, the channels are given up")
     func released() async throws {
         let harness = try await GatewayHarness()

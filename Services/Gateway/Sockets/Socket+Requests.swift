@@ -49,7 +49,7 @@ extension Socket {
                 })
         case "Event.replay":
             do {
-                startReplay(request, from: try ReplayBody(request.packet.data).from)
+                startReplay(request, from: try ReplayBody(request.data).from)
             } catch {
                 if catchUpTask == nil, case .catchingUp = phase { beginWithoutReplay() }
                 respond(to: request, .failure(error))
@@ -165,10 +165,10 @@ extension Socket {
         let services = hub.services
         let call = GatewayServices.Call(key, origin: Change.Origin(connection: id, request: request.number))
         guard request.packet.method == "Message.create" else {
-            return .conversation(try await services.create(try CreateConversationBody(request.packet.data), call).view)
+            return .conversation(try await services.create(try CreateConversationBody(request.data), call).view)
         }
         let conversation = try request.packet.conversationID()
-        let body = try SendMessageBody(request.packet.data, version: version)
+        let body = try SendMessageBody(request.data, version: version)
         return .message(try await services.send(body, to: conversation, by: hub.fanOut, call))
     }
 
@@ -186,7 +186,7 @@ extension Socket {
     }
 
     private func updatePresence(_ request: SocketRequest) async throws(Failure) -> AnswerData {
-        guard let status = try PresenceUpdateBody(request.packet.data).status else { return .nothing }
+        guard let status = try PresenceUpdateBody(request.data).status else { return .nothing }
         let word =
             switch status {
             case .auto: "auto"
@@ -207,7 +207,7 @@ extension Socket {
     private func syncPresence(_ request: SocketRequest) async throws(Failure) -> AnswerData {
         let (services, call) = (hub.services, GatewayServices.Call(key))
         let presences: [PresenceOf]
-        switch try PresenceSyncBody(request.packet.data) {
+        switch try PresenceSyncBody(request.data) {
         case .users(let users): presences = try await services.presences(of: Array(users.prefix(1000)), call).map { ($0.user, $0.presence) }
         case .since(let time):
             let followed = try await services.followed(call)

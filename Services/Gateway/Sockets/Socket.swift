@@ -164,6 +164,10 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event is ChannelShouldQuiesceEvent {
             close(.goingAway)
+        } else if event as? ChannelEvent == .inputClosed {
+            // The port allows half-closed connections, for HTTP. A socket whose client will never send again, not even a close frame, is lost.
+            isClosing = true
+            context.close(promise: nil)
         } else {
             context.fireUserInboundEventTriggered(event)
         }
@@ -185,11 +189,13 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
 
     /// Returns once the channel takes more, or has closed.
     func drained() async throws {
-        try await hub.loop.flatSubmit { () -> EventLoopFuture<Void> in
-            let promise = self.hub.loop.makePromise(of: Void.self)
-            if self.isWritable || !self.isOpen { promise.succeed() } else { self.drainWaiters.append(promise) }
-            return promise.futureResult
-        }.get()
+        try await hub.loop
+            .flatSubmit { () -> EventLoopFuture<Void> in
+                let promise = self.hub.loop.makePromise(of: Void.self)
+                if self.isWritable || !self.isOpen { promise.succeed() } else { self.drainWaiters.append(promise) }
+                return promise.futureResult
+            }
+            .get()
     }
 
     /// Writes what this turn of the loop has collected, in one write.

@@ -55,7 +55,7 @@ struct ConversationReplica: Sendable, Equatable {
         guard let key = path.first else { return value.isNull ? [:] : value }
         var members = tree.object ?? [:]
         if path.count == 1 {
-            members[key] = value.isNull ? nil : value
+            if value.isNull { members.removeValue(forKey: key) } else { members[key] = value }
         } else {
             members[key] = setting(path.dropFirst(), to: value, in: members[key] ?? [:])
         }

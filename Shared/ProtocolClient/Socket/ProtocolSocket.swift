@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 import NIOCore
+import NIOSSL
 import NIOWebSocket
 import Synchronization
 
@@ -161,7 +162,14 @@ public final class ProtocolSocket: Sendable {
         if reset, let options = channel as? any SocketOptionProvider {
             try? await options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
         }
-        try? await channel.close()
+        let channel = channel
+        let closing = channel.eventLoop.submit {
+            // Below TLS, which would say goodbye first and wait for an answer.
+            let tls = try? channel.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
+            if let tls { tls.close(promise: nil) } else { channel.close(promise: nil) }
+        }
+        try? await closing.get()
+        try? await channel.closeFuture.get()
     }
 
     // MARK: Called by the handler

@@ -13,6 +13,8 @@ extension EndToEnd {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let sockets = [try await users[0].open(via: 0), try await users[1].open(via: 1)]
             let conversation = try await users[0].converse(with: [users[1]])
+            // What happens before a socket has joined may be contained in what it is shown then.
+            for socket in sockets { try await socket.change("create", "Conversation", conversation.id) }
             for round in 0..<20 {
                 let writer = users[round % 2]
                 try await writer.patch(
@@ -37,6 +39,7 @@ extension EndToEnd {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let socket = try await users[1].open()
             let conversation = try await users[0].converse(with: [users[1]], metadata: ["a": "1"])
+            try await socket.change("create", "Conversation", conversation.id)
             try await users[0].patch(conversation, set("metadata.a", "1"), delete("metadata.nothing.there"))
             try await users[0].patch(conversation, set("metadata.a", "2"))
             let update = try await socket.change("update", "Conversation", conversation.id)
@@ -50,6 +53,7 @@ extension EndToEnd {
             let sockets = [try await users[0].open(via: 0), try await users[1].open(via: 1)]
             for round in 0..<12 {
                 let conversation = try await users[0].converse(with: [users[1]], distinct: false)
+                for socket in sockets { try await socket.change("create", "Conversation", conversation.id) }
                 async let short: Void = users[0].patch(conversation, set("metadata.a", "short"))
                 async let long: Void = users[1].patch(conversation, set("metadata.a.b", "long"))
                 _ = try await (short, long)
@@ -70,6 +74,7 @@ extension EndToEnd {
             let users = try await Cluster.shared().app().signIn(["ana", "ben", "cleo", "dan"])
             let socket = try await users[3].open()
             let conversation = try await users[0].converse(with: Array(users.dropFirst()))
+            try await socket.change("create", "Conversation", conversation.id)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (index, user) in users.enumerated() {
                     group.addTask {

@@ -15,6 +15,7 @@ extension EndToEnd {
             let socket = try await cleo.open()
             let bens = try await ben.open()
             let conversation = try await ana.converse(with: [ben], metadata: ["trip": ["city": "Porto"]])
+            try await bens.change("create", "Conversation", conversation.id)
             try await ana.send("before", to: conversation)
             try await ana.patch(conversation, add(cleo))
             let created = try await socket.change("create", "Conversation", conversation.id).data
@@ -43,6 +44,7 @@ extension EndToEnd {
             let socket = try await ben.open()
             let conversation = try await ana.converse(with: [ben], metadata: ["a": "1"], distinct: false)
             let witness = try await ana.converse(with: [ben], distinct: false)
+            for known in [conversation, witness] { try await socket.change("create", "Conversation", known.id) }
             try await ana.send("before", to: conversation)
             try await ana.patch(conversation, remove(ben))
             let last = try await socket.change("update", "Conversation", conversation.id) { data in

@@ -44,8 +44,11 @@ extension EndToEnd {
                     #expect(acknowledged.subtracting(seen) == [])
                     #expect(socket.ledger.missing(of: conversation.id, upTo: head) == [])
                     #expect(socket.faults == [])
-                    let listed = try await user.does("GET", conversation.path + "/messages").json.array ?? []
-                    #expect(Set(listed.compactMap { $0["id"].string }) == seen)
+                    try await eventually("the server lists the same") {
+                        // His gateway, too, has to find the new process first.
+                        let listed = try await user.call("GET", conversation.path + "/messages").json.array ?? []
+                        return Set(listed.compactMap { $0["id"].string }) == seen
+                    }
                 }
             }
         }

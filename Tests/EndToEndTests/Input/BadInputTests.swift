@@ -148,6 +148,7 @@ extension EndToEnd {
             let cases: [(String, String?, JSONValue?, String, String?)] = [
                 ("Message.destroy", nil, nil, "invalid_operation", nil),
                 ("Conversation.create", nil, nil, "missing_property", "participants"),
+                ("Conversation.create", nil, [:], "missing_property", "participants"),
                 ("Conversation.create", nil, ["participants": [], "metadata": ["a b": "x"]], "invalid_property", "metadata.a b"),
                 (
                     "Conversation.create", nil, ["participants": [], "metadata": ["a": .string(String(repeating: "x", count: 2049))]],
@@ -158,7 +159,7 @@ extension EndToEnd {
                 ("Message.create", scene.strange.id, TestUser.message(Self.secret), "not_found", nil),
                 ("Message.create", scene.own.id, ["parts": []], "invalid_property", "parts"),
                 ("Message.create", scene.own.id, TestUser.message(text), "invalid_property", "parts.0.body"),
-                ("Event.replay", nil, nil, "missing_property", "from_timestamp"),
+                ("Event.replay", nil, [:], "missing_property", "from_timestamp"),
                 ("Presence.sync", nil, [:], "missing_property", "ids"),
                 ("Presence.update", nil, [:], "invalid_request", nil),
             ]

@@ -41,10 +41,9 @@ extension EndToEnd {
             for socket in [scene.anas, scene.bens] {
                 let deletion = try await socket.change("delete", "Message", scene.messages[1])
                 #expect(deletion.data["mode"].string == "all_participants")
-                let update = try await socket.change("update", "Conversation", scene.conversation.id) { data in
-                    (data.array ?? []).contains { $0["property"].string == "last_message" && $0["id"].string == scene.messages[0] }
-                }
-                #expect(deletion.index < update.index)
+                let update = try await socket.next("the update", deadline: Waiting.deadline) { $0.index > deletion.index }
+                #expect(update.isChange("update", "Conversation", id: scene.conversation.id))
+                #expect(update.data.array?.first { $0["property"].string == "last_message" }?["id"].string == scene.messages[0])
                 #expect(update.data.array?.first { $0["property"].string == "last_message" }?["value"]["id"].string == scene.messages[0])
                 #expect(socket.faults == [])
             }

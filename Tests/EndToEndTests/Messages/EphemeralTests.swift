@@ -21,11 +21,21 @@ extension EndToEnd {
             try await socket.next("typing \(action)", deadline: Waiting.deadline) { $0.isTyping(action, conversation: conversation.id) }
         }
 
+        /// A signal is dropped while its socket is still joining the conversation, so it is repeated, as clients do.
+        private func startTyping(
+            _ typist: ProtocolSocket, _ conversation: Conversation, seenOn other: ProtocolSocket
+        ) async throws -> ReceivedPacket {
+            try await eventually("typing is seen") {
+                try await typist.typing("started", in: conversation.id)
+                return !other.pending { $0.isTyping("started", conversation: conversation.id) }.isEmpty
+            }
+            return try await typing("started", conversation, on: other)
+        }
+
         @Test("typing that is not renewed pauses, then finishes, each announced once and to others only")
         func timeouts() async throws {
             let scene = try await scene()
-            try await scene.anas.typing("started", in: scene.conversation.id)
-            let started = try await typing("started", scene.conversation, on: scene.bens)
+            let started = try await startTyping(scene.anas, scene.conversation, seenOn: scene.bens)
             #expect(started.data["sender"]["id"].string == "layer:///identities/ana")
             let paused = try await typing("paused", scene.conversation, on: scene.bens)
             let finished = try await typing("finished", scene.conversation, on: scene.bens)
@@ -33,8 +43,7 @@ extension EndToEnd {
             // Not sooner than the periods say; how much later depends on how busy the machine is.
             #expect(started.receivedAt.duration(to: finished.receivedAt) > Cluster.typingPeriod * 1.5)
             // A second round proves that nothing else was on its way.
-            try await scene.anas.typing("started", in: scene.conversation.id)
-            _ = try await typing("started", scene.conversation, on: scene.bens)
+            _ = try await startTyping(scene.anas, scene.conversation, seenOn: scene.bens)
             #expect(
                 scene.bens.history.filter { $0.isTyping() }.compactMap { $0.data["action"].string } == ["started", "paused", "finished", "started"])
             #expect(!scene.anas.history.contains { $0.isTyping() })
@@ -44,8 +53,7 @@ extension EndToEnd {
         @Test("a message ends its sender's typing")
         func messageEndsTyping() async throws {
             let scene = try await scene()
-            try await scene.anas.typing("started", in: scene.conversation.id)
-            _ = try await typing("started", scene.conversation, on: scene.bens)
+            _ = try await startTyping(scene.anas, scene.conversation, seenOn: scene.bens)
             try await scene.ana.send("done", to: scene.conversation)
             _ = try await typing("finished", scene.conversation, on: scene.bens)
             #expect(!scene.bens.history.contains { $0.isTyping("paused") })
@@ -54,8 +62,7 @@ extension EndToEnd {
         @Test("typing ends although the gateway connection of the typist is gone")
         func typistGone() async throws {
             let scene = try await scene()
-            try await scene.anas.typing("started", in: scene.conversation.id)
-            _ = try await typing("started", scene.conversation, on: scene.bens)
+            _ = try await startTyping(scene.anas, scene.conversation, seenOn: scene.bens)
             await scene.anas.abort(reset: true)
             _ = try await typing("paused", scene.conversation, on: scene.bens)
             _ = try await typing("finished", scene.conversation, on: scene.bens)

@@ -21,8 +21,11 @@ extension EndToEnd {
             let received = try await bens.message("hello")
             #expect(received.data["is_unread"].bool == true)
             #expect(received.data["sender"]["id"].string == ana.identity)
-            try await bens.change("update", "Conversation", conversation.id) {
-                $0.has("set", "unread_message_count", value: 1) && $0.has("set", "total_message_count", value: 1) && $0.has("set", "last_message")
+            // The counts come with the message, or, should it have come while his socket joined the conversation, once at the end of that.
+            try await eventually("Ben is told of the last message, and of one unread of one") {
+                let updates = bens.packets(of: conversation).filter { $0.isChange("update", "Conversation") }
+                let replica = bens.replica(of: conversation)
+                return updates.contains { $0.data.has("set", "last_message") } && replica?.unread == 1 && replica?.total == 1
             }
             let own = try await anas.message("hello")
             #expect(own.data["is_unread"].bool == false)

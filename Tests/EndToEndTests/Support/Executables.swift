@@ -8,10 +8,11 @@ enum Executables {
     /// - Parameter name: `gateway`, `strata`, …; a build without products calls it `GatewayMain`.
     static func find(_ name: String) throws -> String {
         let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
-        let candidates = [(own as NSString).deletingLastPathComponent, buildDirectory]
-            .flatMap { directory in
-                [name, name.prefix(1).uppercased() + name.dropFirst() + "Main"].map { "\(directory)/\($0)" }
-            }
+        let given = ProcessInfo.processInfo.environment["STRATA_TEST_EXECUTABLES"]
+        let directories = given.map { [$0] } ?? [(own as NSString).deletingLastPathComponent, buildDirectory]
+        let candidates = directories.flatMap { directory in
+            [name, name.prefix(1).uppercased() + name.dropFirst() + "Main"].map { "\(directory)/\($0)" }
+        }
         guard let found = candidates.first(where: { FileManager.default.isExecutableFile(atPath: $0) }) else {
             throw MissingExecutable(name: name, candidates: candidates)
         }

@@ -40,7 +40,7 @@ actor ServiceProcess {
             guard child?.isRunning == true else { break }
             try await Task.sleep(for: .milliseconds(25))
         }
-        throw NotReady(name: name, log: LogTail.last(12, of: log))
+        throw NotReady(name: name, exit: child?.exit?.status, log: LogTail.last(12, of: log))
     }
 
     /// `kill -9`, and waits for its end.
@@ -69,9 +69,13 @@ actor ServiceProcess {
 /// A service that did not come up.
 struct NotReady: Error, CustomStringConvertible {
     let name: String
+    /// Its status, if it has ended.
+    let exit: Int32?
     let log: String
 
-    var description: String { "\(name) did not become ready; the end of its log:\n\(log)" }
+    var description: String {
+        "\(name) did not become ready (\(exit.map { "it ended with status \($0)" } ?? "it runs")); the end of its log:\n\(log)"
+    }
 }
 
 /// How long tests wait for what has to happen. Not a promise of speed: the machine may be busy with many other things.
