@@ -2,13 +2,14 @@
 import PackageDescription
 
 /// Settings shared by every target of ours. CI adds `-warnings-as-errors` for them through STRATA_STRICT.
-let settings: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-] + (Context.environment["STRATA_STRICT"] == "1" ? [.treatAllWarnings(as: .error)] : [])
+let settings: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ] + (Context.environment["STRATA_STRICT"] == "1" ? [.treatAllWarnings(as: .error)] : [])
 
 // Products of other packages, named once.
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
@@ -95,58 +96,78 @@ let package = Package(
         library("Postgres", "Shared/Postgres", ["CLibPQ", logging, metrics, lifecycle, collections]),
         .systemLibrary(name: "CHiredis", path: "Shared/CHiredis", providers: [.apt(["libhiredis-dev"])]),
         library("Redis", "Shared/Redis", ["CHiredis", nioCore, nioPosix, logging, metrics, lifecycle, collections]),
-        library("ServiceKit", "Shared/ServiceKit", [
-            "RPC", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging, metrics, coreMetrics, lifecycle, unixSignals, configuration,
-            systemPackage,
-        ]),
+        library(
+            "ServiceKit", "Shared/ServiceKit",
+            [
+                "RPC", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging, metrics, coreMetrics, lifecycle, unixSignals, configuration,
+                systemPackage,
+            ]),
         library("Schema", "Shared/Schema", ["Postgres"], resources: [.embedInCode("Migrations")]),
         library("LocalServers", "Shared/LocalServers", [subprocess, systemPackage, logging]),
-        library("ProtocolClient", "Shared/ProtocolClient", [
-            asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL, nioFoundation, logging,
-        ]),
+        library(
+            "ProtocolClient", "Shared/ProtocolClient",
+            [
+                asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL, nioFoundation, logging,
+            ]),
 
         // Services: the logic of each is a library; its executable holds main and wiring.
-        library("Gateway", "Services/Gateway", [
-            "Model", "Wire", "RPC", "Contracts", "Redis", "ServiceKit", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS,
-            nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes,
-            crypto, logging, metrics, coreMetrics, lifecycle, configuration, collections,
-        ], exclude: ["Main"]),
+        library(
+            "Gateway", "Services/Gateway",
+            [
+                "Model", "Wire", "RPC", "Contracts", "Redis", "ServiceKit", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS,
+                nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes,
+                crypto, logging, metrics, coreMetrics, lifecycle, configuration, collections,
+            ], exclude: ["Main"]),
         executable("GatewayMain", "Services/Gateway/Main", ["Gateway", "ServiceKit"]),
-        library("Conversations", "Services/Conversations", [
-            "Model", "RPC", "Contracts", "Postgres", "Redis", "ServiceKit", crypto, cryptoExtras, logging, metrics, lifecycle,
-            configuration, nioCore, nioPosix, collections, swiftProtobuf,
-        ], exclude: ["Main"]),
+        library(
+            "Conversations", "Services/Conversations",
+            [
+                "Model", "RPC", "Contracts", "Postgres", "Redis", "ServiceKit", crypto, cryptoExtras, logging, metrics, lifecycle,
+                configuration, nioCore, nioPosix, collections, swiftProtobuf,
+            ], exclude: ["Main"]),
         executable("ConversationsMain", "Services/Conversations/Main", ["Conversations", "ServiceKit"]),
-        library("Metadata", "Services/Metadata", [
-            "Model", "RPC", "Contracts", "Postgres", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration, nioCore,
-        ], exclude: ["Main"]),
+        library(
+            "Metadata", "Services/Metadata",
+            [
+                "Model", "RPC", "Contracts", "Postgres", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration, nioCore,
+            ], exclude: ["Main"]),
         executable("MetadataMain", "Services/Metadata/Main", ["Metadata", "ServiceKit"]),
-        library("Presence", "Services/Presence", [
-            "Model", "RPC", "Contracts", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration, nioCore,
-        ], exclude: ["Main"]),
+        library(
+            "Presence", "Services/Presence",
+            [
+                "Model", "RPC", "Contracts", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration, nioCore,
+            ], exclude: ["Main"]),
         executable("PresenceMain", "Services/Presence/Main", ["Presence", "ServiceKit"]),
-        library("StrataCommand", "Services/Strata", [
-            "Model", "Postgres", "Schema", "LocalServers", "ProtocolClient", jwtKit, crypto, cryptoExtras, x509, swiftASN1,
-            asyncHTTPClient, subprocess, systemPackage, argumentParser, logging, nioCore, nioPosix, nioHTTP1, lifecycle,
-        ], exclude: ["Main"]),
+        library(
+            "StrataCommand", "Services/Strata",
+            [
+                "Model", "Postgres", "Schema", "LocalServers", "ProtocolClient", jwtKit, crypto, cryptoExtras, x509, swiftASN1,
+                asyncHTTPClient, subprocess, systemPackage, argumentParser, logging, nioCore, nioPosix, nioHTTP1, lifecycle,
+            ], exclude: ["Main"]),
         executable("StrataMain", "Services/Strata/Main", ["StrataCommand", argumentParser]),
 
         // Tests: one target beside each module, and those that run the real executables.
-        library("TestSupport", "Tests/Support", [
-            "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix,
-        ]),
+        library(
+            "TestSupport", "Tests/Support",
+            [
+                "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix,
+            ]),
         tests("ModelTests", ["Model"]),
         tests("WireTests", ["Wire", "Model", nioCore]),
         tests("RPCTests", ["RPC", nioCore, nioPosix, nioEmbedded, nioSSL, x509, swiftASN1, crypto, lifecycle, logging]),
         tests("PostgresTests", ["Postgres", "TestSupport", logging]),
         tests("RedisTests", ["Redis", "TestSupport", "LocalServers", nioCore, nioPosix, nioEmbedded, logging]),
-        tests("ServiceKitTests", [
-            "ServiceKit", "RPC", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, logging, metrics, coreMetrics, lifecycle, configuration,
-        ]),
-        tests("ConversationsTests", [
-            "Conversations", "Contracts", "Model", "TestSupport", "LocalServers", "Postgres", "Redis", "RPC", "Schema", "ServiceKit", crypto,
-            cryptoExtras, swiftProtobuf, nioCore, nioPosix, lifecycle, logging,
-        ]),
+        tests(
+            "ServiceKitTests",
+            [
+                "ServiceKit", "RPC", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, logging, metrics, coreMetrics, lifecycle, configuration,
+            ]),
+        tests(
+            "ConversationsTests",
+            [
+                "Conversations", "Contracts", "Model", "TestSupport", "LocalServers", "Postgres", "Redis", "RPC", "Schema", "ServiceKit", crypto,
+                cryptoExtras, swiftProtobuf, nioCore, nioPosix, lifecycle, logging,
+            ]),
         tests("MetadataTests", ["Metadata", "Contracts", "Model", "TestSupport", "Postgres", "Redis", logging]),
         tests("PresenceTests", ["Presence", "Contracts", "Model", "TestSupport", "Redis", logging]),
         tests("GatewayTests", ["Gateway", "Contracts", "Model", "Wire", nioCore, nioEmbedded, nioWebSocket, logging]),

@@ -139,9 +139,10 @@ struct FanOutTests {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
         try await harness.onLoop { $0.hub.endJoining([Fixture.conversation]) }
-        #expect(harness.channels.subscribed.withLock { $0 } == [
-            Channels.conversation(id), Channels.user(Fixture.app, Fixture.ben),
-        ])
+        #expect(
+            harness.channels.subscribed.withLock { $0 } == [
+                Channels.conversation(id), Channels.user(Fixture.app, Fixture.ben),
+            ])
         try await socket.channel.close()
         await harness.loop.run()
         #expect(harness.channels.subscribed.withLock { $0.isEmpty })

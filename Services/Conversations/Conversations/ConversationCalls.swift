@@ -120,10 +120,11 @@ struct ConversationCalls: Sendable {
             }
             return (
                 try header.get(1, as: Int64.self),
-                try rows.dropFirst().compactMap { row in
-                    var cursor = RowCursor(row, at: 2)
-                    return try ViewRow(&cursor)
-                }
+                try rows.dropFirst()
+                    .compactMap { row in
+                        var cursor = RowCursor(row, at: 2)
+                        return try ViewRow(&cursor)
+                    }
             )
         }
         let identities = try await support.directory.basic(

@@ -96,10 +96,11 @@ struct MessageCalls: Sendable {
         try Refusal.check(outcome, what: "conversation")
         if outcome == "unknown_cursor" { throw Failure.invalid("from_id", "is not the id of a message in this list") }
         let total: Int64 = try header.get(1)
-        let messages = try rows.dropFirst().compactMap { row in
-            var cursor = RowCursor(row, at: 2)
-            return try MessageRow(&cursor)
-        }
+        let messages = try rows.dropFirst()
+            .compactMap { row in
+                var cursor = RowCursor(row, at: 2)
+                return try MessageRow(&cursor)
+            }
         let identities = try await support.directory.basic(
             Array(Set(messages.map(\.sender))), in: caller.app, deadline: caller.deadline)
         return .with {

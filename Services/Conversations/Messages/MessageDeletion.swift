@@ -37,10 +37,11 @@ struct MessageDeletion {
         place = position.flatMap { position in createdAt.map { (Position(position), $0) } }
         userPlace = userPosition.flatMap { position in userTime.map { (Position(position), $0) } }
         numbers = place.map { userNumbers(users, uncounted, hidden, at: $0.position) } ?? [:]
-        overrides = try rows.dropFirst().map { row in
-            var cursor = RowCursor(row, at: 12)
-            return (try cursor.user(), try MessageRow(&cursor))
-        }
+        overrides = try rows.dropFirst()
+            .map { row in
+                var cursor = RowCursor(row, at: 12)
+                return (try cursor.user(), try MessageRow(&cursor))
+            }
     }
 
     /// Everybody whose message is shown as the last one now.

@@ -56,9 +56,10 @@ struct MessageRow {
         self.sentAt = sentAt
         self.parts = MessageRow.decode(parts)
         self.notification = notification
-        recipients = zip(users, statuses).map {
-            Model.Message.Recipient(userID: UserID(trusted: $0), status: RecipientStatus(rawValue: Int($1)) ?? .sent)
-        }
+        recipients = zip(users, statuses)
+            .map {
+                Model.Message.Recipient(userID: UserID(trusted: $0), status: RecipientStatus(rawValue: Int($1)) ?? .sent)
+            }
     }
 
     /// What was stored cannot fail to decode; should it all the same, the message shows no parts rather than taking a whole list with it.

@@ -43,10 +43,11 @@ enum OperationsJSON {
 
     /// `[["a.b","v"],["c",null],…]`.
     static func effects(_ json: String) throws -> [MetadataEffect] {
-        try JSONDecoder().decode([[String?]].self, from: Data(json.utf8)).map { pair in
-            guard pair.count == 2, let path = pair[0] else { throw ContractViolation("effects") }
-            return MetadataEffect(path: MetadataPath(trusted: path), value: pair[1])
-        }
+        try JSONDecoder().decode([[String?]].self, from: Data(json.utf8))
+            .map { pair in
+                guard pair.count == 2, let path = pair[0] else { throw ContractViolation("effects") }
+                return MetadataEffect(path: MetadataPath(trusted: path), value: pair[1])
+            }
     }
 
     /// The `operations` of one kind of change.

@@ -3,8 +3,8 @@ import Contracts
 import FoundationEssentials
 import Model
 import Postgres
-import Synchronization
 import SwiftProtobuf
+import Synchronization
 
 /// What moved lately, in all conversations. All gateways ask the same at nearly the same time, so one answer serves them for half a second,
 /// and while one is being read nobody reads another.

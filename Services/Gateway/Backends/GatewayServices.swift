@@ -5,8 +5,8 @@ import Logging
 import Model
 import NIOCore
 import RPC
-import Wire
 import SwiftProtobuf
+import Wire
 
 /// The three services as the gateway sees them: calls in terms of Model, and objects composed of what two of them know.
 struct GatewayServices: Sendable {

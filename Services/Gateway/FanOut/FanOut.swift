@@ -1,6 +1,6 @@
+import Contracts
 // SPDX-License-Identifier: Apache-2.0
 import CoreMetrics
-import Contracts
 import Logging
 import Model
 import NIOCore
@@ -83,7 +83,8 @@ final class FanOut: @unchecked Sendable {
             self.hubs = hubs
             self.subscriptions = subscriptions
             self.scheduleHeads()
-        }.get()
+        }
+        .get()
     }
 
     /// Stops the timers. Callable from anywhere.

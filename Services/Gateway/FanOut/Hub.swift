@@ -1,6 +1,6 @@
+import Contracts
 // SPDX-License-Identifier: Apache-2.0
 import CoreMetrics
-import Contracts
 import Logging
 import Model
 import NIOCore

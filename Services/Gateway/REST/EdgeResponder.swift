@@ -32,7 +32,8 @@ struct EdgeResponder<Inner: HTTPResponder>: HTTPResponder where Inner.Context ==
     private func failure(_ failure: Failure, _ context: RESTContext) -> Response {
         RESTAnswer.json(HTTPResponse.Status(code: failure.code.status)) {
             services.renderer.write(failure, for: nil, version: context.version, into: &$0)
-        }.response
+        }
+        .response
     }
 
     /// `POST` with `X-HTTP-Method-Override: PATCH` is a `PATCH`.

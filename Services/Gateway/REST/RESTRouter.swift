@@ -78,9 +78,11 @@ struct RESTRouter: Sendable {
         if failure.code == .internalServerError {
             context.logger.error("a request failed unexpectedly", metadata: ["trace": "\(context.trace)"])
         }
-        return RESTAnswer.json(HTTPResponse.Status(code: failure.code.status)) { writer in
-            services.renderer.write(failure, for: context.session?.key.user, version: context.version, into: &writer)
-        }.response
+        return
+            RESTAnswer.json(HTTPResponse.Status(code: failure.code.status)) { writer in
+                services.renderer.write(failure, for: context.session?.key.user, version: context.version, into: &writer)
+            }
+            .response
     }
 
     // MARK: Bodies

@@ -4,8 +4,8 @@ import HummingbirdCore
 import HummingbirdTLS
 public import Logging
 public import NIOCore
-import Redis
 import RPC
+import Redis
 public import ServiceKit
 public import ServiceLifecycle
 
@@ -33,9 +33,10 @@ public final class GatewayService: Sendable {
         var redis = try RedisConfiguration(url: settings.redisURL)
         redis.clientName = "strata-gateway"
         subscriber = RedisSubscriber(configuration: redis, eventLoopGroup: loop, delegate: fanOut, logger: logger)
-        hubs = Array(eventLoopGroup.makeIterator().prefix(HubSet.capacity)).enumerated().map { index, loop in
-            Hub(index: index, loop: loop, fanOut: fanOut, services: calls)
-        }
+        hubs = Array(eventLoopGroup.makeIterator().prefix(HubSet.capacity)).enumerated()
+            .map { index, loop in
+                Hub(index: index, loop: loop, fanOut: fanOut, services: calls)
+            }
         self.calls = calls
         self.fanOut = fanOut
         servers = try Self.servers(settings, calls, fanOut, hubs, eventLoopGroup, logger)

@@ -4,8 +4,8 @@ import FoundationEssentials
 import Model
 import NIOCore
 import RPC
-import Synchronization
 import SwiftProtobuf
+import Synchronization
 
 /// Finds the session behind a token, and remembers it for a few seconds so that a burst of requests asks once.
 ///

@@ -93,12 +93,14 @@ extension Socket {
             phase = .live
             if let request = replay, case .replay = reason {
                 replay = nil
-                respond(to: request, .success { writer in
-                    writer.beginObject()
-                    writer.key("complete")
-                    writer.bool(isComplete)
-                    writer.endObject()
-                })
+                respond(
+                    to: request,
+                    .success { writer in
+                        writer.beginObject()
+                        writer.key("complete")
+                        writer.bool(isComplete)
+                        writer.endObject()
+                    })
             }
             startLateJoins()
         case (.failure(let failure), .replay):

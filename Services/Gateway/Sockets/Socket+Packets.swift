@@ -76,8 +76,9 @@ extension Socket {
         case .conversation(let view, let change):
             answer(from: change, showing: view)
             send(renderer.created(view, for: key.user, version: version, at: change.position), stamp: stamp)
-        case .userChange(let change): send(
-            renderer.tails(for: change, version: version), values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
+        case .userChange(let change):
+            send(
+                renderer.tails(for: change, version: version), values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
         }
     }
 

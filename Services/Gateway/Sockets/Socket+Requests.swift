@@ -177,11 +177,13 @@ extension Socket {
     private func subscribeToPresence(_ request: SocketRequest) async throws(Failure) -> AnswerData {
         let followed = try await hub.services.followed(GatewayServices.Call(key))
         let (app, user) = (key.app, key.user)
-        try? await hub.loop.submit {
-            guard self.isOpen else { return }
-            self.wantsPresence = true
-            self.hub.watch((followed + [user]).map { UserKey(app: app, user: $0) }, by: self)
-        }.get()
+        try? await hub.loop
+            .submit {
+                guard self.isOpen else { return }
+                self.wantsPresence = true
+                self.hub.watch((followed + [user]).map { UserKey(app: app, user: $0) }, by: self)
+            }
+            .get()
         return .nothing
     }
 
@@ -193,14 +195,16 @@ extension Socket {
             case .chosen(let chosen): chosen.rawValue
             }
         try await hub.services.setPresence(word, connection: id, GatewayServices.Call(key))
-        try? await hub.loop.submit {
-            self.presenceStatus = word
-            if self.isOpen {
-                self.hasPresence = true
-            } else {
-                self.releasePresence()
+        try? await hub.loop
+            .submit {
+                self.presenceStatus = word
+                if self.isOpen {
+                    self.hasPresence = true
+                } else {
+                    self.releasePresence()
+                }
             }
-        }.get()
+            .get()
         return .nothing
     }
 

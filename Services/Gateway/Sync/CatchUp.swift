@@ -108,18 +108,20 @@ struct CatchUp {
     private mutating func attach() async throws -> Bool {
         let attachments = log.attachments
         let user = log.userPosition.map { (position: $0, fanOutLast: log.userFanOutLast) }
-        let (refused, isUserRefused) = try await hub.loop.submit { [socket, summaries = log.summaries] in
-            var refused: [ConversationID] = []
-            let isUserRefused = user.map { !socket.hub.attachUser(socket, position: $0.position, fanOutLast: $0.fanOutLast) } ?? false
-            for attachment in attachments {
-                guard socket.hub.attach(socket, attachment) else {
-                    refused.append(attachment.id)
-                    continue
+        let (refused, isUserRefused) = try await hub.loop
+            .submit { [socket, summaries = log.summaries] in
+                var refused: [ConversationID] = []
+                let isUserRefused = user.map { !socket.hub.attachUser(socket, position: $0.position, fanOutLast: $0.fanOutLast) } ?? false
+                for attachment in attachments {
+                    guard socket.hub.attach(socket, attachment) else {
+                        refused.append(attachment.id)
+                        continue
+                    }
+                    if let summary = summaries[attachment.id] { socket.sendSummary(summary, numbers: attachment.numbers) }
                 }
-                if let summary = summaries[attachment.id] { socket.sendSummary(summary, numbers: attachment.numbers) }
+                return (refused, isUserRefused)
             }
-            return (refused, isUserRefused)
-        }.get()
+            .get()
         log.attached(except: refused)
         log.userOwed = isUserRefused
         return refused.isEmpty && !isUserRefused

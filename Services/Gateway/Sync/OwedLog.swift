@@ -151,9 +151,10 @@ struct OwedLog {
     }
 
     var summaries: [ConversationID: Summary] {
-        standings.filter { $0.value.isTouched && !$0.value.isAttached }.reduce(into: [:]) { summaries, item in
-            summaries[item.key] = Summary(id: item.key, messageCount: item.value.messageCount, lastMessage: item.value.lastMessage)
-        }
+        standings.filter { $0.value.isTouched && !$0.value.isAttached }
+            .reduce(into: [:]) { summaries, item in
+                summaries[item.key] = Summary(id: item.key, messageCount: item.value.messageCount, lastMessage: item.value.lastMessage)
+            }
     }
 
     /// All but these could be attached; these have moved on and are read again.

@@ -65,14 +65,15 @@ final class BenchSystem: Sendable {
     func signIn(users: Int) async throws {
         var configuration = try PostgresConfiguration(url: state.databaseURL)
         configuration.connections = 1
-        try await Migrator(configuration: configuration).execute(
-            script: """
-                INSERT INTO conversations.identity (app_id, user_id) SELECT '\(app.id)', 'u' || i FROM generate_series(0, \(users - 1)) i
-                    ON CONFLICT DO NOTHING;
-                INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
-                    SELECT sha256(('bench-token-' || i)::bytea), '\(app.id)', 'u' || i, now() + interval '1 day'
-                    FROM generate_series(0, \(users - 1)) i ON CONFLICT DO NOTHING;
-                """)
+        try await Migrator(configuration: configuration)
+            .execute(
+                script: """
+                    INSERT INTO conversations.identity (app_id, user_id) SELECT '\(app.id)', 'u' || i FROM generate_series(0, \(users - 1)) i
+                        ON CONFLICT DO NOTHING;
+                    INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
+                        SELECT sha256(('bench-token-' || i)::bytea), '\(app.id)', 'u' || i, now() + interval '1 day'
+                        FROM generate_series(0, \(users - 1)) i ON CONFLICT DO NOTHING;
+                    """)
     }
 
     func token(_ user: Int) -> String { "bench-token-\(user)" }
