@@ -20,43 +20,83 @@ public struct Endpoint<Request: SwiftProtobuf.Message, Response: SwiftProtobuf.M
 
 /// What the `conversations` service answers.
 public enum ConversationsAPI {
+    /// Exchanges an identity token for a session; whatever is wrong with the token is `invalid_property` (Client API 3.4).
+    ///
+    /// Not repeated: the attempt whose answer was lost may have used up the nonce.
     public static let signIn = Endpoint<ProtoSignInRequest, ProtoSignInResponse>(1, idempotent: false)
+    /// The session of a token's SHA-256, renewed if that is due; `authentication_required`, without a nonce, if there is no valid one.
     public static let findSession = Endpoint<ProtoFindSessionRequest, ProtoSession>(2)
+    /// Ends a session and has its sockets closed on all gateways; one that there is not ends as well (Client API 3.6).
     public static let endSession = Endpoint<ProtoEndSessionRequest, ProtoEmpty>(3)
+    /// Which of up to 10,000 sessions have ended, in case a gateway missed the notice; the others are renewed if that is due.
     public static let checkSessions = Endpoint<ProtoCheckSessionsRequest, ProtoCheckSessionsResponse>(4)
+    /// Full identities of up to 10,000 users in the order asked for, a minimal one for whoever was never heard of (Client API 4.3).
     public static let identities = Endpoint<ProtoIdentitiesRequest, ProtoIdentitiesResponse>(5)
 
+    /// Creates a conversation or finds the distinct match; `conflict` and `id_in_use` bring along the existing one (Client API 1.9, 5.4).
     public static let createConversation = Endpoint<ProtoCreateConversationRequest, ProtoCreateConversationResponse>(10)
+    /// A conversation as one user sees it, without its metadata; `not_found` for what he does not see (Client API 5.3).
     public static let getConversation = Endpoint<ProtoGetConversationRequest, ProtoConversationView>(11)
+    /// A page of a user's list, at most 1000, newest first, without metadata; `invalid_property` for a cursor he never had (Client API 5.2).
     public static let listConversations = Endpoint<ProtoListConversationsRequest, ProtoListConversationsResponse>(12)
+    /// Participants, alone or with metadata, all or nothing (Client API 5.5, 5.6); answers the changes it came to, none if nothing had an effect.
+    ///
+    /// Metadata alone goes to ``MetadataAPI/patch``.
     public static let patchConversation = Endpoint<ProtoPatchConversationRequest, ProtoPatchConversationResponse>(13, idempotent: false)
+    /// Deletes for everybody or from one user's devices, who may leave with it (Client API 5.7).
+    ///
+    /// Not repeated: the second time it would be `not_found`, or hide what has come in between.
     public static let deleteConversation = Endpoint<ProtoDeleteConversationRequest, ProtoEmpty>(14, idempotent: false)
+    /// Everything up to a change's position, or all there is, is read by one user (Client API 5.8).
     public static let markAllRead = Endpoint<ProtoMarkAllReadRequest, ProtoEmpty>(15)
 
+    /// Sends to the present participants; `id_in_use` precedes other refusals, and holds the message if the caller may see it (Client API 6.5).
     public static let sendMessage = Endpoint<ProtoSendMessageRequest, ProtoSendMessageResponse>(20)
+    /// A message with the statuses of all its recipients; `not_found` also for one that the user hid, or that came after he had left.
     public static let getMessage = Endpoint<ProtoGetMessageRequest, ProtoMessage>(21)
+    /// A page of what a user sees of a conversation, at most 1000, newest first; one deleted meanwhile still serves as a cursor (Client API 6.3).
     public static let listMessages = Endpoint<ProtoListMessagesRequest, ProtoListMessagesResponse>(22)
+    /// Deletes for everybody or from one user's devices (Client API 6.6); not repeated, since the second time it would be `not_found`.
     public static let deleteMessage = Endpoint<ProtoDeleteMessageRequest, ProtoEmpty>(23, idempotent: false)
+    /// A recipient's receipt; one that has no effect succeeds, and is not announced (Client API 7).
     public static let giveReceipt = Endpoint<ProtoGiveReceiptRequest, ProtoEmpty>(24)
 
+    /// Where one user's logs stand, and stood a margin before a given time: how a socket's catch-up begins.
     public static let baseline = Endpoint<ProtoBaselineRequest, ProtoBaselineResponse>(30)
+    /// What one user is owed after given positions, merged by time, at most 1000 entries, with his numbers as they are now.
     public static let readLogs = Endpoint<ProtoReadLogsRequest, ProtoReadLogsResponse>(31)
+    /// The log of one conversation after a position, at most 1000 changes, as it was published: how a gateway fills a gap.
+    ///
+    /// Nobody's right is asked about, and an unknown conversation has an empty log.
     public static let readChanges = Endpoint<ProtoReadChangesRequest, ProtoReadChangesResponse>(32)
+    /// Which logs have moved lately, and who was added where: how a gateway finds what pub/sub has lost.
+    ///
+    /// Reaches back two minutes and a margin at most; the answer may be half a second old.
     public static let heads = Endpoint<ProtoHeadsRequest, ProtoHeadsResponse>(33)
+    /// The other participants of all conversations a user is in now: whose presence he may hear of.
     public static let followed = Endpoint<ProtoFollowedRequest, ProtoFollowedResponse>(34)
 }
 
 /// What the `metadata` service answers.
 public enum MetadataAPI {
+    /// Up to 1000 trees of one app in the order asked for, each with the position it was read at; 0 and no leaves where there is none.
+    ///
+    /// Who may see them is not asked: the gateway has that from the `conversations` service.
     public static let trees = Endpoint<ProtoTreesRequest, ProtoTreesResponse>(40)
+    /// Patches the tree of one conversation, all or nothing (Client API 5.6); answers the change, or none if nothing had an effect.
     public static let patch = Endpoint<ProtoPatchMetadataRequest, ProtoPatchMetadataResponse>(41, idempotent: false)
 }
 
 /// What the `presence` service answers. Everything here is ephemeral, and repeating it does no harm.
 public enum PresenceAPI {
+    /// One event of a typist, whom the gateway knows to be a participant; a repeated state re-arms its deadline (Client API 12.6).
     public static let typing = Endpoint<ProtoTypingRequest, ProtoEmpty>(50)
+    /// Sets the status of one connection, which then has a lease; `auto` is what the user chose last (Client API 12.8).
     public static let setPresence = Endpoint<ProtoSetPresenceRequest, ProtoEmpty>(51)
+    /// Prolongs up to 5000 leases, and answers those that Redis has forgotten: their status must be set again.
     public static let renewPresence = Endpoint<ProtoRenewPresenceRequest, ProtoRenewPresenceResponse>(52)
+    /// Lets up to 5000 leases end after a grace, so that a short disconnect is not announced.
     public static let releasePresence = Endpoint<ProtoReleasePresenceRequest, ProtoEmpty>(53)
+    /// The real statuses of up to 5000 users, in the order asked for; with `since`, only of those whose status has changed after it.
     public static let getPresence = Endpoint<ProtoGetPresenceRequest, ProtoGetPresenceResponse>(54)
 }

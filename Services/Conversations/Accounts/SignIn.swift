@@ -82,21 +82,22 @@ struct SignIn: Sendable {
             default: throw refused(.nonce, app)
             }
             accepted.increment()
-            try announce(row, user, app)
-            return Opened(sessionToken: session, identity: try IdentityRow.decode(row, from: 4))
+            let identity = try IdentityRow.decode(row, from: 4)
+            try announce(identity, row, user, app)
+            return Opened(sessionToken: session, identity: identity)
         } catch {
             throw Failure(reading: error)
         }
     }
 
-    /// Tells the user's other devices when something about him has changed.
-    private func announce(_ row: Row, _ user: UserID, _ app: AppID) throws {
-        guard let changed = try row.getOptional(1, as: String.self) else { return }
+    /// Tells the user's other devices when something about him has changed: all of him, since a packet says each property it carries.
+    private func announce(_ identity: Identity, _ row: Row, _ user: UserID, _ app: AppID) throws {
+        guard try row.getOptional(1, as: String.self) != nil else { return }
         directory.forget(user, in: app)
         let change = UserChange(
             appID: app, user: user, position: Position(try row.get(2, as: Int64.self)),
             createdAt: Model.Timestamp(try row.get(3, as: Postgres.Timestamp.self)),
-            content: .identityChanged(try IdentityProperties(json: changed).identity(of: user)))
+            content: .identityChanged(identity))
         publisher.notify([UserNotice(appID: app, user: user, content: .change(change))])
     }
 

@@ -54,3 +54,24 @@ public struct ConversationsSettings: Sendable {
         maintenanceInterval = try settings.duration("STRATA_MAINTENANCE_INTERVAL", default: maintenanceInterval, in: .seconds(1)...day)
     }
 }
+
+extension ConversationsSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// All values but the secret ones.
+    public var description: String {
+        "ConversationsSettings(" + customMirror.children.map { "\($0.label ?? ""): \($0.value)" }.joined(separator: ", ") + ")"
+    }
+
+    /// All values but the secret ones.
+    public var debugDescription: String { description }
+
+    /// The values; of the calls' configuration, which holds the cluster secret in the clear, only where it listens.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "postgresURL": postgresURL, "connections": connections, "exclusiveConnections": exclusiveConnections, "redisURL": redisURL,
+                "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit, "receiptAudienceLimit": receiptAudienceLimit,
+                "retention": retention, "sessionLifetime": sessionLifetime, "maintenanceInterval": maintenanceInterval,
+            ])
+    }
+}

@@ -5,25 +5,40 @@ import Wire
 
 /// What REST and sockets have in common: a checked body becomes calls.
 extension GatewayServices {
-    /// The caller is always among the participants. An id is given where the client sent none, so that a lost call can be repeated.
+    /// The caller is always among the participants. An id is given where the client sent none, so that a call can be repeated when its answer is lost:
+    /// that such an id is in use can only mean that the first call did its work.
     func create(_ body: CreateConversationBody, _ call: Call) async throws(Failure) -> Creation {
         var participants = Set(body.participants)
         participants.insert(call.key.user)
         guard participants.count <= settings.participantLimit else {
             throw .invalid("participants", "names more than \(settings.participantLimit) users")
         }
-        return try await createConversation(
-            id: body.id ?? .random(), participants: participants.sorted(), isDistinct: body.isDistinct, metadata: body.metadata?.leaves, call)
+        do throws(Failure) {
+            return try await createConversation(
+                id: body.id ?? .random(), participants: participants.sorted(), isDistinct: body.isDistinct, metadata: body.metadata?.leaves, call)
+        } catch {
+            guard body.id == nil, error.code == .idInUse, case .conversation(let view) = error.detail else { throw error }
+            return Creation(view: view, isNew: true)
+        }
     }
 
     /// Sends a message; its sender is not typing any more.
     func send(_ body: SendMessageBody, to conversation: ConversationID, by fanOut: FanOut, _ call: Call) async throws(Failure) -> Message {
-        let message = try await sendMessage(
-            body.id ?? .random(), to: conversation, parts: body.parts, notification: body.notification, call)
+        let message = try await sendOnce(body, to: conversation, call)
         if await fanOut.isTyping(call.key.user, in: conversation) {
             try? await typing(.finished, by: call.key, in: conversation)
         }
         return message
+    }
+
+    private func sendOnce(_ body: SendMessageBody, to conversation: ConversationID, _ call: Call) async throws(Failure) -> Message {
+        do throws(Failure) {
+            return try await sendMessage(
+                body.id ?? .random(), to: conversation, parts: body.parts, notification: body.notification, call)
+        } catch {
+            guard body.id == nil, error.code == .idInUse, case .message(let message) = error.detail else { throw error }
+            return message
+        }
     }
 
     func patch(_ id: ConversationID, _ patch: ConversationPatch, _ call: Call) async throws(Failure) {

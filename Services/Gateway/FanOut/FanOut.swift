@@ -1,5 +1,6 @@
-import Contracts
 // SPDX-License-Identifier: Apache-2.0
+
+import Contracts
 import CoreMetrics
 import Logging
 import Model

@@ -18,9 +18,11 @@ public struct GatewaySettings: Sendable {
     public var tls: TLSConfiguration?
     /// Where changes are published. `STRATA_REDIS_URL`, required.
     public var redisURL: String
-    /// The three services: `STRATA_CONVERSATIONS_ADDRESSES`, `STRATA_METADATA_ADDRESSES`, `STRATA_PRESENCE_ADDRESSES`, required.
+    /// `STRATA_CONVERSATIONS_ADDRESSES`, required: where accounts, conversations and messages live, as `host:port`, or several with commas.
     public var conversations: RPCClientConfiguration
+    /// `STRATA_METADATA_ADDRESSES`, required, in the same form: where metadata trees are read and patched.
     public var metadata: RPCClientConfiguration
+    /// `STRATA_PRESENCE_ADDRESSES`, required, in the same form: where typing and presence live.
     public var presence: RPCClientConfiguration
     /// What nonces are made from. `STRATA_CLUSTER_SECRET`.
     public var clusterSecret: String

@@ -81,7 +81,7 @@ struct PresenceScripts: Sendable {
             end
             if first and touched then
                 redis.call('ZADD', KEYS[3], integer(first), ARGV[1])
-                redis.call('PEXPIREAT', KEYS[1], integer(last + 60000))
+                redis.call('PEXPIRE', KEYS[1], integer(last - now + 60000))
             elseif not first then
                 redis.call('ZREM', KEYS[3], ARGV[1])
             end

@@ -4,6 +4,7 @@ public import Model
 import SwiftProtobuf
 
 extension ProtoOrigin {
+    /// Both numbers; a change that no socket asked for has no origin, rather than an empty one.
     public init(_ origin: Change.Origin) {
         self.init()
         connection = origin.connection
@@ -12,16 +13,19 @@ extension ProtoOrigin {
 }
 
 extension Change.Origin {
+    /// To be called only if the field is set: absent, it would read as request 0 of connection 0.
     public init(_ proto: ProtoOrigin) { self.init(connection: proto.connection, request: proto.request) }
 }
 
 extension MetadataEffect {
+    /// Without a value it is a deletion; the path is not checked, since only the database makes effects.
     public init(_ proto: ProtoMetadataEffect) {
         self.init(path: MetadataPath(trusted: proto.path), value: proto.hasValue ? proto.value : nil)
     }
 }
 
 extension ProtoMetadataEffect {
+    /// A deletion has no value; an empty text is one.
     public init(_ effect: MetadataEffect) {
         self.init()
         path = effect.path.dotted
@@ -82,6 +86,7 @@ extension Change.Content {
 }
 
 extension ProtoChange {
+    /// The one form in which a change travels, in answers and on the conversation's channel; bodies that are nil are left out.
     public init(_ change: Change) {
         self.init()
         appID = Data(change.appID)
@@ -156,6 +161,9 @@ extension ProtoChange.OneOf_Content {
 }
 
 extension UserChange {
+    /// An entry of a user's own log, out of an answer or a notice.
+    ///
+    /// - Throws: ``ContractViolation`` naming the field; also for a kind of entry this version does not know.
     public init(_ proto: ProtoUserChange) throws(ContractViolation) {
         let content: Content
         switch proto.content {
@@ -176,6 +184,7 @@ extension UserChange {
 }
 
 extension ProtoUserChange {
+    /// The one form in which an entry travels, in answers and in notices; a view that is nil is left out.
     public init(_ change: UserChange) {
         self.init()
         appID = Data(change.appID)

@@ -3,6 +3,9 @@ public import Model
 import SwiftProtobuf
 
 extension Failure {
+    /// The refusal as the service decided it.
+    ///
+    /// A code this version does not know becomes `internal_server_error`; an object that cannot be read is left out, and the refusal stands.
     public init(_ proto: ProtoFailure) {
         let detail: Detail
         switch proto.detail {
@@ -18,6 +21,7 @@ extension Failure {
 }
 
 extension ProtoFailure {
+    /// The payload of an application error of the RPC: code, message, and the detail if there is one.
     public init(_ failure: Failure) {
         self.init()
         code = Int32(failure.code.rawValue)

@@ -76,9 +76,13 @@ extension UserNotice {
 
 /// A change of somebody's presence, as published on his presence channel. Holds the real status.
 public struct PresencePublication: Hashable, Sendable {
+    /// The app in which ``user`` is a user.
     public var appID: AppID
+    /// Whose presence it is; the channel is named by him and his app.
     public var user: UserID
+    /// As it is, `invisible` included: whoever shows it to others takes ``Model/Presence/forOthers``.
     public var presence: Presence
+    /// Takes the real status.
     public init(appID: AppID, user: UserID, presence: Presence) {
         self.appID = appID
         self.user = user
@@ -89,6 +93,9 @@ public struct PresencePublication: Hashable, Sendable {
     public init(decoding buffer: ByteBuffer) throws {
         try self.init(ProtoPresenceChange(protobuf: buffer))
     }
+    /// One of the presences in an answer, which have the form of a publication.
+    ///
+    /// - Throws: ``ContractViolation`` for a status this version does not know, or an app's id that is not 16 bytes.
     public init(_ proto: ProtoPresenceChange) throws(ContractViolation) {
         guard let status = Presence.Status(rawValue: proto.status) else { throw ContractViolation("PresenceChange.status") }
         self.init(

@@ -7,6 +7,7 @@ import SwiftProtobuf
 public struct ContractViolation: Error, Sendable {
     /// The message and field at fault.
     public let field: String
+    /// Names the message and the field; for an identifier, its ``Model/ObjectID/path``.
     public init(_ field: String) { self.field = field }
 }
 
@@ -36,6 +37,7 @@ extension ObjectID {
 }
 
 extension BasicIdentity {
+    /// The user id is not checked again; an empty name stays one, and only an absent one is nil.
     public init(_ proto: ProtoBasicIdentity) {
         self.init(
             userID: UserID(trusted: proto.userID), displayName: proto.hasDisplayName ? proto.displayName : nil,
@@ -44,6 +46,7 @@ extension BasicIdentity {
 }
 
 extension ProtoBasicIdentity {
+    /// Leaves out what is nil.
     public init(_ identity: BasicIdentity) {
         self.init()
         userID = identity.userID.rawValue
@@ -53,6 +56,7 @@ extension ProtoBasicIdentity {
 }
 
 extension Identity {
+    /// Absent properties are nil, except the metadata, which is empty.
     public init(_ proto: ProtoIdentity) {
         self.init(
             basic: BasicIdentity(proto.basic), firstName: proto.hasFirstName ? proto.firstName : nil,
@@ -63,6 +67,7 @@ extension Identity {
 }
 
 extension ProtoIdentity {
+    /// Leaves out what is nil; the kind travels as a flag.
     public init(_ identity: Identity) {
         self.init()
         basic = ProtoBasicIdentity(identity.basic)
@@ -77,6 +82,9 @@ extension ProtoIdentity {
 }
 
 extension MessagePart {
+    /// The part as it was sent; its type and body are not checked again.
+    ///
+    /// - Throws: ``ContractViolation`` unless the id has 16 bytes.
     public init(_ proto: ProtoMessagePart) throws(ContractViolation) {
         guard let id = UUID(contract: proto.id) else { throw ContractViolation("MessagePart.id") }
         self.init(
@@ -86,6 +94,7 @@ extension MessagePart {
 }
 
 extension ProtoMessagePart {
+    /// The same bytes that are stored; body and encoding are left out where they are nil.
     public init(_ part: MessagePart) {
         self.init()
         id = Data(uuid: part.id)
@@ -97,6 +106,9 @@ extension ProtoMessagePart {
 }
 
 extension Model.Message {
+    /// A message with its parts; a status this version does not know counts as `sent`.
+    ///
+    /// - Throws: ``ContractViolation`` unless all its ids have 16 bytes.
     public init(_ proto: ProtoMessage) throws(ContractViolation) {
         var parts: [MessagePart] = []
         parts.reserveCapacity(proto.parts.count)
@@ -113,6 +125,7 @@ extension Model.Message {
 }
 
 extension ProtoMessage {
+    /// Parts and recipients in their order, the recipients as sorted as they were.
     public init(_ message: Model.Message) {
         self.init()
         id = Data(message.id)
@@ -133,12 +146,14 @@ extension ProtoMessage {
 }
 
 extension MetadataTree {
+    /// The tree of the leaves, whose paths are not checked again.
     public init(_ proto: ProtoTree) { self.init(leaves: proto.modelLeaves) }
 }
 
 extension ProtoTree {
     /// The leaves as the model has them.
     public var modelLeaves: [MetadataLeaf] { leaves.map { MetadataLeaf(path: MetadataPath(trusted: $0.path), value: $0.value) } }
+    /// In the order given; without any it is an empty tree, not an absent one.
     public init(_ leaves: [MetadataLeaf]) {
         self.init()
         self.leaves = leaves.map { leaf in
@@ -148,10 +163,12 @@ extension ProtoTree {
             }
         }
     }
+    /// The leaves by path, in byte order of the keys.
     public init(_ tree: MetadataTree) { self.init(tree.leaves) }
 }
 
 extension MetadataOperation {
+    /// Without `set` it is a deletion; paths and values are not checked here.
     public init(_ proto: ProtoMetadataOperation) {
         let path = MetadataPath(trusted: proto.path)
         self = proto.hasSet ? .set(path, leaves: proto.set.modelLeaves) : .delete(path)
@@ -159,6 +176,7 @@ extension MetadataOperation {
 }
 
 extension ProtoMetadataOperation {
+    /// A deletion has no `set`; a `set` without leaves is one too, and travels as it is.
     public init(_ operation: MetadataOperation) {
         self.init()
         path = operation.path.dotted
@@ -167,6 +185,9 @@ extension ProtoMetadataOperation {
 }
 
 extension Conversation {
+    /// The conversation, its metadata nil (not loaded) where the field is absent, which is not the same as an empty tree.
+    ///
+    /// - Throws: ``ContractViolation`` unless the id has 16 bytes.
     public init(_ proto: ProtoConversation) throws(ContractViolation) {
         self.init(
             id: try ConversationID(contract: proto.id), createdAt: Timestamp(microseconds: proto.createdAt), isDistinct: proto.isDistinct,
@@ -176,6 +197,7 @@ extension Conversation {
 }
 
 extension ProtoConversation {
+    /// Leaves out metadata that is not loaded.
     public init(_ conversation: Conversation) {
         self.init()
         id = Data(conversation.id)
@@ -188,12 +210,14 @@ extension ProtoConversation {
 }
 
 extension UserNumbers {
+    /// The position counts changes, as everywhere between the services.
     public init(_ proto: ProtoUserNumbers) {
         self.init(uncounted: proto.uncounted, hidden: proto.hidden, position: Position(proto.position))
     }
 }
 
 extension ProtoUserNumbers {
+    /// All three fields: for each of them 0 is a value.
     public init(_ numbers: UserNumbers) {
         self.init()
         uncounted = numbers.uncounted
@@ -203,6 +227,9 @@ extension ProtoUserNumbers {
 }
 
 extension ConversationView {
+    /// A view without a last message is one of a user who sees none.
+    ///
+    /// - Throws: ``ContractViolation`` unless all ids in it have 16 bytes.
     public init(_ proto: ProtoConversationView) throws(ContractViolation) {
         self.init(
             conversation: try Conversation(proto.conversation), isParticipant: proto.isParticipant,
@@ -212,6 +239,7 @@ extension ConversationView {
 }
 
 extension ProtoConversationView {
+    /// Leaves out a last message that is nil, and metadata that is not loaded.
     public init(_ view: ConversationView) {
         self.init()
         conversation = ProtoConversation(view.conversation)

@@ -4,11 +4,15 @@
 ///
 /// The same value is built when the change is published and when it is read back from the log, and rendered by the same code.
 public struct Change: Hashable, Sendable {
+    /// The app of the conversation, which is what gives the user ids in here their meaning.
     public var appID: AppID
+    /// Whose order ``position`` belongs to; its channel is where the change is published.
     public var conversationID: ConversationID
+    /// Dense from 1: a reader who misses one knows that he does, and fetches it.
     public var position: Position
     /// Never less than the previous change's of the same conversation.
     public var createdAt: Timestamp
+    /// Who did it; of receipts of several users, the first of them.
     public var actor: UserID
     /// The connection and request that asked for it, if a socket did.
     public var origin: Origin?
@@ -16,8 +20,10 @@ public struct Change: Hashable, Sendable {
     public var messageCount: Int64
     /// The new numbers of the users whose numbers this change altered. Empty in a replay, which ends with current numbers instead.
     public var numbers: [UserID: UserNumbers]
+    /// What happened, with the objects it is about as far as they travel.
     public var content: Content
 
+    /// Checks nothing: what goes in has been committed, or was read from the log.
     public init(
         appID: AppID, conversationID: ConversationID, position: Position, createdAt: Timestamp, actor: UserID, origin: Origin?,
         messageCount: Int64, numbers: [UserID: UserNumbers], content: Content
@@ -37,7 +43,9 @@ public struct Change: Hashable, Sendable {
     public struct Origin: Hashable, Sendable {
         /// Unique over all gateways and restarts.
         public var connection: UInt64
+        /// Counted by the gateway on that connection; not the `request_id` of the client, who may repeat himself.
         public var request: UInt64
+        /// A gateway makes one for each creation a socket asks for; what REST asks for has none.
         public init(connection: UInt64, request: UInt64) {
             self.connection = connection
             self.request = request
@@ -66,10 +74,15 @@ public struct Change: Hashable, Sendable {
 
     /// A receipt that had an effect.
     public struct Receipt: Hashable, Sendable {
+        /// Who received the message, and now says so.
         public var user: UserID
+        /// Never a message of his own: that is `read` from the beginning, and a receipt over it has no effect.
         public var messageID: MessageID
+        /// Of the message, within its conversation.
         public var ordinal: Int64
+        /// Where he stands now: `delivered` or `read`.
         public var status: RecipientStatus
+        /// Only for a receipt that moved the status forward; others are not announced (Client API 7).
         public init(user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus) {
             self.user = user
             self.messageID = messageID
@@ -86,6 +99,7 @@ public struct Change: Hashable, Sendable {
         public var message: Message?
         /// Users who hid messages and therefore see another last message; nil: none.
         public var overrides: [UserID: Message?]
+        /// Read back from the log, `message` is the last one as of now, even where nothing `changed`.
         public init(changed: Bool, message: Message?, overrides: [UserID: Message?] = [:]) {
             self.changed = changed
             self.message = message
@@ -96,12 +110,17 @@ public struct Change: Hashable, Sendable {
 
 /// One entry of a user's own log: what belongs to him and to no conversation (ARCHITECTURE §4).
 public struct UserChange: Hashable, Sendable {
+    /// The app in which ``user`` is a user.
     public var appID: AppID
+    /// Whose log this is; nobody else's sockets are told.
     public var user: UserID
     /// Dense, in commit order, per user.
     public var position: Position
+    /// Never less than the previous entry's of the same log.
     public var createdAt: Timestamp
+    /// What happened, with the objects it is about as they are now.
     public var content: Content
+    /// Checks nothing: what goes in has been committed, or was read from the log.
     public init(appID: AppID, user: UserID, position: Position, createdAt: Timestamp, content: Content) {
         self.appID = appID
         self.user = user
@@ -126,6 +145,7 @@ public struct UserChange: Hashable, Sendable {
 
 /// Tells the gateways of a user that he is in a conversation they may not have subscribed to. Published on the user's channel; only a hint.
 public struct UserNotice: Hashable, Sendable {
+    /// Why the gateways are told.
     public enum Content: Hashable, Sendable {
         /// Added, or the conversation was created with him, at `position`.
         case added(ConversationID, position: Position)
@@ -133,9 +153,13 @@ public struct UserNotice: Hashable, Sendable {
         /// Sessions ended: their sockets must be closed. `tokenDigest` nil: all of the user's.
         case sessionEnded(tokenDigest: [UInt8]?)
     }
+    /// The app in which ``user`` is a user; the channel is named by both.
     public var appID: AppID
+    /// Whom it concerns: gateways on which he has no socket do not listen.
     public var user: UserID
+    /// All that is said; whatever else a gateway needs to know it asks for.
     public var content: Content
+    /// Published after the commit that it tells of.
     public init(appID: AppID, user: UserID, content: Content) {
         self.appID = appID
         self.user = user
@@ -148,9 +172,13 @@ public enum TypingAction: String, Sendable, CaseIterable { case started, paused,
 
 /// An announced typing transition, published on the conversation's channel beside its changes.
 public struct TypingSignal: Hashable, Sendable {
+    /// Names the channel it is published on, and by its ``ConversationID/shard`` the keys of the state.
     public var conversationID: ConversationID
+    /// The typist, who was a participant when he was heard; he himself is not told.
     public var user: UserID
+    /// The state he has come to, or is still in: an unchanged one is announced again every few seconds at most.
     public var action: TypingAction
+    /// Stands for an announcement: what a client merely repeated is none.
     public init(conversationID: ConversationID, user: UserID, action: TypingAction) {
         self.conversationID = conversationID
         self.user = user

@@ -2,8 +2,11 @@
 
 /// A conversation as all its participants share it.
 public struct Conversation: Hashable, Sendable {
+    /// Chosen by the client that created it, or by that client's gateway (Client API 1.9).
     public var id: ConversationID
+    /// When it was created, whoever joined later; the default order of lists goes by it (Client API 5.2).
     public var createdAt: Timestamp
+    /// Whether creating another one of the same participants finds this one; false for good once they have changed (Client API 5.4).
     public var isDistinct: Bool
     /// Sorted by user id.
     public var participants: [BasicIdentity]
@@ -11,6 +14,7 @@ public struct Conversation: Hashable, Sendable {
     public var metadata: MetadataTree?
     /// The last change that this value contains. Of a value composed of two sources it is the lower one (ARCHITECTURE §6).
     public var position: Position
+    /// `participants` must be sorted by user id.
     public init(
         id: ConversationID, createdAt: Timestamp, isDistinct: Bool, participants: [BasicIdentity], metadata: MetadataTree?, position: Position
     ) {
@@ -31,7 +35,9 @@ public struct UserNumbers: Hashable, Sendable {
     public var uncounted: Int64
     /// Messages that he does not see: hidden by himself, or deleted for all.
     public var hidden: Int64
+    /// The last change these numbers contain; others with a lower position are out of date.
     public var position: Position
+    /// Takes the counts as the database keeps them for the user: neither ever falls.
     public init(uncounted: Int64, hidden: Int64, position: Position) {
         self.uncounted = uncounted
         self.hidden = hidden
@@ -45,13 +51,17 @@ public struct UserNumbers: Hashable, Sendable {
 
 /// A conversation from one user's point of view (spec 5.1).
 public struct ConversationView: Hashable, Sendable {
+    /// What all share; to a former participant shown as of his leaving.
     public var conversation: Conversation
     /// False for somebody who left or was removed: he sees the conversation as it was then, with `participants: []`.
     public var isParticipant: Bool
+    /// The newest message he sees, neither one he hid nor one later than his leaving; nil if there is none.
     public var lastMessage: Message?
+    /// His own, which no other participant is ever shown.
     public var numbers: UserNumbers
-    /// Messages the conversation has ever had, those deleted included.
+    /// Messages the conversation has ever had, those deleted included; of a former participant, up to his leaving.
     public var messageCount: Int64
+    /// `numbers` and `messageCount` must be of one moment, or what follows from them is wrong.
     public init(conversation: Conversation, isParticipant: Bool, lastMessage: Message?, numbers: UserNumbers, messageCount: Int64) {
         self.conversation = conversation
         self.isParticipant = isParticipant

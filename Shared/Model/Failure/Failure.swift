@@ -85,9 +85,13 @@ public struct Failure: Error, Hashable, Sendable {
         case message(Message)
     }
 
+    /// What clients and the HTTP status go by.
     public var code: Code
+    /// An English sentence for people; no client may depend on it.
     public var message: String
+    /// What the code alone does not tell: the property, the header, the nonce or the object.
     public var detail: Detail
+    /// For what none of the functions below says already; `detail` must be of the kind that Client API 1.11 gives the code.
     public init(_ code: Code, _ message: String, detail: Detail = .none) {
         self.code = code
         self.message = message

@@ -44,8 +44,11 @@ enum LayerID {
 
 /// Identifies a tenant: the application whose users talk to each other.
 public struct AppID: ObjectID {
+    /// `production` for every app: the environment word carries no meaning (Client API 1.6).
     public static let path = "apps/production"
+    /// Made when the operator creates the app.
     public let rawValue: UUID
+    /// Takes any UUID; whether there is such an app is for the database to say.
     public init(rawValue: UUID) { self.rawValue = rawValue }
 
     /// Accepts `layer:///apps/production/<uuid>`, `layer:///apps/staging/<uuid>`, their two-slash spellings and the bare UUID (spec 1.6).
@@ -62,8 +65,11 @@ public struct AppID: ObjectID {
 
 /// Identifies a conversation.
 public struct ConversationID: ObjectID {
+    /// The same word in ids and in REST paths (Client API 1.6).
     public static let path = "conversations"
+    /// Chosen by the creating client or its gateway; unique over all apps, and taken for good even once the conversation is gone (Client API 1.9).
     public let rawValue: UUID
+    /// Takes any UUID; whether there is such a conversation, and for whom, is for the database to say.
     public init(rawValue: UUID) { self.rawValue = rawValue }
 
     /// The Redis hash tag of this conversation, 0 to 63. Everything ephemeral about a conversation (its channel, its typists and
@@ -73,22 +79,30 @@ public struct ConversationID: ObjectID {
 
 /// Identifies a message.
 public struct MessageID: ObjectID {
+    /// The same word in ids and in REST paths (Client API 1.6).
     public static let path = "messages"
+    /// Chosen by the sending client or its gateway; unique over all apps, and taken for good even once the message is gone (Client API 1.9).
     public let rawValue: UUID
+    /// Takes any UUID; whether there is such a message, and for whom, is for the database to say.
     public init(rawValue: UUID) { self.rawValue = rawValue }
 }
 
 /// A place in the one order of a conversation's durable changes: 1, 2, 3, … without gaps, in commit order (ARCHITECTURE §4).
 public struct Position: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// Counts changes: 1 is the conversation's creation, 0 stands for before it.
     public let rawValue: Int64
+    /// Takes the number of a change; what clients send as a position is a multiple of that, for ``init(wireValue:)``.
     public init(rawValue: Int64) { self.rawValue = rawValue }
+    /// The same, for a number out of the database or a contract.
     public init(_ rawValue: Int64) { self.rawValue = rawValue }
 
     /// Before the first change.
     public static let zero = Position(0)
     /// The position that must follow this one.
     public var next: Position { Position(rawValue &+ 1) }
+    /// The number of the change in decimal digits; what clients are shown for a message is ``wireValue``.
     public var description: String { String(rawValue) }
+    /// Commit order; only positions of one log compare, a conversation's or a user's own.
     public static func < (a: Position, b: Position) -> Bool { a.rawValue < b.rawValue }
 
     /// How far apart the wire keeps the positions of two neighbouring messages, so that clients can number unsent ones in between.

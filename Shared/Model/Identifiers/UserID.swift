@@ -2,6 +2,7 @@
 
 /// The application's own name for a user: any text of 1 to 128 bytes of UTF-8 without control characters.
 public struct UserID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// As the application spells it, byte for byte: neither normalized nor percent-encoded.
     public let rawValue: String
 
     /// Nil if `text` is empty, longer than ``Limits/userIDBytes`` or contains a control character.
@@ -14,6 +15,7 @@ public struct UserID: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// Takes a name that was checked before, for example one read back from our own database.
     public init(trusted text: String) { rawValue = text }
 
+    /// The plain text; URLs and ids on the wire take ``percentEncoded`` and ``layerID``.
     public var description: String { rawValue }
     /// Equal byte for byte, as in the database. Swift alone would take two spellings of the same accented letter for one.
     public static func == (a: UserID, b: UserID) -> Bool {

@@ -3,13 +3,17 @@ public import FoundationEssentials
 
 /// One piece of a message, kept verbatim (spec 6.2).
 public struct MessagePart: Hashable, Sendable {
+    /// Unique within its message; clients of version 2.0 are shown the part's index instead (Client API 15).
     public var id: UUID
+    /// Any text but the empty one, parameters included: clients keep the structure of a message in them.
     public var mimeType: String
+    /// Content sent inline, at most ``Limits/inlinePartUnits`` long; nil is left to rich content (Client API 8), which cannot be sent yet.
     public var body: String?
     /// `base64` or nil.
     public var encoding: String?
     /// Bytes of the decoded content.
     public var size: Int
+    /// `size` is taken as it is: whoever reads a request has counted it.
     public init(id: UUID, mimeType: String, body: String?, encoding: String? = nil, size: Int) {
         self.id = id
         self.mimeType = mimeType
@@ -22,6 +26,7 @@ public struct MessagePart: Hashable, Sendable {
 /// How far a message came with one recipient. It only ever moves forward.
 public enum RecipientStatus: Int, Comparable, Sendable {
     case sent = 0, delivered = 1, read = 2
+    /// The way a message goes: `sent`, `delivered`, `read`.
     public static func < (a: RecipientStatus, b: RecipientStatus) -> Bool { a.rawValue < b.rawValue }
     /// The word on the wire.
     public var name: String {
@@ -37,26 +42,35 @@ public enum RecipientStatus: Int, Comparable, Sendable {
 public struct Message: Hashable, Sendable {
     /// One recipient's status. The sender is among them, always as `read`.
     public struct Recipient: Hashable, Sendable {
+        /// A participant when the message was sent, or one who came later.
         public var userID: UserID
+        /// Moves forward only; `read` from the beginning for the sender, and for one who came after the message was sent.
         public var status: RecipientStatus
+        /// Shown to all participants, or in a large conversation to the sender and this recipient only.
         public init(userID: UserID, status: RecipientStatus) {
             self.userID = userID
             self.status = status
         }
     }
+    /// Chosen by the client that sent it, or by that client's gateway (Client API 1.9).
     public var id: MessageID
+    /// Where it was sent; a message never moves.
     public var conversationID: ConversationID
     /// Of the change that created it.
     public var position: Position
     /// 1, 2, 3, … within the conversation; never shown to clients.
     public var ordinal: Int64
+    /// As he is called now, not when he sent it.
     public var sender: BasicIdentity
+    /// The server's time, equal to that of the change that created it; never less than that of the message before.
     public var sentAt: Timestamp
+    /// 1 to ``Limits/partsPerMessage``, in the order of the request.
     public var parts: [MessagePart]
     /// Sorted by user id, which looking somebody up relies on.
     public var recipients: [Recipient]
     /// The `notification` object of the request, as JSON text; delivered to recipients with the `create` packet only.
     public var notification: String?
+    /// `recipients` must be sorted by user id, and have the sender among them.
     public init(
         id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: BasicIdentity, sentAt: Timestamp,
         parts: [MessagePart], recipients: [Recipient], notification: String? = nil

@@ -46,6 +46,7 @@ public struct MetadataPath: Hashable, Comparable, Sendable, CustomStringConverti
     }
     /// The keys from the root down.
     public var keys: [Substring] { dotted.isEmpty ? [] : dotted.split(separator: ".", omittingEmptySubsequences: false) }
+    /// The dotted path, without the `metadata.` that precedes it on the wire.
     public var description: String { dotted }
     /// Byte order, as the database's C collation.
     public static func < (a: MetadataPath, b: MetadataPath) -> Bool { a.dotted.utf8.lexicographicallyPrecedes(b.dotted.utf8) }

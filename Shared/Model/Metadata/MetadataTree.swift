@@ -2,8 +2,11 @@
 
 /// One value with its path: how metadata is stored and how a tree travels between the services.
 public struct MetadataLeaf: Hashable, Sendable {
+    /// From the root of the whole tree, also where a subtree is set; never the root itself.
     public var path: MetadataPath
+    /// At most ``Limits/metadataValueBytes`` bytes of UTF-8 without a NUL; may be empty.
     public var value: String
+    /// Checks nothing: what clients send is checked where it is read.
     public init(path: MetadataPath, value: String) {
         self.path = path
         self.value = value
@@ -18,13 +21,16 @@ public enum MetadataValue: Hashable, Sendable {
 
 /// A nested structure of strings. A subtree without a leaf is the same as none, and never appears.
 public struct MetadataTree: Hashable, Sendable {
+    /// By their first key, in no order; see ``leaves`` for one.
     public private(set) var children: [String: MetadataValue]
+    /// The tree of a conversation without metadata: `{}` on the wire, never null (Client API 5.1).
     public init() { children = [:] }
     /// Builds the tree of `leaves`. Should one leaf's path be a prefix of another's, the longer one wins; storage never holds such a pair.
     public init(leaves: some Sequence<MetadataLeaf>) {
         children = [:]
         for leaf in leaves { insert(leaf.value, at: leaf.path.keys[...]) }
     }
+    /// Whether there is no value anywhere in it.
     public var isEmpty: Bool { children.isEmpty }
 
     /// All values with their paths, in byte order of the paths' keys.
@@ -76,6 +82,7 @@ public enum MetadataOperation: Hashable, Sendable {
     case set(MetadataPath, leaves: [MetadataLeaf])
     case delete(MetadataPath)
 
+    /// Where it takes effect; the root stands for the whole tree.
     public var path: MetadataPath {
         switch self {
         case .set(let path, _), .delete(let path): path
@@ -87,9 +94,11 @@ public enum MetadataOperation: Hashable, Sendable {
 ///
 /// The list of a change is in an order in which a client can apply it: deletions first, then sets by path.
 public struct MetadataEffect: Hashable, Sendable {
+    /// Of the leaf that was set, or the shortest path below which the deletion left nothing.
     public var path: MetadataPath
     /// Nil: deleted.
     public var value: String?
+    /// Stands for something that did change: setting what was there already has no effect, and is not announced.
     public init(path: MetadataPath, value: String?) {
         self.path = path
         self.value = value

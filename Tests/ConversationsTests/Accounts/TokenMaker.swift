@@ -13,6 +13,8 @@ struct TokenMaker {
     var header: [String: Any]
     var claims: [String: Any]
     var signer: Signer = .rsa(TokenMaker.key)
+    /// When it is made, in seconds since 1970.
+    let time: Int
 
     enum Signer {
         case rsa(_RSA.Signing.PrivateKey)
@@ -23,10 +25,10 @@ struct TokenMaker {
     }
 
     init(user: String, provider: UUID, keyID: UUID, nonce: String, now: Date = Date()) {
+        time = Int(now.timeIntervalSince1970)
         header = ["typ": "JWT", "alg": "RS256", "cty": "layer-eit;v=1", "kid": keyID.uuidString.lowercased()]
         claims = [
-            "iss": provider.uuidString.lowercased(), "prn": user, "iat": Int(now.timeIntervalSince1970), "exp": Int(now.timeIntervalSince1970) + 300,
-            "nce": nonce,
+            "iss": provider.uuidString.lowercased(), "prn": user, "iat": time, "exp": time + 300, "nce": nonce,
         ]
     }
 

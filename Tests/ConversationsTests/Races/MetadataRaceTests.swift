@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    /// Of two paths one of which is a prefix of the other only the later commit's stays (ARCHITECTURE §3.7).
+    @Suite struct MetadataRaceTests {
+        /// Where everybody ends: what is stored, what those see who heard the changes, and those who read them from the log.
+        private func ends(_ id: ConversationID, _ calls: CallsFixture) async throws -> [[String: String]] {
+            func told(_ changes: [Change]) -> [String: String] {
+                var tree = MetadataTree()
+                for change in changes {
+                    if case .conversationCreated(let conversation) = change.content { tree = conversation?.metadata ?? tree }
+                    tree.apply(change.effects)
+                }
+                return tree.flat
+            }
+            return [
+                try await calls.tree(id), told(try calls.heard(id)), told(try await calls.readChanges(id).changes),
+                told(try await calls.readLogs(as: "ben", [id: .zero]).changes),
+            ]
+        }
+
+        @Test("a and a.b set at once leave one of them, the same everywhere")
+        func atOnce() async throws {
+            try await CallsFixture.run { calls in
+                for _ in 0..<25 {
+                    let id = try await calls.conversation(["ben"])
+                    async let first = calls.patch(id, by: "ana", metadata: [set("a", "1")])
+                    async let second = calls.patch(id, by: "ben", metadata: [set("a.b", "2")])
+                    let changes = try await first + second
+                    #expect(Set(changes.map(\.position)) == [Position(2), Position(3)])
+                    let later = changes.max { $0.position < $1.position }
+                    let expected = later?.actor.rawValue == "ana" ? ["a": "1"] : ["a.b": "2"]
+                    for end in try await ends(id, calls) { #expect(end == expected) }
+                }
+            }
+        }
+
+        @Test("a.b set while a is being committed takes its place, and says so", arguments: [true, false])
+        func waiting(shortFirst: Bool) async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let first = shortFirst ? #"[{"path":"a","set":[["a","1"]]}]"# : #"[{"path":"a.b","set":[["a.b","1"]]}]"#
+                let second = shortFirst ? set("a.b", "2") : set("a", "2")
+                let changes = try await calls.holding(calls.sqlPatch(id, by: "ana", metadata: first)) {
+                    try await calls.patch(id, by: "ben", metadata: [second])
+                }
+                #expect(changes.map(\.effects.told) == [shortFirst ? ["-a", "a.b=2"] : ["a=2"]])
+                #expect(changes.map(\.position) == [Position(3)])
+                #expect(try await calls.tree(id) == [second.path.dotted: "2"])
+                let log = try await calls.readChanges(id).changes
+                #expect(log.map(\.effects.told) == [[], [shortFirst ? "a=1" : "a.b=1"], shortFirst ? ["-a", "a.b=2"] : ["a=2"]])
+            }
+        }
+
+        @Test("many keys set at once all stay; of one key the last position's value stays")
+        func manyKeys() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let changes = try await withThrowingTaskGroup(of: [Change].self) { group in
+                    for index in 0..<40 {
+                        group.addTask {
+                            try await calls.patch(
+                                id, by: index % 2 == 0 ? "ana" : "ben", metadata: [set("own.k\(index)", "\(index)"), set("shared", "\(index)")])
+                        }
+                    }
+                    return try await group.reduce(into: []) { $0 += $1 }
+                }
+                #expect(changes.map(\.position.rawValue).sorted() == Array(2...41))
+                var expected = Dictionary(uniqueKeysWithValues: (0..<40).map { ("own.k\($0)", "\($0)") })
+                let last = try #require(changes.max { $0.position < $1.position })
+                expected["shared"] = last.effects.first { $0.path.dotted == "shared" }?.value
+                for end in try await ends(id, calls) { #expect(end == expected) }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import Model
+import NIOCore
+import SwiftProtobuf
+import TestSupport
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    /// Positions are dense, in commit order, and every one of them is published once.
+    @Suite struct PositionTests {
+        @Test("a refused write leaves no hole in the positions, nor does one without effect")
+        func refused() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben", "cleo"])
+                let first = try await calls.send(id, by: "ben")
+                try await calls.patch(id, [remove("cleo")], metadata: [set("a", "1")])
+                try await calls.receipt(.read, first.id, by: "ana")
+                let head = try await calls.readChanges(id).head
+                #expect(head == Position(5))
+                let tooLong = String(repeating: "x", count: 2049)
+                let refused: [(String, Failure.Code?, () async throws -> Void)] = [
+                    ("send by a former participant", .accessDenied, { try await calls.send(id, by: "cleo") }),
+                    ("send by a stranger", .notFound, { try await calls.send(id, by: "eve") }),
+                    ("send with an id in use", .idInUse, { try await calls.send(id, by: "ana", id: first.id) }),
+                    ("too many participants", .invalidProperty, { try await calls.patch(id, (0..<6).map { add("u\($0)") }, metadata: [set("b", "1")]) }),
+                    ("adding one who is there", nil, { try await calls.patch(id, [add("ben")]) }),
+                    ("removing one who is not", nil, { try await calls.patch(id, [remove("cleo")]) }),
+                    ("setting what is", nil, { try await calls.patch(id, metadata: [set("a", "1")]) }),
+                    ("a value that is too long", .internalServerError, { try await calls.patch(id, [add("dora")], metadata: [set("b", tooLong)]) }),
+                    ("receipt without effect", nil, { try await calls.receipt(.delivery, first.id, by: "ana") }),
+                    ("own receipt", nil, { try await calls.receipt(.read, first.id, by: "ben") }),
+                    ("receipt by a former participant", .accessDenied, { try await calls.receipt(.read, first.id, by: "cleo") }),
+                    ("mark all read without effect", nil, { try await calls.markAllRead(id, by: "ana") }),
+                    ("deletion of an unknown message", .notFound, { try await calls.delete(.random(), by: "ana", .allParticipants) }),
+                    ("deletion for all by a former participant", .accessDenied, { try await calls.delete(id, by: "cleo", .allParticipants) }),
+                ]
+                for (what, code, write) in refused {
+                    #expect(try await calls.refusal { try await write() }?.code == code, "\(what)")
+                    #expect(try await calls.readChanges(id).head == head, "\(what)")
+                }
+                #expect(try await calls.send(id, by: "ana").position == head.next)
+                #expect(try calls.heard(id).map(\.position.rawValue) == Array(1...6))
+                #expect(try await calls.tree(id) == ["a": "1"])
+            }
+        }
+
+        @Test("refused writes among others that share their transactions leave no hole, and the others succeed")
+        func refusedAmongOthers() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let tooLong = String(repeating: "x", count: 2049)
+                let sent = try await withThrowingTaskGroup(of: Position?.self) { group in
+                    for index in 0..<60 {
+                        group.addTask {
+                            switch index % 4 {
+                            case 0:
+                                #expect(try await calls.refusal { try await calls.send(id, by: "eve") }?.code == .notFound)
+                            case 1:
+                                // An error of the database, which undoes all that shares the transaction.
+                                let failure = try await calls.refusal { try await calls.patch(id, metadata: [set("a", tooLong)]) }
+                                #expect(failure?.code == .internalServerError)
+                            default: return try await calls.send(id, by: index % 4 == 2 ? "ana" : "ben").position
+                            }
+                            return nil
+                        }
+                    }
+                    return try await group.reduce(into: [Position]()) { sent, position in if let position { sent.append(position) } }
+                }
+                #expect(sent.map(\.rawValue).sorted() == Array(2...31))
+                #expect(try await calls.messages(id).messages.map(\.ordinal) == (1...30).reversed())
+                #expect(try await calls.readChanges(id).changes.map(\.position.rawValue) == Array(1...31))
+            }
+        }
+
+        @Test("eight users send at once, over sockets: positions 1 to n without holes or doubles, and what is published is what is logged")
+        func concurrentSends() async throws {
+            let (postgres, redis) = (try await ServiceFixture.migratedDatabase(), try await TestServers.redis().url)
+            let (app, id) = (AppID.random(), ConversationID.random())
+            let users = (0..<8).map { "user\($0)" }
+            let each = 25
+            try await RunningService.run(postgres: postgres, redis: redis) { running in
+                try await Listener.run(redis, [Channels.conversation(id)]) { listener in
+                    _ = try await running.call(
+                        ConversationsAPI.createConversation,
+                        .with {
+                            $0.appID = Data(app)
+                            $0.actor = users[0]
+                            $0.id = Data(id)
+                            $0.participants = users
+                        })
+                    let answers = try await withThrowingTaskGroup(of: [Model.Message].self) { group in
+                        for user in users {
+                            group.addTask {
+                                // All at once, so that they share transactions.
+                                try await withThrowingTaskGroup(of: Model.Message.self) { sends in
+                                    for number in 0..<each { sends.addTask { try await send("\(user) \(number)", by: user, in: id, app, running) } }
+                                    return try await sends.reduce(into: []) { $0.append($1) }
+                                }
+                            }
+                        }
+                        return try await group.reduce(into: [Model.Message]()) { $0 += $1 }
+                    }
+                    let count = users.count * each
+                    #expect(answers.map(\.position.rawValue).sorted() == Array(2...Int64(count + 1)))
+                    #expect(answers.map(\.ordinal).sorted() == Array(1...Int64(count)))
+
+                    let log = try await running.call(
+                        ConversationsAPI.readChanges,
+                        .with {
+                            $0.conversationID = Data(id)
+                            $0.limit = 1000
+                        })
+                    let logged = try log.changes.map { try Change($0) }
+                    #expect(logged.map(\.position.rawValue) == Array(1...Int64(count + 1)))
+                    #expect(zip(logged, logged.dropFirst()).allSatisfy { $0.createdAt <= $1.createdAt })
+                    var published: [Change] = []
+                    while published.count <= count {
+                        let payload = try #require(await listener.next()).payload
+                        if case .change(let change) = try ConversationPublication(decoding: payload) { published.append(change) }
+                    }
+                    let inOrder = published.sorted { $0.position < $1.position }
+                    #expect(inOrder.map { $0.withoutNumbers.withoutTree } == logged)
+                    let messages = logged.compactMap { if case .messageCreated(_, _, let message) = $0.content { message } else { nil } }
+                    #expect(messages == answers.sorted { $0.position < $1.position })
+                }
+            }
+        }
+
+        private func send(
+            _ text: String, by user: String, in id: ConversationID, _ app: AppID, _ running: RunningService
+        ) async throws -> Model.Message {
+            try Model.Message(
+                await running.call(
+                    ConversationsAPI.sendMessage,
+                    .with {
+                        $0.appID = Data(app)
+                        $0.actor = user
+                        $0.conversationID = Data(id)
+                        $0.id = Data(MessageID.random())
+                        $0.parts = [ProtoMessagePart(MessagePart(id: UUID(), mimeType: "text/plain", body: text, size: text.utf8.count))]
+                    }
+                ).message)
+        }
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import Model
+import Postgres
+import SwiftProtobuf
+
+@testable import Conversations
+
+/// The calls by which gateways catch up, in the model's terms.
+extension CallsFixture {
+    struct Logged {
+        var changes: [Change] = []
+        var head: Position = .zero
+        var numbers: [String: UserNumbers] = [:]
+    }
+
+    /// A conversation's log for repair.
+    func readChanges(
+        _ id: ConversationID, after: Position = .zero, limit: Int = 1000, users: [String] = []
+    ) async throws -> Logged {
+        let response = try await call(
+            ConversationsAPI.readChanges,
+            .with {
+                $0.conversationID = Data(id)
+                $0.after = after.rawValue
+                $0.limit = Int32(limit)
+                $0.userIds = users
+            })
+        return Logged(
+            changes: try response.changes.map { try Change($0) }, head: Position(response.head),
+            numbers: response.numbers.mapValues { UserNumbers($0) })
+    }
+
+    /// One entry of what a user is owed.
+    enum Owed: Equatable {
+        case change(Change)
+        case user(UserChange)
+        case skipped(ConversationID, Position)
+    }
+
+    struct Log {
+        var entries: [Owed] = []
+        var hasMetHeads = false
+        var numbers: [ConversationID: UserNumbers] = [:]
+        var messageCounts: [ConversationID: Int64] = [:]
+
+        var changes: [Change] { entries.compactMap { if case .change(let change) = $0 { change } else { nil } } }
+        var userChanges: [UserChange] { entries.compactMap { if case .user(let change) = $0 { change } else { nil } } }
+        /// Of the changes and of those skipped.
+        var positions: [Int64] {
+            entries.compactMap { entry in
+                switch entry {
+                case .change(let change): change.position.rawValue
+                case .skipped(_, let position): position.rawValue
+                case .user: nil
+                }
+            }
+        }
+    }
+
+    /// What a user is owed on conversations and in his own log.
+    func readLogs(
+        as user: String, _ cursors: [ConversationID: Position], userAfter: Position? = nil, limit: Int = 1000
+    ) async throws -> Log {
+        let response = try await call(
+            ConversationsAPI.readLogs,
+            .with {
+                $0.appID = Data(app)
+                $0.userID = user
+                $0.cursors = cursors.map { id, after in
+                    .with {
+                        $0.conversationID = Data(id)
+                        $0.after = after.rawValue
+                    }
+                }
+                if let userAfter { $0.userAfter = userAfter.rawValue }
+                $0.limit = Int32(limit)
+            })
+        var log = Log(hasMetHeads: response.metHeads)
+        for entry in response.entries {
+            switch entry.content {
+            case .change(let change): log.entries.append(.change(try Change(change)))
+            case .userChange(let change): log.entries.append(.user(try UserChange(change)))
+            case .skipped(let cursor):
+                log.entries.append(.skipped(try ConversationID(contract: cursor.conversationID), Position(cursor.after)))
+            case nil: throw ContractViolation("ReadLogsResponse.Entry.content")
+            }
+        }
+        for entry in response.numbers {
+            let id = try ConversationID(contract: entry.conversationID)
+            log.numbers[id] = UserNumbers(entry.numbers)
+            log.messageCounts[id] = entry.messageCount
+        }
+        return log
+    }
+
+    func baseline(as user: String, since: Model.Timestamp) async throws -> ProtoBaselineResponse {
+        try await call(
+            ConversationsAPI.baseline,
+            .with {
+                $0.appID = Data(app)
+                $0.userID = user
+                $0.since = since.microseconds
+            })
+    }
+
+    func heads(since: Model.Timestamp) async throws -> ProtoHeadsResponse {
+        try await call(ConversationsAPI.heads, .with { $0.since = since.microseconds })
+    }
+
+    func followed(by user: String) async throws -> [String] {
+        try await call(
+            ConversationsAPI.followed,
+            .with {
+                $0.appID = Data(app)
+                $0.userID = user
+            }).userIds
+    }
+
+    /// The values stored for a conversation, by path.
+    func tree(_ id: ConversationID) async throws -> [String: String] {
+        try await leaves("SELECT path, value FROM metadata.leaf WHERE conversation_id = '\(id)'")
+    }
+
+    /// The values kept for somebody who left.
+    func keptTree(_ id: ConversationID, _ user: String) async throws -> [String: String] {
+        try await leaves(
+            """
+            SELECT e.v ->> 0, e.v ->> 1 FROM metadata.kept_tree k CROSS JOIN LATERAL jsonb_array_elements(k.leaves) e(v)
+            WHERE k.conversation_id = '\(id)' AND k.user_id = '\(user)'
+            """)
+    }
+
+    private func leaves(_ sql: String) async throws -> [String: String] {
+        var tree: [String: String] = [:]
+        for row in try await admin.query(Statement("test.\(UUID())", sql: sql), deadline: .soon) { tree[try row.get(0)] = try row.get(1) as String }
+        return tree
+    }
+}
+
+extension Change {
+    /// As the log has it: numbers are told apart, at the end of a replay.
+    var withoutNumbers: Change {
+        var change = self
+        change.numbers = [:]
+        return change
+    }
+
+    /// As the log has a creation: its tree is asked for apart.
+    var withoutTree: Change {
+        guard case .conversationCreated(var conversation?) = content else { return self }
+        conversation.metadata = nil
+        var change = self
+        change.content = .conversationCreated(conversation)
+        return change
+    }
+
+    var effects: [MetadataEffect] { if case .metadataChanged(let effects) = content { effects } else { [] } }
+}
+
+extension [MetadataEffect] {
+    /// As `path=value` or `-path`.
+    var told: [String] { map { effect in effect.value.map { "\(effect.path)=\($0)" } ?? "-\(effect.path)" } }
+}
+
+extension MetadataTree {
+    /// The values by path.
+    var flat: [String: String] { Dictionary(uniqueKeysWithValues: leaves.map { ($0.path.dotted, $0.value) }) }
+}

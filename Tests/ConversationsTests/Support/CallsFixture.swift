@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Logging
+import Model
+import NIOCore
+import Postgres
+import RPC
+import SwiftProtobuf
+import TestSupport
+import Testing
+
+@testable import Conversations
+
+/// The suites of tests that call the service as gateways do. They share one database, each test with an app of its own, and run one after the other,
+/// so that the connections they hold together stay few.
+@Suite(.serialized) struct StoreTests {}
+
+/// The service's calls in this process, on a real database, with what they publish.
+struct CallsFixture: Sendable {
+    let app: AppID
+    let database: Database
+    let router: CallRouter
+    /// Another instance of the service, none of whose publications ever arrive.
+    let unheard: CallRouter
+    let published: ServiceFixture.Recorder
+    /// The superuser's hands: what holds locks, and what watches.
+    let admin: PostgresPool
+    let keeper: PostgresPool
+
+    private static let migrated = Task { try await ServiceFixture.migratedDatabase() }
+
+    /// Participants of a conversation at most.
+    static let participantsLimit = 6
+
+    /// Runs `body` with everything started, and ends it afterwards.
+    @discardableResult
+    static func run<Value: Sendable>(_ body: (CallsFixture) async throws -> Value) async throws -> Value {
+        let url = try await migrated.value
+        let logger = ServiceFixture.quietLogger
+        func pool(_ connections: Int, _ mode: PostgresPool.Mode, role: String? = nil) throws -> PostgresPool {
+            var configuration = try PostgresConfiguration(url: url)
+            configuration.role = role
+            configuration.connections = connections
+            return PostgresPool(configuration: configuration, mode: mode, logger: logger)
+        }
+        let database = Database(
+            hot: try pool(3, .grouping, role: "strata_conversations"), exclusive: try pool(4, .exclusive, role: "strata_conversations"))
+        let recorder = ServiceFixture.Recorder()
+        let fixture = CallsFixture(
+            app: .random(), database: database,
+            router: router(database, Publisher(logger: logger) { recorder.record($0, $1) }, logger),
+            unheard: router(database, Publisher(logger: logger) { _, _ in }, logger),
+            published: recorder, admin: try pool(2, .exclusive), keeper: try pool(1, .exclusive))
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            for pool in [database.hot, database.exclusive, fixture.admin, fixture.keeper] { group.addTask { try await pool.run() } }
+            defer { group.cancelAll() }
+            return try await body(fixture)
+        }
+    }
+
+    private static func router(_ database: Database, _ publisher: Publisher, _ logger: Logger) -> CallRouter {
+        let support = CallSupport(
+            database: database, directory: IdentityDirectory(database: database), publisher: publisher, participantsLimit: participantsLimit)
+        var router = CallRouter(logger: logger)
+        ConversationCalls(support).register(on: &router)
+        MessageCalls(support).register(on: &router)
+        SyncCalls(support).register(on: &router)
+        return router
+    }
+
+    /// The same service for another application.
+    func with(app: AppID) -> CallsFixture {
+        CallsFixture(app: app, database: database, router: router, unheard: unheard, published: published, admin: admin, keeper: keeper)
+    }
+
+    /// The same service while nothing it publishes arrives.
+    var withoutPublishing: CallsFixture {
+        CallsFixture(app: app, database: database, router: unheard, unheard: unheard, published: published, admin: admin, keeper: keeper)
+    }
+
+    /// Calls as a gateway does, with everything encoded on its way.
+    func call<Request, Response>(_ endpoint: Endpoint<Request, Response>, _ request: Request) async throws -> Response {
+        let context = RPCContext(method: endpoint.method, deadline: .soon, trace: .random(), peer: "test")
+        do {
+            return try Response(protobuf: await router.handle(context, try ByteBuffer(protobuf: request)))
+        } catch let error as RPCError {
+            guard let payload = error.payload else { throw error }
+            throw Failure(try ProtoFailure(protobuf: payload))
+        }
+    }
+
+    /// What `body` is refused with; nil if it is not.
+    func refusal<Value>(_ body: () async throws -> Value) async throws -> Failure? {
+        do {
+            _ = try await body()
+            return nil
+        } catch let failure as Failure {
+            return failure
+        }
+    }
+
+    /// A single number, asked as the superuser.
+    func number(_ sql: String) async throws -> Int64 {
+        let rows = try await admin.query(Statement("test.\(sql.hashValue)", sql: sql, isIdempotent: true), deadline: .soon)
+        return try #require(rows.first).get(0)
+    }
+
+    /// The changes of a conversation that were published, by position.
+    func heard(_ id: ConversationID) throws -> [Change] {
+        try published.changes().filter { $0.conversationID == id }.sorted { $0.position < $1.position }
+    }
+
+    /// The notices a user got.
+    func notices(_ user: String) throws -> [UserNotice.Content] {
+        try published.notices().filter { $0.appID == app && $0.user.rawValue == user }.map(\.content)
+    }
+}

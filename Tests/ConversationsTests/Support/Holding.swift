@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Model
+import Postgres
+import Testing
+
+@testable import Conversations
+
+extension CallsFixture {
+    /// Runs `statement` in a transaction that commits only when `count` sessions wait for what it has locked, and `racing` meanwhile.
+    ///
+    /// The transaction waits at an advisory lock, which a session of its own keeps until then.
+    func holding<Value: Sendable>(
+        _ statement: String, until count: Int64 = 1, _ racing: @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let gate = Int64.random(in: 1...Int64.max)
+        try await run("SELECT pg_advisory_lock(\(gate))", on: keeper)
+        async let held: Void = run(
+            "DO $do$ BEGIN PERFORM \(statement); PERFORM pg_advisory_xact_lock(\(gate)); END $do$", on: admin)
+        let holder = "(SELECT l.pid FROM pg_locks l WHERE \(Self.isAt(gate)) AND NOT l.granted)"
+        do {
+            try await eventually { try await number("SELECT count(*) FROM pg_locks l WHERE \(Self.isAt(gate)) AND NOT l.granted") == 1 }
+        } catch {
+            // The statement itself failed, which tells more.
+            try await run("SELECT pg_advisory_unlock(\(gate))", on: keeper)
+            try await held
+            throw error
+        }
+        async let outcome = racing()
+        try await eventually {
+            try await number(
+                """
+                WITH RECURSIVE waiting(pid) AS (
+                    SELECT \(holder)
+                    UNION
+                    SELECT a.pid FROM waiting w JOIN pg_stat_activity a ON w.pid = ANY (pg_blocking_pids(a.pid)))
+                SELECT count(*) - 1 FROM waiting
+                """) >= count
+        }
+        try await run("SELECT pg_advisory_unlock(\(gate))", on: keeper)
+        try await held
+        return try await outcome
+    }
+
+    private static func isAt(_ gate: Int64) -> String {
+        "l.locktype = 'advisory' AND l.classid::int8 = \(gate >> 32) AND l.objid::int8 = \(gate & 0xffff_ffff)"
+    }
+
+    private func run(_ sql: String, on pool: PostgresPool) async throws {
+        _ = try await pool.query(Statement("test.\(UUID())", sql: sql), deadline: .soon)
+    }
+
+    /// Asks until it is so.
+    func eventually(_ isSo: () async throws -> Bool) async throws {
+        let deadline = ContinuousClock.Instant.soon
+        while try await !isSo() {
+            guard ContinuousClock.now < deadline else { throw NeverHappened() }
+            await Task.yield()
+        }
+    }
+
+    struct NeverHappened: Error {}
+}
+
+/// Calls of schema `conversations`, as text for ``CallsFixture/holding(_:until:_:)``.
+extension CallsFixture {
+    func sqlPatch(_ id: ConversationID, by actor: String, participants: String = "[]", metadata: String? = nil) -> String {
+        "conversations.patch_participants('\(app)', '\(actor)', '\(id)', '\(participants)', 6, \(metadata.map { "'\($0)'" } ?? "NULL"), NULL, NULL)"
+    }
+
+    func sqlSend(_ id: ConversationID, by actor: String, _ message: MessageID = .random()) -> String {
+        "conversations.send_message('\(app)', '\(actor)', '\(id)', '\(message)', '', NULL, NULL, NULL)"
+    }
+
+    func sqlDelete(_ id: ConversationID, by actor: String) -> String {
+        "conversations.delete_conversation('\(app)', '\(actor)', '\(id)', 'all_participants', false, NULL, NULL)"
+    }
+
+    func sqlCreate(_ participants: [String], by actor: String, id: ConversationID, metadata: [String: String]? = nil) -> String {
+        func array(_ texts: [String]?) -> String { texts.map { "ARRAY[\($0.map { "'\($0)'" }.joined(separator: ","))]::text[]" } ?? "NULL" }
+        let leaves = metadata.map { Array($0) }
+        return """
+            conversations.create_conversation('\(app)', '\(actor)', '\(id)', \(array(participants)), true, \(array(leaves?.map(\.key))),
+                \(array(leaves?.map(\.value))), 6, NULL, NULL)
+            """
+    }
+}
