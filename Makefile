@@ -29,7 +29,7 @@ run: build
 
 test: setup
 	@scripts/build.sh debug --build-tests
-	@swift test --skip-build --disable-xctest $(ARGS)
+	@swift test --skip-build --disable-xctest --no-parallel $(ARGS)
 
 lint:
 	@scripts/lint.sh

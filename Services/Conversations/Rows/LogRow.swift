@@ -160,7 +160,7 @@ extension LogRow {
             return .messageDeleted(
                 id: try requiredMessageID(), ordinal: ordinal,
                 lastMessage: Change.LastMessage(
-                    changed: operations.lastChanged, message: message?.message(identities), overrides: overrides))
+                    changed: operations.lastChanged, message: operations.lastChanged ? message?.message(identities) : nil, overrides: overrides))
         case 7:
             let operations: [ReceiptOperation] = try OperationsJSON.decode(operations)
             return .receipts(

@@ -22,12 +22,16 @@ struct CatchUp {
     static let pageSize = 128
     /// Reads without reaching the present before the catch-up gives up; each brings a page.
     static let maximumReads = 10_000
+    /// Conversations looked up side by side, at most.
+    static let viewsAtOnce = 8
 
     private let socket: Socket
     private let hub: Hub
     private let services: GatewayServices
     private let key: UserKey
     private var log = OwedLog()
+    /// Views that the page in hand will need, looked up side by side; each is used once.
+    private var views: [ConversationID: Result<ConversationView, Failure>] = [:]
 
     init(_ socket: Socket) {
         self.socket = socket
@@ -131,6 +135,7 @@ struct CatchUp {
 
     /// Looks up what must be shown whole. Runs before anything of the page is sent.
     private mutating func prepared(_ entries: [LogPage.Entry]) async throws -> [ReplayItem] {
+        await lookUpViews(for: entries)
         var items: [ReplayItem] = []
         for entry in entries {
             switch entry {
@@ -144,6 +149,36 @@ struct CatchUp {
             }
         }
         return items
+    }
+
+    private mutating func lookUpViews(for entries: [LogPage.Entry]) async {
+        let ids = entries.reduce(into: Set<ConversationID>()) { ids, entry in
+            guard case .change(let change) = entry, !log.isContained(change) else { return }
+            if change.introduces(key.user) || log.needsShowing(change.conversationID) { ids.insert(change.conversationID) }
+        }
+        views = await Self.views(of: Array(ids), services, key)
+    }
+
+    private typealias FoundView = (id: ConversationID, view: Result<ConversationView, Failure>)
+
+    private static func views(
+        of ids: [ConversationID], _ services: GatewayServices, _ key: UserKey
+    ) async -> [ConversationID: Result<ConversationView, Failure>] {
+        await withTaskGroup(of: FoundView.self) { group in
+            var views: [ConversationID: Result<ConversationView, Failure>] = [:]
+            for (number, id) in ids.enumerated() {
+                if number >= viewsAtOnce, let found = await group.next() { views[found.id] = found.view }
+                group.addTask {
+                    do throws(Failure) {
+                        return (id, .success(try await services.conversation(id, GatewayServices.Call(key))))
+                    } catch {
+                        return (id, .failure(error))
+                    }
+                }
+            }
+            for await found in group { views[found.id] = found.view }
+            return views
+        }
     }
 
     private mutating func prepared(_ change: Change) async throws -> [ReplayItem] {
@@ -174,7 +209,11 @@ struct CatchUp {
     private mutating func shownWhole(_ change: Change) async throws -> [ReplayItem] {
         let view: ConversationView
         do throws(Failure) {
-            view = try await services.conversation(change.conversationID, GatewayServices.Call(key))
+            if let found = views.removeValue(forKey: change.conversationID) {
+                view = try found.get()
+            } else {
+                view = try await services.conversation(change.conversationID, GatewayServices.Call(key))
+            }
         } catch {
             // Deleted, or taken from him, since: that is further on in the log.
             if error.code == .notFound || error.code == .accessDenied { return [] }

@@ -30,7 +30,8 @@ BEGIN
 END
 $$;
 
--- Where a user's conversations and his own log stand, and stood a little before `p_since` (NULL: as they stand). The first row, without a conversation, is
+-- Where a user's conversations and his own log stand, and stood at `p_since` (NULL: as they stand; a margin for clocks and for
+-- transactions under way is the caller's). The first row, without a conversation, is
 -- about his own log, and says whether the log still holds all since then. A conversation that was deleted for all, or that he removed from his
 -- list after leaving it, is there only if that happened since.
 CREATE FUNCTION conversations.baseline(p_app uuid, p_user text, p_since timestamptz)
@@ -39,7 +40,7 @@ RETURNS TABLE (
     oldest_at timestamptz, as_of timestamptz, complete boolean)
 LANGUAGE plpgsql STABLE ROWS 100 AS $$
 DECLARE
-    since timestamptz := p_since - conversations.margin();
+    since timestamptz := p_since;
 BEGIN
     RETURN QUERY
     SELECT NULL::uuid, coalesce(l.position, 0), coalesce(l.position, 0) - coalesce(n.count, 0), NULL::bigint, NULL::bigint, NULL::bigint, NULL::boolean,

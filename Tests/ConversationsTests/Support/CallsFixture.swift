@@ -13,7 +13,7 @@ import Testing
 
 /// The suites of tests that call the service as gateways do. They share one database, each test with an app of its own, and run one after the other,
 /// so that the connections they hold together stay few.
-@Suite(.serialized) struct StoreTests {}
+@Suite(.serialized, .timeLimit(.minutes(2))) struct StoreTests {}
 
 /// The service's calls in this process, on a real database, with what they publish.
 struct CallsFixture: Sendable {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    @Suite struct ListTests {
+        @Test("a conversation is there for those who are or were in it, of this app, and for nobody else")
+        func visibility() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben", "cleo"])
+                try await calls.patch(id, [remove("cleo")])
+                #expect(try await calls.get(id, as: "ben").isParticipant)
+                let former = try await calls.get(id, as: "cleo")
+                #expect(!former.isParticipant && former.conversation.participants.isEmpty && former.conversation.position == Position(2))
+                for (calls, user, id) in [(calls, "eve", id), (calls, "ana", ConversationID.random()), (calls.with(app: .random()), "ana", id)] {
+                    #expect(try await calls.refusal { try await calls.get(id, as: user) }?.code == .notFound)
+                    #expect(try await calls.refusal { try await calls.messages(id, as: user) }?.code == .notFound)
+                }
+                #expect(try await calls.list(as: "ben").total == 1)
+                #expect(try await calls.list(as: "cleo").total == 1)
+                #expect(try await calls.list(as: "eve").total == 0)
+                #expect(try await calls.with(app: .random()).list().total == 0)
+                try await calls.delete(id, .allParticipants)
+                for user in ["ana", "ben", "cleo"] {
+                    #expect(try await calls.refusal { try await calls.get(id, as: user) }?.code == .notFound)
+                    #expect(try await calls.list(as: user).total == 0)
+                }
+            }
+        }
+
+        @Test("by creation, or by the last message where there is one, newest first; pages follow each other without gap or double")
+        func orders() async throws {
+            try await CallsFixture.run { calls in
+                var ids: [ConversationID] = []
+                for _ in 0..<7 { ids.append(try await calls.conversation(["ben"])) }
+                for index in [2, 5, 0, 2] { try await calls.send(ids[index], by: "ben") }
+                let byCreation = [6, 5, 4, 3, 2, 1, 0].map { ids[$0] }
+                let byLastMessage = [2, 0, 5, 6, 4, 3, 1].map { ids[$0] }
+                for (byLast, expected) in [(false, byCreation), (true, byLastMessage)] {
+                    let all = try await calls.list(byLastMessage: byLast)
+                    #expect(all.total == 7 && all.views.map(\.conversation.id) == expected)
+                    for size in [1, 2, 3, 7] {
+                        var paged: [ConversationID] = []
+                        while paged.count < 20 {
+                            let page = try await calls.list(byLastMessage: byLast, pageSize: size, from: paged.last)
+                            #expect(page.total == 7 && page.views.count <= size)
+                            if page.views.isEmpty { break }
+                            paged += page.views.map(\.conversation.id)
+                        }
+                        #expect(paged == expected)
+                    }
+                }
+                let views = try await calls.list().views
+                for view in views { #expect(try await calls.get(view.conversation.id) == view) }
+            }
+        }
+
+        @Test("the order by last message is that of the messages the user sees himself")
+        func ownOrder() async throws {
+            try await CallsFixture.run { calls in
+                let (first, second) = (try await calls.conversation(["ben"]), try await calls.conversation(["ben"]))
+                try await calls.send(second, by: "ben")
+                let newest = try await calls.send(first, by: "ben")
+                #expect(try await calls.list(byLastMessage: true).views.map(\.conversation.id) == [first, second])
+                try await calls.delete(newest.id, by: "ana", .myDevices)
+                #expect(try await calls.list(byLastMessage: true).views.map(\.conversation.id) == [second, first])
+                #expect(try await calls.list(as: "ben", byLastMessage: true).views.map(\.conversation.id) == [first, second])
+            }
+        }
+
+        @Test("a page goes on from a conversation that has left the list; an unknown one is refused")
+        func cursors() async throws {
+            try await CallsFixture.run { calls in
+                var ids: [ConversationID] = []
+                for _ in 0..<4 { ids.append(try await calls.conversation(["ben"])) }
+                try await calls.delete(ids[2], .myDevices)
+                let page = try await calls.list(from: ids[2])
+                #expect(page.total == 3 && page.views.map(\.conversation.id) == [ids[1], ids[0]])
+                let foreign = try await calls.create(["ben"], by: "cleo").id
+                for id in [foreign, .random()] {
+                    let failure = try await calls.refusal { try await calls.list(from: id) }
+                    #expect(failure?.code == .invalidProperty && failure?.detail == .property("from_id"))
+                }
+            }
+        }
+    }
+}

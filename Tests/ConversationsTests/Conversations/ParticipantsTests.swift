@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    @Suite struct ParticipantsTests {
+        private func names(_ view: ConversationView) -> [String] { view.conversation.participants.map(\.userID.rawValue) }
+
+        @Test("adding, removing and replacing, several at once, are one change that names what it did")
+        func operations() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ben"], distinct: true).id
+                let origin = Change.Origin(connection: 9, request: 3)
+                let changes = try await calls.patch(id, [add("dora"), add("cleo"), remove("ben"), add("ana")], origin: origin)
+                guard case .participantsChanged(let added, let removed, true, let conversation?) = try #require(changes.first).content else {
+                    Issue.record("not a change of participants: \(changes)")
+                    return
+                }
+                #expect(added.map(\.userID.rawValue) == ["cleo", "dora"] && removed.map(\.rawValue) == ["ben"])
+                #expect(changes.map(\.position) == [Position(2)] && changes.first?.origin == origin)
+                #expect(conversation.participants.map(\.userID.rawValue) == ["ana", "cleo", "dora"] && !conversation.isDistinct)
+                #expect(try calls.heard(id).last == changes.first)
+                #expect(try await calls.readChanges(id).changes.last == changes.first?.withoutNumbers)
+                #expect(try calls.notices("dora") == [.added(id, position: Position(2))])
+                #expect(names(try await calls.get(id)) == ["ana", "cleo", "dora"])
+
+                let replaced = try await calls.patch(id, by: "dora", [replace(["ben", "ana", "ben"])])
+                guard case .participantsChanged(let back, let gone, false, _) = try #require(replaced.first).content else {
+                    Issue.record("not a change of participants: \(replaced)")
+                    return
+                }
+                #expect(back.map(\.userID.rawValue) == ["ben"] && gone.map(\.rawValue) == ["cleo", "dora"])
+                #expect(names(try await calls.get(id, as: "ben")) == ["ana", "ben"])
+            }
+        }
+
+        @Test("operations are carried out in order; what comes to nothing is no change, and leaves the conversation distinct")
+        func withoutEffect() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ben"], distinct: true).id
+                for operations in [[add("ben")], [remove("cleo")], [add("cleo"), remove("cleo")], [replace(["ben", "ana"])], []] {
+                    #expect(try await calls.patch(id, operations).isEmpty)
+                }
+                let view = try await calls.get(id)
+                #expect(view.conversation.position == Position(1) && view.conversation.isDistinct)
+                #expect(try calls.heard(id).count == 1)
+            }
+        }
+
+        @Test("who removes himself is out, and can do nothing any more; the last one may go too")
+        func oneself() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                try await calls.patch(id, by: "ben", [remove("ben")])
+                #expect(try await calls.refusal { try await calls.patch(id, by: "ben", [add("ben")]) }?.code == .accessDenied)
+                #expect(try await calls.refusal { try await calls.patch(id, by: "eve", [add("eve")]) }?.code == .notFound)
+                try await calls.patch(id, [remove("ana")])
+                #expect(try await calls.get(id).conversation.position == Position(3))
+                #expect(try await calls.readChanges(id, users: ["ana", "ben"]).numbers.isEmpty)
+            }
+        }
+
+        @Test("removed participants keep the history they had and see nothing later")
+        func removed() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"], metadata: ["t": "1"])
+                let first = try await calls.send(id, by: "ana", "one")
+                let second = try await calls.send(id, by: "ana", "two")
+                try await calls.receipt(.read, first.id, by: "ben")
+                try await calls.patch(id, [remove("ben")])
+                let third = try await calls.send(id, by: "ana", "three")
+                try await calls.patch(id, [add("cleo")], metadata: [set("t", "2")])
+
+                let view = try await calls.get(id, as: "ben")
+                #expect(!view.isParticipant && view.conversation.participants.isEmpty && view.conversation.position == Position(5))
+                #expect(view.totalCount == 2 && view.unreadCount == 0 && view.lastMessage?.id == second.id)
+                let messages = try await calls.messages(id, as: "ben")
+                #expect(messages.total == 2 && messages.messages.map(\.id) == [second.id, first.id])
+                #expect(try await calls.message(first.id, as: "ben").status(of: UserID(trusted: "ben")) == .read)
+                #expect(try await calls.refusal { try await calls.message(third.id, as: "ben") }?.code == .notFound)
+                #expect(try await calls.messages(id, as: "ben", from: third.id).messages.map(\.id) == [second.id, first.id])
+                #expect(try await calls.keptTree(id, "ben") == ["t": "1"])
+                let log = try await calls.readLogs(as: "ben", [id: .zero])
+                #expect(log.positions == [1, 2, 3, 4, 5] && log.hasMetHeads)
+                // He was no recipient of what came later.
+                #expect(try await calls.message(third.id, as: "ana").recipients.map(\.userID.rawValue) == ["ana", "cleo"])
+                #expect(try await calls.message(first.id, as: "ana").recipients.map(\.userID.rawValue) == ["ana", "ben", "cleo"])
+            }
+        }
+
+        @Test("new participants see all; what was there counts as read for them")
+        func added() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let messages = [try await calls.send(id, by: "ana"), try await calls.send(id, by: "ben"), try await calls.send(id, by: "ana")]
+                try await calls.delete(messages[1].id, by: "ana", .allParticipants)
+                let changes = try await calls.patch(id, [add("cleo")])
+                let view = try await calls.get(id, as: "cleo")
+                #expect(view.unreadCount == 0 && view.totalCount == 2 && view.lastMessage?.id == messages[2].id)
+                #expect(changes.first?.numbers == [UserID(trusted: "cleo"): view.numbers])
+                #expect(try await calls.messages(id, as: "cleo").messages.map(\.id) == [messages[2].id, messages[0].id])
+                #expect(try await calls.message(messages[0].id, as: "ana").status(of: UserID(trusted: "cleo")) == .read)
+                // His log begins with his coming, which brings the conversation.
+                let log = try await calls.readLogs(as: "cleo", [id: .zero])
+                #expect(log.positions == [6])
+                try await calls.send(id, by: "ben")
+                #expect(try await calls.get(id, as: "cleo").unreadCount == 1)
+            }
+        }
+
+        @Test("who is added again sees everything, what he missed as read")
+        func addedAgain() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"], metadata: ["t": "1"])
+                let before = try await calls.send(id, by: "ana")
+                try await calls.patch(id, [remove("ben")])
+                let (missed, deleted) = (try await calls.send(id, by: "ana"), try await calls.send(id, by: "ana"))
+                try await calls.delete(deleted.id, by: "ana", .allParticipants)
+                let changes = try await calls.patch(id, [add("ben")])
+                let view = try await calls.get(id, as: "ben")
+                #expect(view.isParticipant && view.totalCount == 2 && view.unreadCount == 1 && view.lastMessage?.id == missed.id)
+                #expect(changes.first?.numbers == [UserID(trusted: "ben"): view.numbers])
+                #expect(try await calls.messages(id, as: "ben").messages.map(\.id) == [missed.id, before.id])
+                #expect(try await calls.keptTree(id, "ben").isEmpty)
+                try await calls.receipt(.read, before.id, by: "ben")
+                #expect(try await calls.get(id, as: "ben").unreadCount == 0)
+            }
+        }
+
+        @Test("participants and metadata in one patch are two changes, all or nothing")
+        func together() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let changes = try await calls.patch(id, [add("cleo")], metadata: [set("a", "1")])
+                #expect(changes.map(\.position.rawValue) == [2, 3] && changes.last?.effects.told == ["a=1"])
+                #expect(try calls.heard(id).suffix(2) == changes[...])
+                let failure = try await calls.refusal { try await calls.patch(id, (0..<9).map { add("u\($0)") }, metadata: [set("a", "2")]) }
+                #expect(failure?.detail == .property("participants"))
+                #expect(try await calls.tree(id) == ["a": "1"])
+                // Who removes himself with it may still change what he asked for together with that.
+                #expect(try await calls.patch(id, by: "ben", [remove("ben")], metadata: [set("a", "2")]).count == 2)
+                #expect(try await calls.keptTree(id, "ben") == ["a": "1"])
+                #expect(try await calls.readChanges(id).head == Position(5))
+            }
+        }
+    }
+}

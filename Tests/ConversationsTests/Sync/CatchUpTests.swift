@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import Model
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    @Suite struct CatchUpTests {
+        @Test("what a user is owed comes in pages, merged by time, each conversation by position without a gap")
+        func pages() async throws {
+            try await CallsFixture.run { calls in
+                let ids = [try await calls.conversation(["ben"]), try await calls.conversation(["ben", "cleo"])]
+                for round in 0..<6 {
+                    let message = try await calls.send(ids[round % 2], by: "ana")
+                    if round % 3 == 0 { try await calls.delete(message.id, by: "ben", .myDevices) }
+                    if round % 3 == 1 { try await calls.receipt(.read, message.id, by: "ben") }
+                }
+                let whole = try await calls.readLogs(as: "ben", [ids[0]: .zero, ids[1]: .zero], userAfter: .zero)
+                #expect(whole.hasMetHeads && whole.entries.count == 12 && whole.userChanges.count == 2)
+                let times = whole.entries.compactMap { entry -> Model.Timestamp? in
+                    switch entry {
+                    case .change(let change): change.createdAt
+                    case .user(let change): change.createdAt
+                    case .skipped: nil
+                    }
+                }
+                #expect(times == times.sorted())
+                for limit in [1, 3, 11, 12] {
+                    var (cursors, own) = ([ids[0]: Position.zero, ids[1]: .zero], Position.zero)
+                    var entries: [CallsFixture.Owed] = []
+                    while true {
+                        let page = try await calls.readLogs(as: "ben", cursors, userAfter: own, limit: limit)
+                        #expect(page.entries.count <= limit)
+                        for entry in page.entries {
+                            switch entry {
+                            case .change(let change): advance(&cursors, change.conversationID, to: change.position)
+                            case .skipped(let id, let position): advance(&cursors, id, to: position)
+                            case .user(let change):
+                                #expect(change.position == own.next)
+                                own = change.position
+                            }
+                        }
+                        entries += page.entries
+                        if page.hasMetHeads { break }
+                    }
+                    #expect(entries == whole.entries)
+                }
+                for id in ids { #expect(whole.numbers[id] == (try await calls.get(id, as: "ben").numbers)) }
+            }
+        }
+
+        private func advance(_ cursors: inout [ConversationID: Position], _ id: ConversationID, to position: Position) {
+            #expect(position == cursors[id]?.next)
+            cursors[id] = position
+        }
+
+        @Test("others' conversations are not read, whatever is asked for")
+        func rights() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                try await calls.send(id)
+                for (calls, user) in [(calls, "eve"), (calls.with(app: .random()), "ana")] {
+                    let log = try await calls.readLogs(as: user, [id: .zero], userAfter: .zero)
+                    #expect(log.hasMetHeads && log.entries.isEmpty && log.numbers.isEmpty)
+                }
+                #expect(try await calls.readChanges(.random()).head == .zero)
+            }
+        }
+
+        @Test("a message deleted since is replayed as its deletion only; to repair it is told without its body")
+        func deletedSince() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let message = try await calls.send(id)
+                try await calls.delete(message.id, by: "ana", .allParticipants)
+                let log = try await calls.readLogs(as: "ben", [id: Position(1)])
+                #expect(log.entries.first == .skipped(id, Position(2)) && log.changes.map(\.position) == [Position(3)])
+                let repaired = try await calls.readChanges(id, after: Position(1)).changes
+                #expect(repaired.map(\.content).first == .messageCreated(id: message.id, ordinal: 1, nil))
+                #expect(repaired.map(\.position) == [Position(2), Position(3)])
+            }
+        }
+
+        @Test("repair goes on where it was told to, up to a limit, and knows the head")
+        func repair() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                for _ in 0..<9 { try await calls.send(id) }
+                let all = try await calls.readChanges(id)
+                #expect(all.changes == (try calls.heard(id)).map { $0.withoutNumbers.withoutTree })
+                var paged: [Change] = []
+                while true {
+                    let page = try await calls.readChanges(id, after: paged.last?.position ?? .zero, limit: 4)
+                    #expect(page.head == Position(10) && page.changes.count <= 4)
+                    if page.changes.isEmpty { break }
+                    paged += page.changes
+                }
+                #expect(paged == all.changes)
+            }
+        }
+
+        @Test("a baseline says where everything stands, and where it stood before")
+        func baseline() async throws {
+            try await CallsFixture.run { calls in
+                let (stays, left, gone, hidden) = (
+                    try await calls.conversation(["ben"]), try await calls.conversation(["ben"]), try await calls.conversation(["ben"]),
+                    try await calls.conversation(["ben"])
+                )
+                try await calls.send(stays, by: "ben")
+                try await calls.patch(left, by: "ben", [remove("ana")])
+                try await calls.send(left, by: "ben")
+                try await calls.delete(gone, by: "ben", .allParticipants)
+                try await calls.delete(hidden, by: "ana", .myDevices)
+                let view = try await calls.get(stays)
+                let now = try await calls.baseline(as: "ana", since: Model.Timestamp(microseconds: 0))
+                #expect(now.complete && now.userPosition == 1 && now.userAfter == 0)
+                func entry(_ id: ConversationID) -> ProtoBaselineResponse.Entry? { now.entries.first { $0.conversationID == Data(id) } }
+                #expect(entry(stays)?.position == 2 && entry(stays)?.after == 0 && entry(stays)?.isParticipant == true)
+                #expect(entry(stays).map { UserNumbers($0.numbers) } == view.numbers && entry(stays)?.messageCount == 1)
+                #expect(entry(stays)?.oldestAt == view.conversation.createdAt.microseconds)
+                #expect(entry(left)?.position == 2 && entry(left)?.isParticipant == false && entry(left)?.messageCount == 0)
+                #expect(entry(gone)?.position == 2 && entry(gone)?.isParticipant == false)
+                #expect(entry(hidden)?.position == 1 && entry(hidden)?.isParticipant == true)
+                // Long after all of it nothing is owed any more, and what is gone is not spoken of.
+                let future = Model.Timestamp(microseconds: now.asOf + 3600 * 1_000_000)
+                let later = try await calls.baseline(as: "ana", since: future)
+                #expect(later.entries.allSatisfy { $0.after == $0.position && $0.oldestAt == 0 } && later.userAfter == 1)
+                #expect(Set(later.entries.map(\.conversationID)) == [Data(stays), Data(left), Data(hidden)])
+                #expect(try await calls.baseline(as: "eve", since: future).entries.isEmpty)
+            }
+        }
+
+        @Test("heads of what moved and of users' logs, and who was added where; nothing of what happened long before")
+        func heads() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                try await calls.send(id)
+                try await calls.patch(id, [add("cleo")])
+                try await calls.patch(id, [remove("cleo")])
+                try await calls.delete(id, by: "ben", .myDevices)
+                let created = try await calls.get(id).conversation.createdAt
+                let heads = try await calls.heads(since: created)
+                #expect(heads.heads.filter { $0.conversationID == Data(id) }.map(\.after) == [4])
+                let added = heads.added.filter { $0.conversationID == Data(id) }
+                #expect(Dictionary(uniqueKeysWithValues: added.map { ($0.userID, $0.position) }) == ["ana": 1, "ben": 1, "cleo": 3])
+                #expect(heads.users.filter { $0.appID == Data(calls.app) }.map(\.userID) == ["ben"])
+                #expect(heads.asOf >= created.microseconds)
+                // An instance that was asked nothing before, about a time after all of it.
+                let later = HeadsCache(database: calls.database)
+                let none = try await later.read(since: heads.asOf + 3600 * 1_000_000, deadline: .soon)
+                #expect(none.heads.isEmpty && none.added.isEmpty && none.users.isEmpty && none.asOf >= heads.asOf)
+            }
+        }
+
+        @Test("a user follows those he is in a conversation with now")
+        func followed() async throws {
+            try await CallsFixture.run { calls in
+                let first = try await calls.conversation(["ben", "cleo"])
+                let second = try await calls.conversation(["cleo", "dora"])
+                _ = try await calls.create(["eve"], by: "ben")
+                #expect(try await calls.followed(by: "ana") == ["ben", "cleo", "dora"])
+                try await calls.patch(first, [remove("ben")])
+                #expect(try await calls.followed(by: "ana") == ["cleo", "dora"])
+                #expect(try await calls.followed(by: "ben") == ["eve"])
+                try await calls.delete(second, .allParticipants)
+                #expect(try await calls.followed(by: "ana") == ["cleo"])
+                #expect(try await calls.with(app: .random()).followed(by: "ana").isEmpty)
+            }
+        }
+    }
+}

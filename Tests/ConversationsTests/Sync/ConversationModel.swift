@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+
+/// What one conversation should look like to each of its users, said again in the simplest words: plain lists and sets, nothing of the arithmetic
+/// of what it checks.
+struct ConversationModel {
+    struct Sent {
+        let id: MessageID
+        let position: Position
+        let sender: String
+        var isDeleted = false
+    }
+
+    struct User {
+        var isParticipant = true
+        /// Messages there were when he left.
+        var leftAt = 0
+        /// Where he left.
+        var leftPosition = Position.zero
+        var hidden: Set<Int> = []
+        var statuses: [Int: RecipientStatus] = [:]
+        /// He deleted the conversation from his devices, and nothing has brought it back for good since.
+        var isHidden = false
+    }
+
+    enum Operation {
+        case send(MessageID)
+        case receipt(ReceiptKind, message: Int)
+        case markAllRead(upTo: Position?)
+        case deleteMessage(Int, DeletionMode)
+        case deleteConversation(leave: Bool)
+        case add(String)
+        case remove(String)
+    }
+
+    /// What an operation comes to; `change` and `own` say whether the conversation, and the user's own log, take a position.
+    enum Outcome: Equatable {
+        case done(change: Bool, own: Bool)
+        case refused(Failure.Code)
+    }
+
+    private(set) var messages: [Sent] = []
+    private(set) var users: [String: User]
+    private(set) var head = Position(1)
+
+    init(users: [String]) { self.users = Dictionary(uniqueKeysWithValues: users.map { ($0, User()) }) }
+
+    var participants: [String] { users.filter(\.value.isParticipant).keys.sorted() }
+
+    /// The messages this user sees, oldest first, by index.
+    func seen(by name: String) -> [Int] {
+        guard let user = users[name] else { return [] }
+        return messages.indices.filter { !messages[$0].isDeleted && !user.hidden.contains($0) && (user.isParticipant || $0 < user.leftAt) }
+    }
+
+    func unread(by name: String) -> [Int] {
+        seen(by: name).filter { messages[$0].sender != name && (users[name]?.statuses[$0] ?? .sent) < .read }
+    }
+
+    func isVisible(to name: String) -> Bool { users[name].map { !$0.isHidden || !seen(by: name).isEmpty } ?? false }
+
+    /// How far a message came with everybody it was for.
+    func recipients(of index: Int) -> [Message.Recipient] {
+        users.filter { $0.value.isParticipant || $0.value.leftAt > index }.keys.sorted()
+            .map { name in
+                let status = name == messages[index].sender ? .read : users[name]?.statuses[index] ?? .sent
+                return Message.Recipient(userID: UserID(trusted: name), status: status)
+            }
+    }
+
+    /// Carries out what a user asks for.
+    mutating func apply(_ operation: Operation, by name: String) -> Outcome {
+        guard let user = users[name] else { return .refused(.notFound) }
+        switch operation {
+        case .send(let id):
+            guard user.isParticipant else { return .refused(.accessDenied) }
+            head = head.next
+            messages.append(Sent(id: id, position: head, sender: name))
+            return .done(change: true, own: false)
+        case .receipt(let kind, let index): return receipt(kind, index, by: name, user)
+        case .markAllRead(let upTo): return markAllRead(upTo, by: name, user)
+        case .deleteMessage(let index, let mode): return deleteMessage(index, mode, by: name, user)
+        case .deleteConversation(let leave): return deleteConversation(leave: leave, by: name, user)
+        case .add(let other), .remove(let other):
+            guard user.isParticipant else { return .refused(.accessDenied) }
+            let adds = if case .add = operation { true } else { false }
+            guard let before = users[other], before.isParticipant != adds else { return .done(change: false, own: false) }
+            head = head.next
+            if adds { readd(other) } else { leave(other) }
+            return .done(change: true, own: false)
+        }
+    }
+
+    private mutating func receipt(_ kind: ReceiptKind, _ index: Int, by name: String, _ user: User) -> Outcome {
+        guard seen(by: name).contains(index) else { return .refused(.notFound) }
+        guard user.isParticipant else { return .refused(.accessDenied) }
+        let status: RecipientStatus = kind == .read ? .read : .delivered
+        guard messages[index].sender != name, (user.statuses[index] ?? .sent) < status else { return .done(change: false, own: false) }
+        users[name]?.statuses[index] = status
+        head = head.next
+        return .done(change: true, own: false)
+    }
+
+    private mutating func markAllRead(_ upTo: Position?, by name: String, _ user: User) -> Outcome {
+        guard user.isParticipant else { return .refused(.accessDenied) }
+        let limit = upTo ?? head
+        guard unread(by: name).contains(where: { messages[$0].position <= limit }) else { return .done(change: false, own: false) }
+        for index in messages.indices where messages[index].position <= limit { users[name]?.statuses[index] = .read }
+        head = head.next
+        return .done(change: true, own: false)
+    }
+
+    private mutating func deleteMessage(_ index: Int, _ mode: DeletionMode, by name: String, _ user: User) -> Outcome {
+        guard seen(by: name).contains(index) else { return .refused(.notFound) }
+        if mode == .myDevices {
+            users[name]?.hidden.insert(index)
+            users[name]?.isHidden = false
+            return .done(change: false, own: true)
+        }
+        guard user.isParticipant else { return .refused(.accessDenied) }
+        for other in users.keys where seen(by: other).contains(index) { users[other]?.isHidden = false }
+        messages[index].isDeleted = true
+        head = head.next
+        return .done(change: true, own: false)
+    }
+
+    private mutating func deleteConversation(leave leaves: Bool, by name: String, _ user: User) -> Outcome {
+        let (leaves, isVisible) = (leaves && user.isParticipant, isVisible(to: name))
+        guard leaves || isVisible else { return .refused(.notFound) }
+        if isVisible {
+            users[name]?.hidden.formUnion(0..<(user.isParticipant ? messages.count : user.leftAt))
+            users[name]?.isHidden = true
+        }
+        if leaves {
+            head = head.next
+            leave(name)
+        }
+        return .done(change: leaves, own: isVisible)
+    }
+
+    private mutating func leave(_ name: String) {
+        users[name]?.isParticipant = false
+        users[name]?.leftAt = messages.count
+        users[name]?.leftPosition = head
+    }
+
+    private mutating func readd(_ name: String) {
+        guard let leftAt = users[name]?.leftAt else { return }
+        users[name]?.isParticipant = true
+        users[name]?.isHidden = false
+        for index in leftAt..<messages.count { users[name]?.statuses[index] = .read }
+    }
+}

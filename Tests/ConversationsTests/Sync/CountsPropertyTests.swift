@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    /// Counts are arithmetic over sets of ordinals; here they are compared with counting.
+    @Suite struct CountsPropertyTests {
+        static let users = ["ana", "ben", "cleo", "dora"]
+
+        @Test("whatever four users do, each sees the messages, counts and last message a plain model says", arguments: [1, 2, 3, 4] as [UInt64])
+        func random(seed: UInt64) async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(Array(Self.users.dropFirst()))
+                var random = SeededGenerator(seed: seed)
+                var model = ConversationModel(users: Self.users)
+                var follower = Follower(calls: calls, id: id)
+                for step in 0..<220 {
+                    let user = Self.users.randomElement(using: &random) ?? "ana"
+                    let operation = Self.operation(model, &random)
+                    let place: Comment = "seed \(seed), step \(step): \(operation) by \(user)"
+                    let head = model.head
+                    let expected = model.apply(operation, by: user)
+                    let failure = try await calls.refusal { try await perform(operation, by: user, in: id, model, calls) }
+                    try await follower.follow(expected, failure, by: user, after: head, place)
+                    for name in Self.users { try await compare(model, name, id, calls, follower, isThorough: step % 10 == 9, place) }
+                }
+            }
+        }
+
+        /// Mostly about recent messages, so that operations meet.
+        private static func operation(_ model: ConversationModel, _ random: inout SeededGenerator) -> ConversationModel.Operation {
+            let count = model.messages.count
+            let message = max(0, count - 1 - Int.random(in: 0..<12, using: &random))
+            let other = users.randomElement(using: &random) ?? "ana"
+            switch count == 0 ? 0 : Int.random(in: 0..<100, using: &random) {
+            case 0..<32: return .send(MessageID(rawValue: .init(seededBy: &random)))
+            case 32..<42: return .receipt(.delivery, message: message)
+            case 42..<60: return .receipt(.read, message: message)
+            case 60..<64: return .markAllRead(upTo: nil)
+            case 64..<69: return .markAllRead(upTo: Position(Int64.random(in: 0...model.head.rawValue + 2, using: &random)))
+            case 69..<75: return .deleteMessage(message, .allParticipants)
+            case 75..<83: return .deleteMessage(message, .myDevices)
+            case 83..<86: return .deleteConversation(leave: false)
+            case 86..<88 where model.participants.count > 1: return .deleteConversation(leave: true)
+            case 88..<91 where model.participants.count > 1: return .remove(other)
+            default: return .add(other)
+            }
+        }
+
+        private func perform(
+            _ operation: ConversationModel.Operation, by user: String, in id: ConversationID, _ model: ConversationModel, _ calls: CallsFixture
+        ) async throws {
+            switch operation {
+            case .send(let message): try await calls.send(id, by: user, id: message)
+            case .receipt(let kind, let index): try await calls.receipt(kind, model.messages[index].id, by: user)
+            case .markAllRead(let upTo): try await calls.markAllRead(id, by: user, upTo: upTo)
+            case .deleteMessage(let index, let mode): try await calls.delete(model.messages[index].id, by: user, mode)
+            case .deleteConversation(let leave): try await calls.delete(id, by: user, .myDevices, leave: leave)
+            case .add(let other): try await calls.patch(id, by: user, [add(other)])
+            case .remove(let other): try await calls.patch(id, by: user, [remove(other)])
+            }
+        }
+
+        private func compare(
+            _ model: ConversationModel, _ name: String, _ id: ConversationID, _ calls: CallsFixture, _ follower: Follower, isThorough: Bool,
+            _ place: Comment
+        ) async throws {
+            guard model.isVisible(to: name) else {
+                #expect(try await calls.refusal { try await calls.get(id, as: name) }?.code == .notFound, place)
+                return
+            }
+            let user = try #require(model.users[name])
+            let view = try await calls.get(id, as: name)
+            let (seen, unread) = (model.seen(by: name), model.unread(by: name))
+            #expect(view.isParticipant == user.isParticipant, place)
+            #expect(view.totalCount == Int64(seen.count), place)
+            #expect(view.numbers.unread(of: view.messageCount) == Int64(unread.count), place)
+            #expect(view.unreadCount == (user.isParticipant ? Int64(unread.count) : 0), place)
+            #expect(view.messageCount == Int64(user.isParticipant ? model.messages.count : user.leftAt), place)
+            #expect(view.conversation.position == (user.isParticipant ? model.head : user.leftPosition), place)
+            #expect(view.conversation.participants.map(\.userID.rawValue) == (user.isParticipant ? model.participants : []), place)
+            #expect(view.lastMessage?.id == seen.last.map { model.messages[$0].id }, place)
+            #expect(view.lastMessage?.recipients == seen.last.map { model.recipients(of: $0) }, place)
+            if user.isParticipant {
+                #expect(follower.numbers[name]?.uncounted == view.numbers.uncounted && follower.numbers[name]?.hidden == view.numbers.hidden, place)
+            }
+            guard isThorough else { return }
+            let page = try await calls.messages(id, as: name)
+            #expect(page.messages.map(\.id) == seen.suffix(100).reversed().map { model.messages[$0].id } && page.total == view.totalCount, place)
+            #expect(page.messages.map(\.recipients) == seen.suffix(100).reversed().map { model.recipients(of: $0) }, place)
+            #expect(page.messages.map(\.ordinal) == seen.suffix(100).reversed().map { Int64($0 + 1) }, place)
+        }
+    }
+}

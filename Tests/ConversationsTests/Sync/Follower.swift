@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Model
+import Testing
+
+@testable import Conversations
+
+/// Does what a gateway does: hears what is published about a conversation, checks it against the log, and keeps everybody's numbers by it.
+struct Follower {
+    let calls: CallsFixture
+    let id: ConversationID
+    /// As the publications say.
+    private(set) var numbers: [String: UserNumbers] = [:]
+    private var notices = 0
+
+    init(calls: CallsFixture, id: ConversationID) {
+        self.calls = calls
+        self.id = id
+        for user in ["ana", "ben", "cleo", "dora"] { numbers[user] = UserNumbers(uncounted: 0, hidden: 0, position: Position(1)) }
+    }
+
+    /// What one operation has come to.
+    mutating func follow(
+        _ expected: ConversationModel.Outcome, _ failure: Failure?, by user: String, after head: Position, _ place: Comment
+    ) async throws {
+        let isRefused = if case .refused(let code) = expected { failure?.code == code } else { failure == nil }
+        #expect(isRefused, place)
+        let (change, own) = if case .done(let change, let own) = expected { (change, own) } else { (false, false) }
+        let heard = try calls.heard(id).filter { $0.position > head }
+        #expect(heard.map(\.position) == (change ? [head.next] : []), place)
+        // Bodies in the log are as they are now, which is as they were published.
+        #expect(try await calls.readChanges(id, after: head).changes == heard.map(\.withoutNumbers), place)
+        for (name, value) in heard.flatMap(\.numbers) { numbers[name.rawValue] = value }
+        try keep(try calls.published.notices(), own, by: user, place)
+    }
+
+    private mutating func keep(_ all: [UserNotice], _ own: Bool, by user: String, _ place: Comment) throws {
+        var changes = 0
+        for notice in all.dropFirst(notices) {
+            guard case .change(let change) = notice.content else { continue }
+            changes += 1
+            #expect(notice.user.rawValue == user, place)
+            switch change.content {
+            case .conversationHidden:
+                let count = try calls.heard(id).last?.messageCount ?? 0
+                numbers[user] = UserNumbers(uncounted: count, hidden: count, position: change.position)
+            case .messageHidden(_, let view): numbers[user] = view?.numbers
+            case .conversationShown, .identityChanged: Issue.record("unexpected \(change.content)")
+            }
+        }
+        #expect(changes == (own ? 1 : 0), place)
+        notices = all.count
+    }
+}
+
+extension UUID {
+    /// The same for the same generator.
+    init(seededBy random: inout some RandomNumberGenerator) {
+        var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        withUnsafeMutableBytes(of: &value) { bytes in
+            for index in bytes.indices { bytes[index] = UInt8.random(in: .min ... .max, using: &random) }
+        }
+        self.init(uuid: value)
+    }
+}
