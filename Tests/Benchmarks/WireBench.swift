@@ -53,11 +53,7 @@ enum WireBench {
             measure("render both packets of a message for one variant") { renderer.tails(for: sample.change, variant: variant).count },
             measure("write both packets for one socket") {
                 var buffer = ByteBuffer()
-                buffer.reserveCapacity(tails.reduce(0) { $0 + 128 + $1.byteCount(for: values) })
-                for (index, tail) in tails.enumerated() {
-                    PacketHead(kind: tail.kind, counter: 1000 + Int64(index), timestamp: time).write(into: &buffer)
-                    tail.write(values, into: &buffer)
-                }
+                buffer.writePackets(tails, counter: 1000, timestamp: time, values: values)
                 return buffer.readableBytes
             },
         ]

@@ -74,14 +74,13 @@ func packet(
     _ tail: PacketTail, counter: Int64 = 9, reader: UserID = ben.userID, unread: Int64 = 3, total: Int64 = 12,
     sourceLocation: SourceLocation = #_sourceLocation
 ) -> JSONValue {
-    let head = PacketHead(kind: tail.kind, counter: counter, timestamp: TimestampText(created))
     let values = ReaderValues(reader: reader, unread: unread, total: total)
     var buffer = ByteBuffer()
-    head.write(into: &buffer)
-    #expect(buffer.readableBytes == head.byteCount, sourceLocation: sourceLocation)
-    tail.write(values, into: &buffer)
-    #expect(buffer.readableBytes == head.byteCount + tail.byteCount(for: values), sourceLocation: sourceLocation)
-    if tail.isShared { #expect(tail.byteCount(for: values) == tail.text.readableBytes, sourceLocation: sourceLocation) }
+    buffer.writePackets([tail], counter: counter, timestamp: TimestampText(created), values: values)
+    #expect(buffer.readInteger() == UInt8(0x81), sourceLocation: sourceLocation)
+    let short: UInt8 = buffer.readInteger() ?? 0
+    let length = short == 126 ? Int(buffer.readInteger() ?? UInt16(0)) : short == 127 ? Int(buffer.readInteger() ?? UInt64(0)) : Int(short)
+    #expect(length == buffer.readableBytes, sourceLocation: sourceLocation)
     return json(String(buffer: buffer), sourceLocation: sourceLocation)
 }
 

@@ -2,9 +2,9 @@
 import FoundationEssentials
 import Model
 
-/// What an identity token can say about its user, and what an `identity_changed` entry of his log says has changed. Absent: nothing is said.
+/// What an identity token can say about its user. Absent: nothing is said.
 ///
-/// The JSON names are those of the token's claims, and those that `conversations.sign_in` stores in the log.
+/// The JSON names are those of the token's claims, and those that `conversations.sign_in` takes.
 struct IdentityProperties: Codable, Hashable, Sendable {
     var displayName: String?
     var avatarURL: String?
@@ -26,25 +26,11 @@ struct IdentityProperties: Codable, Hashable, Sendable {
         case metadata
     }
 
-    /// The `operations` of an `identity_changed` entry.
-    init(json: String) throws {
-        self = try JSONDecoder().decode(IdentityProperties.self, from: Data(json.utf8))
-    }
-
-    init() {}
-
     /// As the database takes them.
     func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .withoutEscapingSlashes
         return String(decoding: try encoder.encode(self), as: UTF8.self)
-    }
-
-    /// An identity of which only these properties are filled in.
-    func identity(of user: UserID) -> Identity {
-        Identity(
-            basic: BasicIdentity(userID: user, displayName: displayName, avatarURL: avatarURL), firstName: firstName, lastName: lastName,
-            phoneNumber: phoneNumber, emailAddress: emailAddress, publicKey: publicKey, metadata: metadata ?? [:])
     }
 
     /// Whether every value keeps the limits of spec 4.1 and can be stored: PostgreSQL's text knows no NUL.

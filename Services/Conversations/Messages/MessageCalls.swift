@@ -27,11 +27,13 @@ struct MessageCalls: Sendable {
     private func send(_ request: ProtoSendMessageRequest, _ context: RPCContext) async throws -> ProtoSendMessageResponse {
         let caller = try Caller(app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil, context)
         let (id, conversation) = (try MessageID(contract: request.id), try ConversationID(contract: request.conversationID))
-        let parts: [UInt8] = try ProtoMessageParts.with { $0.parts = request.parts }.serializedBytes()
+        // Before anything is written: what cannot be read back must not be stored.
+        let parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
+        let stored: [UInt8] = try ProtoMessageParts.with { $0.parts = request.parts }.serializedBytes()
         let rows = try await database.run(
             .messageSend,
             [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuid(id.rawValue), .bytes(parts),
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuid(id.rawValue), .bytes(stored),
                 request.hasNotification ? .text(request.notification) : .null,
             ] + caller.originValues, lockKey: conversation.lockKey, deadline: caller.deadline)
         var cursor = RowCursor(try support.row(rows))
@@ -47,7 +49,7 @@ struct MessageCalls: Sendable {
         let message = Model.Message(
             id: id, conversationID: conversation, position: position, ordinal: ordinal,
             sender: sender[caller.user] ?? BasicIdentity(userID: caller.user), sentAt: createdAt,
-            parts: try request.parts.map { part throws(ContractViolation) in try MessagePart(part) },
+            parts: parts,
             recipients: try cursor.users().map { Model.Message.Recipient(userID: $0, status: $0 == caller.user ? .read : .sent) },
             notification: request.hasNotification ? request.notification : nil)
         let numbers = UserNumbers(uncounted: try cursor.next(), hidden: try cursor.next(), position: position)

@@ -56,6 +56,12 @@ final class Hub: @unchecked Sendable {
     /// Conversations whose sequence has a gap, with the time no packet may be stamped beyond (ARCHITECTURE §6, replay).
     var gaps: [ConversationID: Timestamp] = [:]
     var gapFloor: Timestamp?
+    /// Buffers that were written and are free again. Without them a large room makes the allocator get thousands of pages from the kernel and give
+    /// them back for every message.
+    private var spareBuffers: [ByteBuffer] = []
+    /// Sockets touched in one turn from which on their flush waits for ``flushPause``.
+    private static let manySockets = 128
+    private static let flushPause = TimeAmount.milliseconds(4)
     private var dirty: [Socket] = []
     private var isFlushPlanned = false
     var upkeepTask: RepeatedTask?
@@ -219,7 +225,24 @@ final class Hub: @unchecked Sendable {
         dirty.append(socket)
         guard !isFlushPlanned else { return }
         isFlushPlanned = true
-        loop.execute { self.flush() }
+        loop.execute { self.turnEnded() }
+    }
+
+    /// An empty buffer for what a socket will be sent.
+    func takeBuffer() -> ByteBuffer { spareBuffers.popLast() ?? ByteBuffer() }
+
+    /// Takes back a buffer that was handed to the channel. If that still needs it, this one gets other memory.
+    func giveBack(_ buffer: consuming ByteBuffer) {
+        guard spareBuffers.count < 512, buffer.capacity <= 16 * 1024 else { return }
+        buffer.clear()
+        spareBuffers.append(buffer)
+    }
+
+    /// A large room costs milliseconds to flush, nearly all of it in the kernel: if many sockets are touched, what arrives in the meantime goes
+    /// with them. A few sockets never wait.
+    private func turnEnded() {
+        guard dirty.count >= Self.manySockets else { return flush() }
+        loop.scheduleTask(in: Self.flushPause) { self.flush() }
     }
 
     private func flush() {

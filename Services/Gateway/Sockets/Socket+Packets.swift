@@ -11,8 +11,13 @@ extension Socket {
     func send(_ tails: [PacketTail], values: ReaderValues, stamp: Stamp) {
         guard isOpen, !tails.isEmpty else { return }
         let stamp = allowed(stamp)
-        if outbox.readableBytes == 0 { hub.touched(self) }
-        for tail in tails { append(tail, values, stamp) }
+        if outbox.readableBytes == 0 {
+            outbox = hub.takeBuffer()
+            hub.touched(self)
+        }
+        outbox.writePackets(tails, counter: counter, timestamp: stamp.text, values: values)
+        counter += Int64(tails.count)
+        lastStamp = stamp.time
     }
 
     /// One packet without numbers.
@@ -28,17 +33,6 @@ extension Socket {
             return
         }
         send(tail, stamp: stamp)
-    }
-
-    private func append(_ tail: PacketTail, _ values: ReaderValues, _ stamp: Stamp) {
-        let head = PacketHead(kind: tail.kind, counter: counter, timestamp: stamp.text)
-        counter += 1
-        let count = head.byteCount + tail.byteCount(for: values)
-        outbox.reserveCapacity(minimumWritableBytes: count + 10)
-        outbox.writeTextFrameHeader(payloadBytes: count)
-        head.write(into: &outbox)
-        tail.write(values, into: &outbox)
-        lastStamp = stamp.time
     }
 
     /// The latest time that may be shown now.
@@ -87,21 +81,5 @@ extension Socket {
         let values = ReaderValues(
             reader: key.user, unread: numbers.unread(of: summary.messageCount), total: numbers.total(of: summary.messageCount))
         send([hub.services.renderer.numbersChanged(summary.id, at: numbers.position)], values: values, stamp: Stamp(.now()))
-    }
-}
-
-extension ByteBuffer {
-    /// The header of an unmasked, final text frame (RFC 6455 §5.2).
-    mutating func writeTextFrameHeader(payloadBytes count: Int) {
-        writeInteger(UInt8(0x81))
-        if count < 126 {
-            writeInteger(UInt8(count))
-        } else if count < 65_536 {
-            writeInteger(UInt8(126))
-            writeInteger(UInt16(count))
-        } else {
-            writeInteger(UInt8(127))
-            writeInteger(UInt64(count))
-        }
     }
 }

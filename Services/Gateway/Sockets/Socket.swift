@@ -202,7 +202,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     func flush() {
         guard outbox.readableBytes > 0, let rawContext else { return }
         let bytes = outbox
-        outbox = ByteBuffer()
+        outbox = Self.emptyBuffer
         if !isWritable {
             backlog += bytes.readableBytes
             if backlog > hub.services.settings.socketBacklogBytes {
@@ -211,7 +211,10 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             }
         }
         rawContext.writeAndFlush(NIOAny(bytes), promise: nil)
+        hub.giveBack(bytes)
     }
+
+    private static let emptyBuffer = ByteBuffer()
 
     private func sendControl(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
         guard let context else { return }

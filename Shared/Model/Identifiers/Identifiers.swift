@@ -20,25 +20,42 @@ extension ObjectID {
 
     /// Reads a bare UUID or a `layer:///<path>/<uuid>` id (also with two slashes, as old documents spell it); nil for anything else.
     public init?(parsing text: some StringProtocol) {
-        let utf8 = text.utf8
-        guard let start = utf8.index(utf8.endIndex, offsetBy: -36, limitedBy: utf8.startIndex), let uuid = UUID(text: utf8[start...]) else {
-            return nil
-        }
-        let prefix = utf8[..<start]
-        guard prefix.isEmpty || LayerID.isPrefix(prefix, of: Self.path) else { return nil }
+        guard let uuid = LayerID.uuid(text, paths: [Self.path]) else { return nil }
         self.init(rawValue: uuid)
     }
 }
 
 /// The spelling of ids on the wire.
 enum LayerID {
+    /// Reads a UUID alone or behind `layer:///<path>/`, for one of these paths.
+    static func uuid(_ text: some StringProtocol, paths: [String]) -> UUID? {
+        text.utf8.withContiguousStorageIfAvailable { uuid($0, paths: paths) } ?? Array(text.utf8).withUnsafeBufferPointer { uuid($0, paths: paths) }
+    }
+
+    private static func uuid(_ bytes: UnsafeBufferPointer<UInt8>, paths: [String]) -> UUID? {
+        guard bytes.count >= 36, let uuid = UUID(bytes: UnsafeBufferPointer(rebasing: bytes.suffix(36))) else { return nil }
+        let prefix = UnsafeBufferPointer(rebasing: bytes.dropLast(36))
+        return prefix.isEmpty || paths.contains { isPrefix(prefix, of: $0) } ? uuid : nil
+    }
+
     /// Whether `text` is `layer:///<path>/`, or the same with two slashes.
     static func isPrefix(_ text: some Collection<UInt8>, of path: String) -> Bool {
-        var rest = text[...]
-        for byte in "layer://".utf8 { guard rest.popFirst() == byte else { return false } }
-        if rest.first == UInt8(ascii: "/") { rest = rest.dropFirst() }
-        guard rest.starts(with: path.utf8) else { return false }
-        return rest.dropFirst(path.utf8.count).elementsEqual(CollectionOfOne(UInt8(ascii: "/")))
+        text.withContiguousStorageIfAvailable { isPrefix($0, of: path) } ?? Array(text).withUnsafeBufferPointer { isPrefix($0, of: path) }
+    }
+
+    private static func isPrefix(_ text: UnsafeBufferPointer<UInt8>, of path: String) -> Bool {
+        let scheme: StaticString = "layer://"
+        let length = path.utf8.count
+        guard text.count > scheme.utf8CodeUnitCount + length else { return false }
+        for place in 0..<scheme.utf8CodeUnitCount where text[place] != scheme.utf8Start[place] { return false }
+        var place = scheme.utf8CodeUnitCount
+        if text[place] == UInt8(ascii: "/") { place += 1 }
+        guard text.count == place + length + 1, text[place + length] == UInt8(ascii: "/") else { return false }
+        for byte in path.utf8 {
+            guard text[place] == byte else { return false }
+            place += 1
+        }
+        return true
     }
 }
 
@@ -53,12 +70,7 @@ public struct AppID: ObjectID {
 
     /// Accepts `layer:///apps/production/<uuid>`, `layer:///apps/staging/<uuid>`, their two-slash spellings and the bare UUID (spec 1.6).
     public init?(parsing text: some StringProtocol) {
-        let utf8 = text.utf8
-        guard let start = utf8.index(utf8.endIndex, offsetBy: -36, limitedBy: utf8.startIndex), let uuid = UUID(text: utf8[start...]) else {
-            return nil
-        }
-        let prefix = utf8[..<start]
-        guard prefix.isEmpty || LayerID.isPrefix(prefix, of: AppID.path) || LayerID.isPrefix(prefix, of: "apps/staging") else { return nil }
+        guard let uuid = LayerID.uuid(text, paths: [AppID.path, "apps/staging"]) else { return nil }
         self.init(rawValue: uuid)
     }
 }

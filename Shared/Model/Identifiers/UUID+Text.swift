@@ -4,20 +4,29 @@ public import FoundationEssentials
 extension UUID {
     /// Reads the 36 characters of a UUID in either case; nil for anything else.
     public init?(text: some Collection<UInt8>) {
+        let found = text.withContiguousStorageIfAvailable { UUID(bytes: $0) } ?? Array(text).withUnsafeBufferPointer { UUID(bytes: $0) }
+        guard let found else { return nil }
+        self = found
+    }
+
+    /// The same for bytes in a row: a caller's generic collection costs many times as much.
+    init?(bytes: UnsafeBufferPointer<UInt8>) {
+        guard bytes.count == 36 else { return nil }
         var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-        var digits = 0
-        var place = 0
-        for byte in text {
-            if place == 8 || place == 13 || place == 18 || place == 23 {
-                guard byte == UInt8(ascii: "-") else { return nil }
-            } else {
-                guard place < 36, let digit = UUID.hexValue(byte) else { return nil }
-                withUnsafeMutableBytes(of: &value) { $0[digits >> 1] = $0[digits >> 1] << 4 | digit }
-                digits += 1
+        let isValid = withUnsafeMutableBytes(of: &value) { target in
+            var digits = 0
+            for (place, byte) in bytes.enumerated() {
+                if place == 8 || place == 13 || place == 18 || place == 23 {
+                    guard byte == UInt8(ascii: "-") else { return false }
+                } else {
+                    guard let digit = UUID.hexValue(byte) else { return false }
+                    target[digits >> 1] = target[digits >> 1] << 4 | digit
+                    digits += 1
+                }
             }
-            place += 1
+            return true
         }
-        guard place == 36 else { return nil }
+        guard isValid else { return nil }
         self.init(uuid: value)
     }
 

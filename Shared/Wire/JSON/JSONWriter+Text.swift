@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import NIOCore
 
 extension JSONWriter {
     /// `value` in quotes, escaped where JSON asks for it.
     mutating func writeQuoted(_ value: String) {
-        let done: Void? = value.utf8.withContiguousStorageIfAvailable { writeQuoted(UnsafeRawBufferPointer($0)) }
-        if done == nil { Array(value.utf8).withUnsafeBytes { writeQuoted($0) } }
+        let done: Void? = value.utf8.withContiguousStorageIfAvailable { writeQuoted($0) }
+        if done == nil { Array(value.utf8).withUnsafeBufferPointer { writeQuoted($0) } }
     }
 
-    private mutating func writeQuoted(_ bytes: UnsafeRawBufferPointer) {
-        var extra = 0
-        for byte in bytes where JSONWriter.needsEscape(byte) { extra &+= JSONWriter.escapedLength(byte) &- 1 }
-        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: bytes.count + extra + 2) { target in
-            var cursor = Cursor(target)
-            cursor.put(UInt8(ascii: "\""))
-            if extra == 0 { cursor.put(bytes) } else { JSONWriter.escape(bytes, into: &cursor) }
-            cursor.put(UInt8(ascii: "\""))
-            return cursor.count
+    private mutating func writeQuoted(_ text: UnsafeBufferPointer<UInt8>) {
+        byte(UInt8(ascii: "\""))
+        var start = 0
+        for place in text.indices where JSONWriter.needsEscape(text[place]) {
+            append(UnsafeBufferPointer(rebasing: text[start..<place]))
+            escape(text[place])
+            start = place + 1
         }
+        append(start == 0 ? text : UnsafeBufferPointer(rebasing: text[start...]))
+        byte(UInt8(ascii: "\""))
     }
 
     @inline(__always)
     private static func needsEscape(_ byte: UInt8) -> Bool { byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") }
-
-    private static func escapedLength(_ byte: UInt8) -> Int { shortEscape(byte) == nil ? 6 : 2 }
 
     private static func shortEscape(_ byte: UInt8) -> UInt8? {
         switch byte {
@@ -38,23 +35,12 @@ extension JSONWriter {
         }
     }
 
-    private static func escape(_ bytes: UnsafeRawBufferPointer, into cursor: inout Cursor) {
-        for byte in bytes {
-            guard needsEscape(byte) else {
-                cursor.put(byte)
-                continue
-            }
-            cursor.put(UInt8(ascii: "\\"))
-            if let short = shortEscape(byte) {
-                cursor.put(short)
-            } else {
-                cursor.put(UInt8(ascii: "u"))
-                cursor.put(UInt8(ascii: "0"))
-                cursor.put(UInt8(ascii: "0"))
-                cursor.put(hexDigit(byte >> 4))
-                cursor.put(hexDigit(byte & 15))
-            }
-        }
+    private mutating func escape(_ character: UInt8) {
+        byte(UInt8(ascii: "\\"))
+        if let short = JSONWriter.shortEscape(character) { return byte(short) }
+        literal("u00")
+        byte(JSONWriter.hexDigit(character >> 4))
+        byte(JSONWriter.hexDigit(character & 15))
     }
 
     @inline(__always)
@@ -62,33 +48,35 @@ extension JSONWriter {
 
     /// The decimal digits of `value`.
     mutating func digits(_ value: Int64) {
-        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: 20) { target in
-            var cursor = Cursor(target)
-            if value < 0 { cursor.put(UInt8(ascii: "-")) }
+        if value < 0 { byte(UInt8(ascii: "-")) }
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { target in
+            var start = 20
             var rest = value.magnitude
-            var divisor: UInt64 = 1
-            while rest / divisor >= 10 { divisor &*= 10 }
-            while divisor > 0 {
-                cursor.put(UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest / divisor))
-                rest %= divisor
-                divisor /= 10
-            }
-            return cursor.count
+            repeat {
+                start -= 1
+                target[start] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest > 0
+            append(UnsafeBufferPointer(rebasing: target[start...]))
         }
     }
 
     /// A UUID in lower case, without quotes.
     mutating func uuid(_ uuid: UUID) {
-        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: 36) { target in
-            var cursor = Cursor(target)
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 36) { target in
             withUnsafeBytes(of: uuid.uuid) { bytes in
+                var place = 0
                 for index in 0..<16 {
-                    if index == 4 || index == 6 || index == 8 || index == 10 { cursor.put(UInt8(ascii: "-")) }
-                    cursor.put(JSONWriter.hexDigit(bytes[index] >> 4))
-                    cursor.put(JSONWriter.hexDigit(bytes[index] & 15))
+                    if index == 4 || index == 6 || index == 8 || index == 10 {
+                        target[place] = UInt8(ascii: "-")
+                        place &+= 1
+                    }
+                    target[place] = JSONWriter.hexDigit(bytes[index] >> 4)
+                    target[place &+ 1] = JSONWriter.hexDigit(bytes[index] & 15)
+                    place &+= 2
                 }
             }
-            return cursor.count
+            append(UnsafeBufferPointer(target))
         }
     }
 
@@ -108,14 +96,14 @@ extension JSONWriter {
     /// A string made of `prefix`, which holds the opening quote and is escaped already, and text that needs no escaping.
     mutating func string(prefix: [UInt8], plain: String) {
         openString(prefix)
-        buffer.writeString(plain)
+        self.plain(plain)
         closeString()
     }
 
     /// Begins a string that is written piece by piece; `start` holds the opening quote.
     mutating func openString(_ start: [UInt8]) {
         separate()
-        buffer.writeBytes(start)
+        append(start)
     }
     mutating func closeString() {
         byte(UInt8(ascii: "\""))

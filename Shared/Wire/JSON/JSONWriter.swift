@@ -3,18 +3,19 @@ public import NIOCore
 
 /// Writes JSON into a buffer, forwards only. It sets the commas; that keys and values alternate and brackets match is up to the caller.
 public struct JSONWriter: Sendable {
-    /// What was written so far.
-    public var buffer: ByteBuffer
+    /// What was written so far. An array: its appends are inlined here, those of a `ByteBuffer` from another module are not, which made
+    /// writing a message several times slower.
+    private(set) var bytes: [UInt8] = []
     /// Whether something stands before the next element of the innermost array or object.
     private var needsComma = false
 
-    /// Appends to `buffer`.
-    public init(buffer: ByteBuffer) { self.buffer = buffer }
-    /// Starts with an empty buffer that has room for `capacity` bytes.
-    public init(capacity: Int = 512) {
-        buffer = ByteBuffer()
-        buffer.reserveCapacity(capacity)
-    }
+    /// Starts with room for `capacity` bytes.
+    public init(capacity: Int = 512) { bytes.reserveCapacity(capacity) }
+
+    /// What was written so far, copied.
+    public var buffer: ByteBuffer { ByteBuffer(bytes: bytes) }
+    /// Bytes written so far.
+    public var count: Int { bytes.count }
 
     /// Begins an object.
     public mutating func beginObject() {
@@ -41,17 +42,10 @@ public struct JSONWriter: Sendable {
 
     /// The name of the member whose value comes next; it must not need escaping.
     public mutating func key(_ name: StaticString) {
-        let comma = needsComma
-        let count = name.utf8CodeUnitCount
-        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count + 4) { target in
-            var cursor = Cursor(target)
-            if comma { cursor.put(UInt8(ascii: ",")) }
-            cursor.put(UInt8(ascii: "\""))
-            cursor.put(UnsafeRawBufferPointer(start: name.utf8Start, count: count))
-            cursor.put(UInt8(ascii: "\""))
-            cursor.put(UInt8(ascii: ":"))
-            return cursor.count
-        }
+        separate()
+        byte(UInt8(ascii: "\""))
+        literal(name)
+        literal("\":")
         needsComma = false
     }
     /// The name of the member whose value comes next, escaped where needed.
@@ -92,7 +86,7 @@ public struct JSONWriter: Sendable {
         guard value.isFinite else { return null() }
         separate()
         needsComma = true
-        buffer.writeString(value.description)
+        plain(value.description)
     }
     /// True or false.
     public mutating func bool(_ value: Bool) {
@@ -110,13 +104,13 @@ public struct JSONWriter: Sendable {
     public mutating func raw(_ json: String) {
         separate()
         needsComma = true
-        buffer.writeString(json)
+        plain(json)
     }
     /// A value that is JSON already.
     public mutating func raw(_ json: ByteBuffer) {
         separate()
         needsComma = true
-        buffer.writeImmutableBuffer(json)
+        json.withUnsafeReadableBytes { bytes.append(contentsOf: $0) }
     }
     /// A value that is JSON already.
     public mutating func raw(constant json: StaticString) {
@@ -153,29 +147,21 @@ public struct JSONWriter: Sendable {
     @inline(__always)
     mutating func separate() { if needsComma { byte(UInt8(ascii: ",")) } }
     @inline(__always)
-    mutating func byte(_ byte: UInt8) { buffer.writeInteger(byte) }
+    mutating func byte(_ byte: UInt8) { bytes.append(byte) }
     /// Text as it is, outside of all rules.
     @inline(__always)
-    mutating func literal(_ text: StaticString) { buffer.writeStaticString(text) }
-}
-
-extension JSONWriter {
-    /// A place in memory that has been checked to be large enough.
-    struct Cursor {
-        private let base: UnsafeMutableRawPointer?
-        private(set) var count = 0
-        @inline(__always)
-        init(_ target: UnsafeMutableRawBufferPointer) { base = target.baseAddress }
-        @inline(__always)
-        mutating func put(_ byte: UInt8) {
-            base?.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
-            count &+= 1
-        }
-        @inline(__always)
-        mutating func put(_ bytes: UnsafeRawBufferPointer) {
-            guard let base, let source = bytes.baseAddress else { return }
-            (base + count).copyMemory(from: source, byteCount: bytes.count)
-            count &+= bytes.count
-        }
+    mutating func literal(_ text: StaticString) {
+        bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
+    /// The same for text that is no constant.
+    @inline(__always)
+    mutating func plain(_ text: String) {
+        let done: Void? = text.utf8.withContiguousStorageIfAvailable { bytes.append(contentsOf: $0) }
+        if done == nil { bytes.append(contentsOf: text.utf8) }
+    }
+    /// The same for bytes.
+    @inline(__always)
+    mutating func append(_ text: some Sequence<UInt8>) { bytes.append(contentsOf: text) }
+    /// Takes back the last byte.
+    mutating func dropLast() { if !bytes.isEmpty { bytes.removeLast() } }
 }

@@ -121,7 +121,7 @@ extension Renderer {
 extension JSONWriter {
     /// Adds a last member to the object that has just been ended and has at least one already.
     mutating func reopenObject(adding name: StaticString, raw json: String) {
-        buffer.moveWriterIndex(to: buffer.writerIndex - 1)
+        dropLast()
         key(name)
         raw(json)
         endObject()

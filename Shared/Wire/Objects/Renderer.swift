@@ -57,7 +57,7 @@ public struct Renderer: Sendable {
     private static func openQuoted(_ text: String) -> [UInt8] {
         var writer = JSONWriter(capacity: 64)
         writer.string(text)
-        return Array(writer.buffer.readableBytesView.dropLast())
+        return Array(writer.bytes.dropLast())
     }
 }
 
@@ -68,7 +68,7 @@ extension JSONWriter {
     mutating func identityID(percentEncoded user: String) {
         separate()
         literal("\"layer:///identities/")
-        buffer.writeString(user)
+        plain(user)
         closeString()
     }
     /// `"<identity id>":"<status>"`, a member of `recipient_status`.

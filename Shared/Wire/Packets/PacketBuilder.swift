@@ -76,15 +76,15 @@ struct PacketBuilder {
     }
 
     /// Leaves a gap here.
-    mutating func gap(_ slot: PacketTail.Slot) { gaps.append(PacketTail.Gap(offset: writer.buffer.readableBytes, slot: slot)) }
+    mutating func gap(_ slot: PacketTail.Slot) { gaps.append(PacketTail.Gap(offset: writer.count, slot: slot)) }
 
     /// Appends text that was rendered elsewhere, as one value, together with its gaps.
     mutating func value(_ piece: RenderedMessage) {
         writer.separate()
         if let (offset, status) = piece.ownStatus {
-            gaps.append(PacketTail.Gap(offset: writer.buffer.readableBytes + offset, slot: .ownStatus(status)))
+            gaps.append(PacketTail.Gap(offset: writer.count + offset, slot: .ownStatus(status)))
         }
-        writer.buffer.writeImmutableBuffer(piece.text)
+        writer.append(piece.text)
         writer.elementWritten()
     }
 
@@ -129,15 +129,15 @@ extension Renderer {
 
 /// A message's text for one kind of reader; a packet may need it twice.
 struct RenderedMessage {
-    let text: ByteBuffer
+    let text: [UInt8]
     /// Where the reader's own status is missing, and what it is.
     let ownStatus: (Int, RecipientStatus)?
 
     init(_ message: Message, for reader: MessageReader, version: WireVersion, by renderer: Renderer) {
         var writer = JSONWriter(capacity: 768)
         ownStatus = renderer.write(message, for: reader, version: version, into: &writer) { writer, status in
-            (writer.buffer.readableBytes, status)
+            (writer.count, status)
         }
-        text = writer.buffer
+        text = writer.bytes
     }
 }

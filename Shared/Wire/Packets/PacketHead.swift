@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import NIOCore
 
 /// The `type` of a packet from the server (spec 12.2).
 public enum PacketKind: Hashable, Sendable {
@@ -17,46 +16,31 @@ public enum PacketKind: Hashable, Sendable {
 }
 
 /// The part of a packet that every socket has for itself: its counter, and a time. Ends after `"body":`, where a ``PacketTail`` goes on.
-public struct PacketHead: Sendable {
+struct PacketHead: Sendable {
     /// What the packet is.
-    public var kind: PacketKind
+    var kind: PacketKind
     /// 0 for the first packet of a connection, one more for each after it.
-    public var counter: Int64
+    var counter: Int64
     /// The time the packet is stamped with.
-    public var timestamp: TimestampText
-    /// A head of these values.
-    public init(kind: PacketKind, counter: Int64, timestamp: TimestampText) {
-        self.kind = kind
-        self.counter = counter
-        self.timestamp = timestamp
-    }
+    var timestamp: TimestampText
 
     private static let beforeTime: StaticString = ",\"timestamp\":\""
     private static let afterTime: StaticString = "\",\"body\":"
 
-    /// Bytes that ``write(into:)`` appends.
-    public var byteCount: Int {
+    /// The longest head there can be.
+    static let maximumBytes = 32 + 20 + beforeTime.utf8CodeUnitCount + TimestampText.byteCount + afterTime.utf8CodeUnitCount
+
+    /// Bytes that ``write(into:)`` puts.
+    var byteCount: Int {
         kind.start.utf8CodeUnitCount + decimalDigits(counter) + PacketHead.beforeTime.utf8CodeUnitCount + TimestampText.byteCount
             + PacketHead.afterTime.utf8CodeUnitCount
     }
 
-    /// Appends the head.
-    public func write(into buffer: inout ByteBuffer) {
-        buffer.writeStaticString(kind.start)
-        buffer.writeDecimal(counter)
-        buffer.writeStaticString(PacketHead.beforeTime)
-        timestamp.write(into: &buffer)
-        buffer.writeStaticString(PacketHead.afterTime)
+    func write(into cursor: inout PacketCursor) {
+        cursor.put(kind.start)
+        cursor.put(decimal: counter)
+        cursor.put(PacketHead.beforeTime)
+        timestamp.withBytes { cursor.put($0) }
+        cursor.put(PacketHead.afterTime)
     }
-}
-
-/// How many characters `value` has when written out.
-func decimalDigits(_ value: Int64) -> Int {
-    var count = value < 0 ? 2 : 1
-    var rest = value.magnitude / 10
-    while rest > 0 {
-        count += 1
-        rest /= 10
-    }
-    return count
 }

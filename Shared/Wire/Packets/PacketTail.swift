@@ -56,8 +56,8 @@ public struct PacketTail: Hashable, Sendable {
         }
     }
 
-    /// Bytes that ``write(_:into:)`` appends for these values.
-    public func byteCount(for values: ReaderValues) -> Int {
+    /// Bytes that ``write(_:into:)`` puts for these values.
+    func byteCount(for values: ReaderValues) -> Int {
         var count = text.readableBytes
         for gap in gaps {
             switch gap.slot {
@@ -70,47 +70,25 @@ public struct PacketTail: Hashable, Sendable {
         return count
     }
 
-    /// Appends the text with its gaps filled.
-    public func write(_ values: ReaderValues, into buffer: inout ByteBuffer) {
-        var written = 0
-        for gap in gaps {
-            copy(written..<gap.offset, into: &buffer)
-            written = gap.offset
-            switch gap.slot {
-            case .unread: buffer.writeDecimal(values.unread)
-            case .total: buffer.writeDecimal(values.total)
-            case .ownStatus(let status):
-                buffer.writeStaticString(",\"layer:///identities/")
-                buffer.writeString(values.reader.percentEncoded)
-                buffer.writeStaticString("\":\"")
-                buffer.writeString(status.name)
-                buffer.writeStaticString("\"")
+    /// Puts the text with its gaps filled.
+    func write(_ values: ReaderValues, into cursor: inout PacketCursor) {
+        text.withUnsafeReadableBytes { bytes in
+            var written = 0
+            for gap in gaps {
+                cursor.put(UnsafeRawBufferPointer(rebasing: bytes[written..<gap.offset]))
+                written = gap.offset
+                switch gap.slot {
+                case .unread: cursor.put(decimal: values.unread)
+                case .total: cursor.put(decimal: values.total)
+                case .ownStatus(let status):
+                    cursor.put(",\"layer:///identities/")
+                    cursor.put(values.reader.percentEncoded)
+                    cursor.put("\":\"")
+                    cursor.put(status.name)
+                    cursor.put("\"")
+                }
             }
-        }
-        copy(written..<text.readableBytes, into: &buffer)
-    }
-
-    private func copy(_ range: Range<Int>, into buffer: inout ByteBuffer) {
-        text.withUnsafeReadableBytes { bytes in _ = buffer.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[range])) }
-    }
-}
-
-extension ByteBuffer {
-    /// Appends the decimal digits of `value`.
-    mutating func writeDecimal(_ value: Int64) {
-        writeWithUnsafeMutableBytes(minimumWritableBytes: 20) { target in
-            var place = 0
-            if value < 0 {
-                target[0] = UInt8(ascii: "-")
-                place = 1
-            }
-            let end = decimalDigits(value)
-            var rest = value.magnitude
-            for index in stride(from: end - 1, through: place, by: -1) {
-                target[index] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
-                rest /= 10
-            }
-            return end
+            cursor.put(UnsafeRawBufferPointer(rebasing: bytes[written...]))
         }
     }
 }

@@ -8,12 +8,12 @@ extension Renderer {
     func created(_ message: Message, at position: Position, variant: Variant) -> [PacketTail] {
         guard case .reader(let reader) = variant.role else { return [] }
         let rendered = RenderedMessage(message, for: reader, version: variant.version, by: self)
-        var create = PacketBuilder(self, capacity: rendered.text.readableBytes + 512)
+        var create = PacketBuilder(self, capacity: rendered.text.count + 512)
         create.beginChange("create", .message(message.id, in: nil), at: .conversation(position))
         create.value(rendered)
         if reader.isUnread, let notification = message.notification { create.writer.reopenObject(adding: "notification", raw: notification) }
 
-        var update = PacketBuilder(self, capacity: rendered.text.readableBytes + 768)
+        var update = PacketBuilder(self, capacity: rendered.text.count + 768)
         update.beginChange("update", .conversation(message.conversationID), at: .conversation(position))
         update.writer.beginArray()
         setLastMessage(message.id, rendered, in: &update)

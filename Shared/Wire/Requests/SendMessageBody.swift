@@ -92,6 +92,6 @@ public struct SendMessageBody: Hashable, Sendable {
         guard case .object? = value, let value else { return nil }
         var writer = JSONWriter(capacity: 256)
         writer.value(value)
-        return writer.buffer.readableBytes <= notificationBytes ? String(buffer: writer.buffer) : nil
+        return writer.count <= notificationBytes ? String(decoding: writer.bytes, as: UTF8.self) : nil
     }
 }

@@ -49,6 +49,8 @@ public struct TimestampText: Hashable, Sendable {
         _ = withUnsafeBytes(of: words) { buffer.writeBytes($0) }
     }
 
+    func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) { withUnsafeBytes(of: words) { body($0) } }
+
     /// Whether the same characters are shown.
     public static func == (a: TimestampText, b: TimestampText) -> Bool { a.words == b.words }
     /// Hashes the characters.
@@ -64,7 +66,7 @@ extension JSONWriter {
     public mutating func timestamp(_ value: Timestamp) {
         separate()
         byte(UInt8(ascii: "\""))
-        TimestampText(value).write(into: &buffer)
+        TimestampText(value).withBytes { append($0) }
         closeString()
     }
     /// A time, or null.

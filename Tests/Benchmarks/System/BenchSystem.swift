@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import AsyncHTTPClient
 import Foundation
+import LocalServers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -29,7 +30,8 @@ final class BenchSystem: Sendable {
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: home.path)
         process = Process()
         process.executableURL = Bundle.main.executableURL?.deletingLastPathComponent().appendingPathComponent("strata")
-        process.arguments = ["dev", "--http-port", "18080", "--https-port", "18443", "--log-level", "warning"]
+        let ports = try LoopbackPort.free(2)
+        process.arguments = ["dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])", "--log-level", "warning"]
         var environment = ProcessInfo.processInfo.environment
         environment["STRATA_HOME"] = home.path
         environment["STRATA_PARTICIPANTS_LIMIT"] = "\(participants)"
@@ -59,7 +61,7 @@ final class BenchSystem: Sendable {
         try? FileManager.default.removeItem(at: home)
     }
 
-    var gatewayPort: Int { state.processes.first { $0.service == "gateway" }?.httpPort ?? 18080 }
+    var gatewayPort: Int { state.processes.first { $0.service == "gateway" }?.httpPort ?? 0 }
 
     /// Users `u0` … with sessions whose tokens are ``token(_:)``: put into the database, so that no measurement waits for RSA.
     func signIn(users: Int) async throws {

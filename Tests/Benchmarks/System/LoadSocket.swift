@@ -16,6 +16,9 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     private(set) var messages = 0
     /// All packets.
     private(set) var packets = 0
+    /// Requests that were refused, and the first of these answers.
+    private(set) var refused = 0
+    private(set) var firstRefusal = ""
     /// Seconds from send to delivery, of messages whose body says when they were sent.
     private(set) var delays: [Double] = []
     var keepsDelays = false
@@ -68,12 +71,13 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         var bytes = unwrapInboundIn(data)
         if pending.readableBytes == 0 { pending = bytes } else { pending.writeBuffer(&bytes) }
         if !isUpgraded {
-            guard let end = pending.readableBytesView.firstRange(of: Array("\r\n\r\n".utf8)) else { return }
+            let end = pending.withUnsafeReadableBytes { Self.find("\r\n\r\n", in: $0, first: $0.count) }
+            guard let end else { return }
             guard pending.getString(at: pending.readerIndex, length: 12) == "HTTP/1.1 101" else {
                 opened.fail(BenchProblem("the upgrade was refused"))
                 return context.close(promise: nil)
             }
-            pending.moveReaderIndex(to: end.upperBound)
+            pending.moveReaderIndex(forwardBy: end)
             isUpgraded = true
             opened.succeed()
         }
@@ -99,22 +103,42 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
             context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
         } else if first & 0x0f == 1 {
             packets += 1
-            count(pending.viewBytes(at: start + header, length: length))
+            pending.withUnsafeReadableBytes { count(UnsafeRawBufferPointer(rebasing: $0[header..<header + length])) }
         }
         pending.moveReaderIndex(forwardBy: header + length)
         return true
     }
 
-    private static let createMark = Array("\"operation\":\"create\"".utf8)
-    private static let timeMark = Array("\"body\":\"T".utf8)
+    private static let createMark: StaticString = "\"operation\":\"create\""
+    private static let refusalMark: StaticString = "\"success\":false"
+    private static let timeMark: StaticString = "\"body\":\"T"
 
-    private func count(_ view: ByteBufferView?) {
-        guard let view, view.prefix(120).firstRange(of: Self.createMark) != nil else { return }
+    /// Looks at a packet without reading it: that the load costs little is what makes the rest measurable on the same machine.
+    private func count(_ packet: UnsafeRawBufferPointer) {
+        guard Self.find(Self.createMark, in: packet, first: 120) != nil else {
+            if Self.find(Self.refusalMark, in: packet, first: 400) != nil {
+                refused += 1
+                if refused == 1 { firstRefusal = String(decoding: packet, as: UTF8.self) }
+            }
+            return
+        }
         messages += 1
-        guard keepsDelays, let mark = view.firstRange(of: Self.timeMark) else { return }
-        let digits = view[mark.upperBound...].prefix(20).prefix { $0 >= 48 && $0 <= 57 }
+        guard keepsDelays, let end = Self.find(Self.timeMark, in: packet, first: packet.count) else { return }
+        let digits = packet[end...].prefix(20).prefix { $0 >= 48 && $0 <= 57 }
         let sent = digits.reduce(UInt64(0)) { $0 &* 10 &+ UInt64($1 - 48) }
         delays.append(Double(DispatchTime.now().uptimeNanoseconds &- sent) / 1e9)
+    }
+
+    /// Where `mark`, looked for in the first bytes, ends.
+    private static func find(_ mark: StaticString, in packet: UnsafeRawBufferPointer, first: Int) -> Int? {
+        guard let base = packet.baseAddress else { return nil }
+        let length = mark.utf8CodeUnitCount
+        var place = 0
+        while place + length <= min(first, packet.count) {
+            if packet[place] == mark.utf8Start[0], memcmp(base + place, mark.utf8Start, length) == 0 { return place + length }
+            place += 1
+        }
+        return nil
     }
 
     private static func write(opcode: UInt8, _ payload: [UInt8], into frame: inout ByteBuffer) {

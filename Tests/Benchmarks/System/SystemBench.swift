@@ -7,17 +7,17 @@ import NIOPosix
 enum SystemBench {
     private static func figure(_ value: Double, _ digits: Int = 1) -> String { String(format: "%.\(digits)f", value) }
 
+    /// One socket, or `each`, for every user, in their order.
     private static func sockets(_ system: BenchSystem, users: [Int], each: Int = 1, _ group: any EventLoopGroup) async throws -> [LoadSocket] {
-        var sockets: [LoadSocket] = []
         let all = users.flatMap { user in (0..<each).map { _ in user } }
-        for chunk in stride(from: 0, to: all.count, by: 50) {
-            sockets += try await withThrowingTaskGroup(of: LoadSocket.self) { tasks in
-                for user in all[chunk..<min(chunk + 50, all.count)] {
-                    tasks.addTask { try await LoadSocket.open(port: system.gatewayPort, token: system.token(user), on: group) }
+        var sockets: [LoadSocket] = []
+        for start in stride(from: 0, to: all.count, by: 50) {
+            let chunk = all[start..<min(start + 50, all.count)]
+            sockets += try await withThrowingTaskGroup(of: (Int, LoadSocket).self) { tasks in
+                for (index, user) in zip(chunk.indices, chunk) {
+                    tasks.addTask { (index, try await LoadSocket.open(port: system.gatewayPort, token: system.token(user), on: group)) }
                 }
-                var opened: [LoadSocket] = []
-                for try await socket in tasks { opened.append(socket) }
-                return opened
+                return try await tasks.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
             }
         }
         return sockets
@@ -37,6 +37,16 @@ enum SystemBench {
             try await Task.sleep(for: .milliseconds(50))
         }
         return try await total(sockets) { $0.messages }
+    }
+
+    /// A measurement in which requests were refused measures something else.
+    private static func report(_ sockets: [LoadSocket]) async throws {
+        let refused = try await total(sockets) { $0.refused }
+        guard refused > 0 else { return }
+        for socket in sockets {
+            let first = try await socket.read { $0.firstRefusal }
+            guard first.isEmpty else { throw BenchProblem("\(refused) requests were refused, the first one so: \(first)") }
+        }
     }
 
     private static func body(_ bytes: Int) -> String {
@@ -143,6 +153,7 @@ enum SystemBench {
         func percentile(_ part: Double) -> String {
             delays.isEmpty ? "-" : figure(delays[min(delays.count - 1, Int(Double(delays.count) * part))] * 1000)
         }
+        try await report(sockets)
         for socket in sockets { socket.close() }
         return [
             "whole path, 200 users in rooms of 5, \(figure(rate, 0)) messages/s each for \(seconds) s: \(sent) sent, \(delivered) of \(sent * 5) delivered, "

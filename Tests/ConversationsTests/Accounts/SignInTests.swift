@@ -229,7 +229,7 @@ import Testing
                 Issue.record("not an identity change")
                 return
             }
-            #expect(identity == Identity(basic: BasicIdentity(userID: ana, displayName: "Ana \"B\"")))
+            #expect(identity == Identity(basic: BasicIdentity(userID: ana, displayName: "Ana \"B\""), firstName: "Ana"))
             #expect(change.position == Position(1))
             #expect(try await accounts.base.number("SELECT count(*) FROM conversations.user_change WHERE kind = 4") == 1)
             let remembered = try await accounts.base.directory.basic([ana], in: accounts.app, deadline: .soon)

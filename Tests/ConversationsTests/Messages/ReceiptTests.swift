@@ -111,7 +111,7 @@ extension StoreTests {
                     for user in users {
                         for message in sent.shuffled() {
                             group.addTask { try await calls.receipt(.read, message.id, by: user) }
-                            group.addTask { try await calls.receipt(.delivery, message.id, by: user) }
+                            group.addTask { try await calls.otherInstance.receipt(.delivery, message.id, by: user) }
                         }
                     }
                     try await group.waitForAll()

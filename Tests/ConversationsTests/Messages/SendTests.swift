@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
 import Model
+import SwiftProtobuf
 import Testing
 
 @testable import Conversations
@@ -76,10 +79,11 @@ extension StoreTests {
                 for _ in 0..<10 {
                     let (first, second) = (try await calls.conversation(), try await calls.conversation())
                     let id = MessageID.random()
-                    let sent = try await withThrowingTaskGroup(of: Message?.self) { group in
+                    let sent = try await withThrowingTaskGroup(of: Model.Message?.self) { group in
                         for index in 0..<6 {
+                            let calls = index < 3 ? calls : calls.otherInstance
                             group.addTask {
-                                var message: Message?
+                                var message: Model.Message?
                                 let failure = try await calls.refusal {
                                     message = try await calls.send(index % 2 == 0 ? first : second, by: "ana", id: id)
                                 }
@@ -87,13 +91,33 @@ extension StoreTests {
                                 return message
                             }
                         }
-                        return try await group.reduce(into: [Message]()) { sent, message in if let message { sent.append(message) } }
+                        return try await group.reduce(into: [Model.Message]()) { sent, message in if let message { sent.append(message) } }
                     }
                     #expect(sent.count == 1)
                     let heads = [try await calls.readChanges(first).head.rawValue, try await calls.readChanges(second).head.rawValue]
                     #expect(heads.sorted() == [1, 2])
                     #expect(try await calls.message(id, as: "ana") == sent.first)
                 }
+            }
+        }
+
+        @Test("a part that no gateway would send is refused before anything is written")
+        func brokenPart() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let failure = try await calls.refusal {
+                    try await calls.call(
+                        ConversationsAPI.sendMessage,
+                        .with {
+                            $0.appID = Data(calls.app)
+                            $0.actor = "ana"
+                            $0.conversationID = Data(id)
+                            $0.id = Data(MessageID.random())
+                            $0.parts = [.with { $0.id = Data([1, 2]) }]
+                        })
+                }
+                #expect(failure?.code == .internalServerError)
+                #expect(try await calls.readChanges(id).head == Position(1))
             }
         }
 

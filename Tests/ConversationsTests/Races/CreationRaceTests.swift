@@ -48,7 +48,7 @@ extension StoreTests {
                 for round in 0..<8 {
                     let friend = "ben\(round)"
                     async let one = create(calls, [friend], by: "ana", metadata: first)
-                    async let other = create(calls, ["ana"], by: friend, metadata: second)
+                    async let other = create(calls.otherInstance, ["ana"], by: friend, metadata: second)
                     let answers = try await [one, other]
                     #expect(answers[0].id == answers[1].id)
                     let winner = try #require(answers.firstIndex { if case .created = $0 { true } else { false } })
@@ -74,14 +74,19 @@ extension StoreTests {
             }
         }
 
-        @Test("a creation that waits while its match stops being distinct, or is deleted, makes a new conversation", arguments: [true, false])
-        func matchVanishes(deleted: Bool) async throws {
+        @Test(
+            "a creation that waits while its match stops being distinct, or is deleted, makes a new conversation", arguments: [true, false],
+            [true, false])
+        func matchVanishes(deleted: Bool, isEarly: Bool) async throws {
             try await CallsFixture.run { calls in
                 let old = try await calls.create(["ben"], distinct: true).id
                 let statement =
                     deleted ? calls.sqlDelete(old, by: "ana") : calls.sqlPatch(old, by: "ana", participants: #"[{"kind":"add","users":["cleo"]}]"#)
                 let new = ConversationID.random()
-                let answer = try await calls.holding(statement) { try await create(calls, ["ana"], by: "ben", id: new) }
+                // It waits for the name of the set, or, if that is not being given back yet, for the conversation.
+                let answer = try await calls.holding(isEarly ? statement : calls.sqlLock(old), then: isEarly ? nil : statement) {
+                    try await create(calls, ["ana"], by: "ben", id: new)
+                }
                 #expect(answer == .created(new))
                 #expect(try await create(calls, ["ben"], by: "ana") == .found(new))
             }
@@ -94,7 +99,10 @@ extension StoreTests {
                     let id = ConversationID.random()
                     let friend = "ben\(id)"
                     let answers = try await withThrowingTaskGroup(of: Answer.self) { group in
-                        for _ in 0..<5 { group.addTask { try await create(calls, [friend], by: "ana", id: id, distinct: distinct) } }
+                        for index in 0..<5 {
+                            let instance = index % 2 == 0 ? calls : calls.otherInstance
+                            group.addTask { try await create(instance, [friend], by: "ana", id: id, distinct: distinct) }
+                        }
                         return try await group.reduce(into: []) { $0.append($1) }
                     }
                     #expect(answers.count { $0 == .created(id) } == 1)

@@ -29,7 +29,7 @@ extension StoreTests {
                 for _ in 0..<25 {
                     let id = try await calls.conversation(["ben"])
                     async let first = calls.patch(id, by: "ana", metadata: [set("a", "1")])
-                    async let second = calls.patch(id, by: "ben", metadata: [set("a.b", "2")])
+                    async let second = calls.otherInstance.patch(id, by: "ben", metadata: [set("a.b", "2")])
                     let changes = try await first + second
                     #expect(Set(changes.map(\.position)) == [Position(2), Position(3)])
                     let later = changes.max { $0.position < $1.position }
@@ -63,8 +63,9 @@ extension StoreTests {
                 let changes = try await withThrowingTaskGroup(of: [Change].self) { group in
                     for index in 0..<40 {
                         group.addTask {
-                            try await calls.patch(
-                                id, by: index % 2 == 0 ? "ana" : "ben", metadata: [set("own.k\(index)", "\(index)"), set("shared", "\(index)")])
+                            try await (index % 3 == 0 ? calls : calls.otherInstance)
+                                .patch(
+                                    id, by: index % 2 == 0 ? "ana" : "ben", metadata: [set("own.k\(index)", "\(index)"), set("shared", "\(index)")])
                         }
                     }
                     return try await group.reduce(into: []) { $0 += $1 }

@@ -89,7 +89,7 @@ extension StoreTests {
                             }
                         }
                         group.addTask {
-                            try await calls.patch(id, by: "cleo", [remove("ben")])
+                            try await calls.otherInstance.patch(id, by: "cleo", [remove("ben")])
                             return nil
                         }
                         return try await group.reduce(into: [Position]()) { sent, position in if let position { sent.append(position) } }

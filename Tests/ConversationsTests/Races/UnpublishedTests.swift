@@ -54,7 +54,7 @@ extension StoreTests {
         func creationNeverPublished() async throws {
             try await CallsFixture.run { calls in
                 let created = try await calls.withoutPublishing.create(["ben"], metadata: ["t": "1"])
-                #expect(try calls.published.all.isEmpty)
+                #expect(calls.published.all.isEmpty)
                 let heads = try await calls.heads(since: created.view.conversation.createdAt)
                 let added = heads.added.filter { $0.conversationID == Data(created.id) }
                 #expect(Set(added.map(\.userID)) == ["ana", "ben"] && added.allSatisfy { $0.position == 1 })

@@ -115,7 +115,9 @@ extension CallsFixture {
             .with {
                 $0.appID = Data(app)
                 $0.userID = user
-            }).userIds
+            }
+        )
+        .userIds
     }
 
     /// The values stored for a conversation, by path.
@@ -147,10 +149,11 @@ extension Change {
         return change
     }
 
-    /// As the log has a creation: its tree is asked for apart.
+    /// A creation without its tree, which the log does not have, and with the body's position as it was then: the log's body is as it is now.
     var withoutTree: Change {
         guard case .conversationCreated(var conversation?) = content else { return self }
         conversation.metadata = nil
+        conversation.position = position
         var change = self
         change.content = .conversationCreated(conversation)
         return change

@@ -20,7 +20,9 @@ struct CallsFixture: Sendable {
     let app: AppID
     let database: Database
     let router: CallRouter
-    /// Another instance of the service, none of whose publications ever arrive.
+    /// Another instance of the service, with connections of its own: within one instance writes of one conversation never meet in the database.
+    let second: CallRouter
+    /// The same instance, when none of its publications arrive.
     let unheard: CallRouter
     let published: ServiceFixture.Recorder
     /// The superuser's hands: what holds locks, and what watches.
@@ -43,16 +45,21 @@ struct CallsFixture: Sendable {
             configuration.connections = connections
             return PostgresPool(configuration: configuration, mode: mode, logger: logger)
         }
-        let database = Database(
-            hot: try pool(3, .grouping, role: "strata_conversations"), exclusive: try pool(4, .exclusive, role: "strata_conversations"))
+        func database() throws -> Database {
+            Database(hot: try pool(3, .grouping, role: "strata_conversations"), exclusive: try pool(3, .exclusive, role: "strata_conversations"))
+        }
+        let (database, other) = (try database(), try database())
         let recorder = ServiceFixture.Recorder()
+        let publisher = Publisher(logger: logger) { recorder.record($0, $1) }
         let fixture = CallsFixture(
             app: .random(), database: database,
-            router: router(database, Publisher(logger: logger) { recorder.record($0, $1) }, logger),
-            unheard: router(database, Publisher(logger: logger) { _, _ in }, logger),
-            published: recorder, admin: try pool(2, .exclusive), keeper: try pool(1, .exclusive))
+            router: router(database, publisher, logger), second: router(other, publisher, logger),
+            unheard: router(other, Publisher(logger: logger) { _, _ in }, logger), published: recorder, admin: try pool(2, .exclusive),
+            keeper: try pool(1, .exclusive))
         return try await withThrowingTaskGroup(of: Void.self) { group in
-            for pool in [database.hot, database.exclusive, fixture.admin, fixture.keeper] { group.addTask { try await pool.run() } }
+            for pool in [database.hot, database.exclusive, other.hot, other.exclusive, fixture.admin, fixture.keeper] {
+                group.addTask { try await pool.run() }
+            }
             defer { group.cancelAll() }
             return try await body(fixture)
         }
@@ -68,15 +75,20 @@ struct CallsFixture: Sendable {
         return router
     }
 
-    /// The same service for another application.
-    func with(app: AppID) -> CallsFixture {
-        CallsFixture(app: app, database: database, router: router, unheard: unheard, published: published, admin: admin, keeper: keeper)
+    private func changed(app: AppID? = nil, router: CallRouter? = nil) -> CallsFixture {
+        CallsFixture(
+            app: app ?? self.app, database: database, router: router ?? self.router, second: second, unheard: unheard, published: published,
+            admin: admin, keeper: keeper)
     }
 
-    /// The same service while nothing it publishes arrives.
-    var withoutPublishing: CallsFixture {
-        CallsFixture(app: app, database: database, router: unheard, unheard: unheard, published: published, admin: admin, keeper: keeper)
-    }
+    /// The same service for another application.
+    func with(app: AppID) -> CallsFixture { changed(app: app) }
+
+    /// Another instance of the service on the same database.
+    var otherInstance: CallsFixture { changed(router: second) }
+
+    /// Another instance, while nothing it publishes arrives.
+    var withoutPublishing: CallsFixture { changed(router: unheard) }
 
     /// Calls as a gateway does, with everything encoded on its way.
     func call<Request, Response>(_ endpoint: Endpoint<Request, Response>, _ request: Request) async throws -> Response {

@@ -7,16 +7,23 @@ import Testing
 @testable import Conversations
 
 extension CallsFixture {
-    /// Runs `statement` in a transaction that commits only when `count` sessions wait for what it has locked, and `racing` meanwhile.
+    /// Runs `statement` in a transaction that goes on, with `last`, and commits only when `count` sessions wait for what it has locked, and `racing`
+    /// meanwhile.
     ///
     /// The transaction waits at an advisory lock, which a session of its own keeps until then.
     func holding<Value: Sendable>(
-        _ statement: String, until count: Int64 = 1, _ racing: @Sendable () async throws -> Value
+        _ statement: String, until count: Int64 = 1, then last: String? = nil, _ racing: @Sendable () async throws -> Value
     ) async throws -> Value {
         let gate = Int64.random(in: 1...Int64.max)
         try await run("SELECT pg_advisory_lock(\(gate))", on: keeper)
         async let held: Void = run(
-            "DO $do$ BEGIN PERFORM \(statement); PERFORM pg_advisory_xact_lock(\(gate)); END $do$", on: admin)
+            """
+            DO $do$ BEGIN
+                PERFORM \(statement);
+                PERFORM pg_advisory_xact_lock(\(gate));
+                \(last.map { "PERFORM \($0);" } ?? "")
+            END $do$
+            """, on: admin)
         let holder = "(SELECT l.pid FROM pg_locks l WHERE \(Self.isAt(gate)) AND NOT l.granted)"
         do {
             try await eventually { try await number("SELECT count(*) FROM pg_locks l WHERE \(Self.isAt(gate)) AND NOT l.granted") == 1 }
@@ -62,11 +69,14 @@ extension CallsFixture {
     struct NeverHappened: Error {}
 }
 
-/// Calls of schema `conversations`, as text for ``CallsFixture/holding(_:until:_:)``.
+/// Calls of schema `conversations`, as text for ``CallsFixture/holding(_:until:then:_:)``.
 extension CallsFixture {
     func sqlPatch(_ id: ConversationID, by actor: String, participants: String = "[]", metadata: String? = nil) -> String {
         "conversations.patch_participants('\(app)', '\(actor)', '\(id)', '\(participants)', 6, \(metadata.map { "'\($0)'" } ?? "NULL"), NULL, NULL)"
     }
+
+    /// Only the lock that every change takes.
+    func sqlLock(_ id: ConversationID) -> String { "FROM conversations.conversation WHERE id = '\(id)' FOR UPDATE" }
 
     func sqlSend(_ id: ConversationID, by actor: String, _ message: MessageID = .random()) -> String {
         "conversations.send_message('\(app)', '\(actor)', '\(id)', '\(message)', '', NULL, NULL, NULL)"

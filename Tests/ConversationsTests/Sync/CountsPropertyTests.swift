@@ -18,48 +18,14 @@ extension StoreTests {
                 var follower = Follower(calls: calls, id: id)
                 for step in 0..<220 {
                     let user = Self.users.randomElement(using: &random) ?? "ana"
-                    let operation = Self.operation(model, &random)
+                    let operation = ConversationModel.Operation(about: model, of: Self.users, &random)
                     let place: Comment = "seed \(seed), step \(step): \(operation) by \(user)"
                     let head = model.head
                     let expected = model.apply(operation, by: user)
-                    let failure = try await calls.refusal { try await perform(operation, by: user, in: id, model, calls) }
+                    let failure = try await calls.refusal { try await calls.perform(operation, by: user, in: id, model) }
                     try await follower.follow(expected, failure, by: user, after: head, place)
                     for name in Self.users { try await compare(model, name, id, calls, follower, isThorough: step % 10 == 9, place) }
                 }
-            }
-        }
-
-        /// Mostly about recent messages, so that operations meet.
-        private static func operation(_ model: ConversationModel, _ random: inout SeededGenerator) -> ConversationModel.Operation {
-            let count = model.messages.count
-            let message = max(0, count - 1 - Int.random(in: 0..<12, using: &random))
-            let other = users.randomElement(using: &random) ?? "ana"
-            switch count == 0 ? 0 : Int.random(in: 0..<100, using: &random) {
-            case 0..<32: return .send(MessageID(rawValue: .init(seededBy: &random)))
-            case 32..<42: return .receipt(.delivery, message: message)
-            case 42..<60: return .receipt(.read, message: message)
-            case 60..<64: return .markAllRead(upTo: nil)
-            case 64..<69: return .markAllRead(upTo: Position(Int64.random(in: 0...model.head.rawValue + 2, using: &random)))
-            case 69..<75: return .deleteMessage(message, .allParticipants)
-            case 75..<83: return .deleteMessage(message, .myDevices)
-            case 83..<86: return .deleteConversation(leave: false)
-            case 86..<88 where model.participants.count > 1: return .deleteConversation(leave: true)
-            case 88..<91 where model.participants.count > 1: return .remove(other)
-            default: return .add(other)
-            }
-        }
-
-        private func perform(
-            _ operation: ConversationModel.Operation, by user: String, in id: ConversationID, _ model: ConversationModel, _ calls: CallsFixture
-        ) async throws {
-            switch operation {
-            case .send(let message): try await calls.send(id, by: user, id: message)
-            case .receipt(let kind, let index): try await calls.receipt(kind, model.messages[index].id, by: user)
-            case .markAllRead(let upTo): try await calls.markAllRead(id, by: user, upTo: upTo)
-            case .deleteMessage(let index, let mode): try await calls.delete(model.messages[index].id, by: user, mode)
-            case .deleteConversation(let leave): try await calls.delete(id, by: user, .myDevices, leave: leave)
-            case .add(let other): try await calls.patch(id, by: user, [add(other)])
-            case .remove(let other): try await calls.patch(id, by: user, [remove(other)])
             }
         }
 

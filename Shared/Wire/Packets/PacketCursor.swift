@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+public import NIOCore
+
+/// A place in memory that was measured to be large enough for what is put there.
+///
+/// Every socket's copy of a packet is written through it: twenty appends to a `ByteBuffer`, each with its own check of uniqueness and room, cost more
+/// than copying the bytes.
+struct PacketCursor {
+    private let target: UnsafeMutableRawBufferPointer
+    private(set) var count = 0
+
+    init(_ target: UnsafeMutableRawBufferPointer) { self.target = target }
+
+    @inline(__always)
+    mutating func put(_ byte: UInt8) {
+        target[count] = byte
+        count &+= 1
+    }
+
+    @inline(__always)
+    mutating func put(_ bytes: UnsafeRawBufferPointer) {
+        UnsafeMutableRawBufferPointer(rebasing: target[count...]).copyMemory(from: bytes)
+        count &+= bytes.count
+    }
+
+    @inline(__always)
+    mutating func put(_ text: StaticString) { put(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)) }
+
+    mutating func put(_ text: String) {
+        let done: Void? = text.utf8.withContiguousStorageIfAvailable { put(UnsafeRawBufferPointer($0)) }
+        if done == nil { for byte in text.utf8 { put(byte) } }
+    }
+
+    mutating func put(decimal value: Int64) {
+        if value < 0 { put(UInt8(ascii: "-")) }
+        let digits = decimalDigits(value) - (value < 0 ? 1 : 0)
+        var rest = value.magnitude
+        for place in stride(from: count + digits - 1, through: count, by: -1) {
+            target[place] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        }
+        count &+= digits
+    }
+
+    /// The header of an unmasked, final text frame (RFC 6455 §5.2).
+    mutating func put(frameHeaderFor length: Int) {
+        put(0x81)
+        if length < 126 {
+            put(UInt8(length))
+        } else if length < 65_536 {
+            put(126)
+            for shift in stride(from: 8, through: 0, by: -8) { put(UInt8(truncatingIfNeeded: length >> shift)) }
+        } else {
+            put(127)
+            for shift in stride(from: 56, through: 0, by: -8) { put(UInt8(truncatingIfNeeded: length >> shift)) }
+        }
+    }
+
+    /// The longest header of a frame.
+    static let frameHeaderBytes = 10
+}
+
+/// How many characters `value` has when written out.
+func decimalDigits(_ value: Int64) -> Int {
+    var count = value < 0 ? 2 : 1
+    var rest = value.magnitude / 10
+    while rest > 0 {
+        count += 1
+        rest /= 10
+    }
+    return count
+}
+
+extension ByteBuffer {
+    /// Appends one packet after the other, each in a WebSocket text frame of its own.
+    /// - Parameters:
+    ///   - counter: of the first packet; those after it count on.
+    ///   - timestamp: of all of them.
+    public mutating func writePackets(_ tails: [PacketTail], counter: Int64, timestamp: TimestampText, values: ReaderValues) {
+        let room = tails.reduce(0) { $0 + PacketCursor.frameHeaderBytes + PacketHead.maximumBytes + $1.byteCount(for: values) }
+        writeWithUnsafeMutableBytes(minimumWritableBytes: room) { target in
+            var cursor = PacketCursor(target)
+            for (index, tail) in tails.enumerated() {
+                let head = PacketHead(kind: tail.kind, counter: counter + Int64(index), timestamp: timestamp)
+                cursor.put(frameHeaderFor: head.byteCount + tail.byteCount(for: values))
+                head.write(into: &cursor)
+                tail.write(values, into: &cursor)
+            }
+            return cursor.count
+        }
+    }
+}

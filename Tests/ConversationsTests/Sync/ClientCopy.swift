@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+
+@testable import Conversations
+
+/// What a client keeps of one conversation, brought up to date from the log alone.
+struct ClientCopy {
+    let user: UserID
+    private(set) var messages: [MessageID: Message] = [:]
+    /// Nil: he has deleted it since it was loaded; when it comes back it is loaded anew.
+    private(set) var participants: Set<String>?
+    private(set) var position: Position
+    private(set) var ownPosition = Position.zero
+
+    /// A conversation that has just been loaded, without messages.
+    init(user: String, of view: ConversationView) {
+        self.user = UserID(trusted: user)
+        participants = Set(view.conversation.participants.map(\.userID.rawValue))
+        position = view.conversation.position
+    }
+
+    var unread: Int { messages.values.count { $0.isUnread(by: user) } }
+
+    mutating func apply(_ entry: CallsFixture.Owed) {
+        switch entry {
+        case .skipped(_, let position): self.position = position
+        case .change(let change):
+            position = change.position
+            apply(change.content)
+        case .user(let change):
+            ownPosition = change.position
+            switch change.content {
+            case .conversationHidden(_, let upTo, _):
+                messages = messages.filter { $0.value.position > upTo }
+                participants = nil
+            case .messageHidden(let id, _): messages[id] = nil
+            case .conversationShown, .identityChanged: break
+            }
+        }
+    }
+
+    private mutating func apply(_ content: Change.Content) {
+        switch content {
+        case .participantsChanged(let added, let removed, _, _):
+            participants?.formUnion(added.map(\.userID.rawValue))
+            participants?.subtract(removed.map(\.rawValue))
+        case .messageCreated(let id, _, let message): messages[id] = message
+        case .messageDeleted(let id, _, _): messages[id] = nil
+        case .receipts(let receipts): for receipt in receipts { raise(receipt.messageID, receipt.user, to: receipt.status) }
+        case .allRead(let user, let upTo):
+            for message in messages.values where message.position <= upTo { raise(message.id, user, to: .read) }
+        case .conversationCreated, .metadataChanged, .conversationDeleted: break
+        }
+    }
+
+    private mutating func raise(_ id: MessageID, _ user: UserID, to status: RecipientStatus) {
+        guard var message = messages[id], let index = message.recipients.firstIndex(where: { $0.userID == user }) else { return }
+        message.recipients[index].status = max(status, message.recipients[index].status)
+        messages[id] = message
+    }
+}
