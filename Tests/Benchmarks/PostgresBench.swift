@@ -83,7 +83,7 @@ enum PostgresBench {
             lines.append("postgres \(workload.rawValue): pgbench -M prepared -c \(clients) rate=\(Int(rate))/s")
             reference = max(reference, rate)
         }
-        for connections in [4, 8] {
+        for connections in [1, 2, 4, 8] {
             let figures = try await ours(workload, connections: connections, schema: schema, url: url, seconds: seconds)
             let ratio = rounded(figures.rate / max(reference, 1))
             lines.append(

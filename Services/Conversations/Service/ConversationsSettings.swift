@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Model
+import NIOCore
 public import RPC
 public import ServiceKit
 
@@ -7,9 +8,10 @@ public import ServiceKit
 public struct ConversationsSettings: Sendable {
     /// `STRATA_POSTGRES_URL`, required, secret: the database, as the role `strata_conversations`.
     public var postgresURL: Secret<String>
-    /// `STRATA_POSTGRES_CONNECTIONS`, 1 to 64: connections for writes and reads of one conversation, which share transactions. With those of the
-    /// other services and instances these should stay near 16: more is slower, not faster.
-    public var connections = 8
+    /// `STRATA_POSTGRES_CONNECTIONS`, 1 to 64, by default one for each processor, 2 to 8: connections for writes and reads of one conversation, which
+    /// share transactions. The fewer there are the larger the groups, and the fewer commits (docs/benchmarks.md); with those of the other services
+    /// and instances these should stay near 16.
+    public var connections = min(8, max(2, System.coreCount))
     /// `STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS`, 1 to 64: connections for what may wait or take long: creations, sign-ins, lists, replays.
     public var exclusiveConnections = 4
     /// `STRATA_REDIS_URL`, required, secret: where changes are published. The service works without it; gateways then hear of changes later.
@@ -19,9 +21,6 @@ public struct ConversationsSettings: Sendable {
     public var rpc: RPCServerConfiguration
     /// `STRATA_PARTICIPANTS_LIMIT`, 2 to 10,000: participants of a conversation, its creator included.
     public var participantsLimit = Limits.participants
-    /// `STRATA_RECEIPT_AUDIENCE_LIMIT`, 2 to 10,000: with more participants than this, a receipt is announced to the message's sender and the reader
-    /// only. In a conversation of n everybody reading everything makes n² announcements.
-    public var receiptAudienceLimit = 25
     /// `STRATA_RETENTION`, 48h to 3650d: how long the change log is kept: who was away longer loads everything anew instead of a replay. Never under
     /// two days, or a weekend's absence is too long.
     public var retention: Duration = .seconds(30 * 86_400)
@@ -48,7 +47,6 @@ public struct ConversationsSettings: Sendable {
         connections = try settings.int("STRATA_POSTGRES_CONNECTIONS", default: connections, in: 1...64)
         exclusiveConnections = try settings.int("STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS", default: exclusiveConnections, in: 1...64)
         participantsLimit = try settings.int("STRATA_PARTICIPANTS_LIMIT", default: participantsLimit, in: 2...10_000)
-        receiptAudienceLimit = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptAudienceLimit, in: 2...10_000)
         retention = try settings.duration("STRATA_RETENTION", default: retention, in: day * 2...decade)
         sessionLifetime = try settings.duration("STRATA_SESSION_LIFETIME", default: sessionLifetime, in: .seconds(3600)...decade)
         maintenanceInterval = try settings.duration("STRATA_MAINTENANCE_INTERVAL", default: maintenanceInterval, in: .seconds(1)...day)
@@ -70,7 +68,7 @@ extension ConversationsSettings: CustomStringConvertible, CustomDebugStringConve
             self,
             children: [
                 "postgresURL": postgresURL, "connections": connections, "exclusiveConnections": exclusiveConnections, "redisURL": redisURL,
-                "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit, "receiptAudienceLimit": receiptAudienceLimit,
+                "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit,
                 "retention": retention, "sessionLifetime": sessionLifetime, "maintenanceInterval": maintenanceInterval,
             ])
     }

@@ -22,9 +22,7 @@ extension UUID {
     /// Nil unless there are exactly 16 bytes.
     public init?(contract bytes: Data) {
         guard bytes.count == 16 else { return nil }
-        var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-        Swift.withUnsafeMutableBytes(of: &value) { target in _ = bytes.copyBytes(to: target) }
-        self.init(uuid: value)
+        self.init(uuid: bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) })
     }
 }
 

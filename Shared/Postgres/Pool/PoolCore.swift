@@ -3,11 +3,17 @@
 import Logging
 import Synchronization
 
-/// One statement in the pool.
-struct Request: Sendable {
+/// One statement in the pool. A class: it passes through several queues and groups, and a reference is cheaper to hand on than its dozen fields.
+final class Request: Sendable {
     let statement: Statement
     let parameters: EncodedParameters
     let submittedAt: ContinuousClock.Instant
+
+    init(statement: Statement, parameters: EncodedParameters, submittedAt: ContinuousClock.Instant) {
+        self.statement = statement
+        self.parameters = parameters
+        self.submittedAt = submittedAt
+    }
 }
 
 /// What the threads of a pool and its callers share: the state machine under its lock, and the means to carry its actions out.
@@ -45,7 +51,13 @@ final class PoolCore: Sendable {
 
     var lifecycle: Machine.Lifecycle { state.withLock { $0.machine.lifecycle } }
 
-    func reserve() -> RequestID { state.withLock { $0.machine.reserve() } }
+    /// Nil if the pool has not been started yet.
+    func reserve() -> RequestID? {
+        state.withLock { state in
+            guard state.machine.lifecycle != .initial else { return nil }
+            return state.machine.reserve()
+        }
+    }
 
     func submit(_ id: RequestID, _ request: Request, waiter: Waiter, lockKey: UInt64?, deadline: Instant) {
         let bytes = request.parameters.bytes.count

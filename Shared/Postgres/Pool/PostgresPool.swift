@@ -67,9 +67,8 @@ public final class PostgresPool: Service, Sendable {
         _ statement: Statement, _ parameters: [Value] = [], lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> Rows {
         let encoded = try EncodedParameters(parameters, statement: statement.name)
-        if core.lifecycle == .initial { try await waitForStart(statement, deadline: deadline) }
         let request = Request(statement: statement, parameters: encoded, submittedAt: .now)
-        let id = core.reserve()
+        let id = if let id = core.reserve() { id } else { try await reservedOnceStarted(statement, deadline: deadline) }
         let answer: Result<Rows, PostgresError> = await withTaskCancellationHandler {
             await withUnsafeContinuation { waiter in
                 core.submit(id, request, waiter: waiter, lockKey: lockKey, deadline: deadline)
@@ -90,9 +89,10 @@ public final class PostgresPool: Service, Sendable {
     }
 
     /// Services start side by side, and the first call may come before `run()` does.
-    private func waitForStart(_ statement: Statement, deadline: ContinuousClock.Instant) async throws(PostgresError) {
+    private func reservedOnceStarted(_ statement: Statement, deadline: ContinuousClock.Instant) async throws(PostgresError) -> RequestID {
         guard ContinuousClock.now < deadline else { throw PostgresError(code: .deadlineExceeded, statement: statement.name) }
-        while core.lifecycle == .initial {
+        while true {
+            if let id = core.reserve() { return id }
             guard ContinuousClock.now < deadline else {
                 throw PostgresError(code: .connectionUnavailable, statement: statement.name, reason: "the pool is not running")
             }

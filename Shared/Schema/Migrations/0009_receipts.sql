@@ -127,14 +127,6 @@ BEGIN
 END
 $$;
 
--- Where messages are; unknown ones are left out. For the service to gather receipts by conversation.
-CREATE FUNCTION conversations.locate_messages(p_app uuid, p_messages uuid[]) RETURNS TABLE (message_id uuid, conversation_id uuid)
-LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    RETURN QUERY SELECT x.message_id, x.conversation_id FROM conversations.message_place x WHERE x.message_id = ANY (p_messages) AND x.app_id = p_app;
-END
-$$;
-
 -- The ordinal of the newest message that was sent at this position or before; 0: none. A binary search: positions and ordinals rise together.
 CREATE FUNCTION conversations.ordinal_at(p_conversation uuid, p_position bigint, p_count bigint) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$

@@ -4,8 +4,8 @@ import FoundationEssentials
 extension JSONWriter {
     /// `value` in quotes, escaped where JSON asks for it.
     mutating func writeQuoted(_ value: String) {
-        let done: Void? = value.utf8.withContiguousStorageIfAvailable { writeQuoted($0) }
-        if done == nil { Array(value.utf8).withUnsafeBufferPointer { writeQuoted($0) } }
+        var value = value
+        value.withUTF8 { writeQuoted($0) }
     }
 
     private mutating func writeQuoted(_ text: UnsafeBufferPointer<UInt8>) {
@@ -63,21 +63,37 @@ extension JSONWriter {
 
     /// A UUID in lower case, without quotes.
     mutating func uuid(_ uuid: UUID) {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 36) { target in
+        put(36) { target in
             withUnsafeBytes(of: uuid.uuid) { bytes in
-                var place = 0
-                for index in 0..<16 {
-                    if index == 4 || index == 6 || index == 8 || index == 10 {
-                        target[place] = UInt8(ascii: "-")
-                        place &+= 1
-                    }
-                    target[place] = JSONWriter.hexDigit(bytes[index] >> 4)
-                    target[place &+ 1] = JSONWriter.hexDigit(bytes[index] & 15)
-                    place &+= 2
-                }
+                @inline(__always)
+                func digits(_ word: Int) -> UInt64 { JSONWriter.hexDigits(bytes.loadUnaligned(fromByteOffset: word * 4, as: UInt32.self)) }
+                let dash = UInt8(ascii: "-")
+                let (second, third) = (digits(1), digits(2))
+                target.storeBytes(of: digits(0), as: UInt64.self)
+                target.storeBytes(of: dash, toByteOffset: 8, as: UInt8.self)
+                target.storeBytes(of: UInt32(truncatingIfNeeded: second), toByteOffset: 9, as: UInt32.self)
+                target.storeBytes(of: dash, toByteOffset: 13, as: UInt8.self)
+                target.storeBytes(of: UInt32(truncatingIfNeeded: second >> 32), toByteOffset: 14, as: UInt32.self)
+                target.storeBytes(of: dash, toByteOffset: 18, as: UInt8.self)
+                target.storeBytes(of: UInt32(truncatingIfNeeded: third), toByteOffset: 19, as: UInt32.self)
+                target.storeBytes(of: dash, toByteOffset: 23, as: UInt8.self)
+                target.storeBytes(of: UInt32(truncatingIfNeeded: third >> 32), toByteOffset: 24, as: UInt32.self)
+                target.storeBytes(of: digits(3), toByteOffset: 28, as: UInt64.self)
             }
-            append(UnsafeBufferPointer(target))
         }
+    }
+
+    /// The eight digits of four bytes in memory order, as they lie in memory: the nibbles are spread over a word, and all turned into characters at
+    /// once.
+    @inline(__always)
+    private static func hexDigits(_ word: UInt32) -> UInt64 {
+        var nibbles = UInt64(UInt32(bigEndian: word))
+        nibbles = (nibbles << 16 | nibbles) & 0x0000_ffff_0000_ffff
+        nibbles = (nibbles << 8 | nibbles) & 0x00ff_00ff_00ff_00ff
+        nibbles = (nibbles << 4 | nibbles) & 0x0f0f_0f0f_0f0f_0f0f
+        let letters = ((nibbles &+ 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101
+        let text = nibbles &+ 0x3030_3030_3030_3030 &+ letters &* (UInt64(UInt8(ascii: "a")) - 10 - 0x30)
+        return text.bigEndian
     }
 
     /// A string made of `prefix`, which holds the opening quote and is escaped already, and a UUID.

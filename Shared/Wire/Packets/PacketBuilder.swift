@@ -4,7 +4,7 @@ import Model
 import NIOCore
 
 /// Collects the text and the gaps of one ``PacketTail``.
-struct PacketBuilder {
+struct PacketBuilder: ~Copyable {
     /// The object a packet is about.
     enum Target {
         case conversation(ConversationID)

@@ -66,7 +66,7 @@ extension JSONWriter {
     public mutating func timestamp(_ value: Timestamp) {
         separate()
         byte(UInt8(ascii: "\""))
-        TimestampText(value).withBytes { append($0) }
+        TimestampText(value).withBytes { append($0.assumingMemoryBound(to: UInt8.self)) }
         closeString()
     }
     /// A time, or null.

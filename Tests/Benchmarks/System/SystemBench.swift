@@ -127,7 +127,7 @@ enum SystemBench {
                 $0.keepsDelays = true
             }
         }
-        let before = system.processorTime()
+        let before = system.processorTimes()
         let start = ContinuousClock.now
         let sent = try await withThrowingTaskGroup(of: Int.self) { tasks in
             for (user, socket) in sockets.enumerated() {
@@ -146,7 +146,9 @@ enum SystemBench {
             return try await tasks.reduce(0, +)
         }
         let delivered = try await awaitMessages(sent * 5, sockets, within: .seconds(30))
-        let used = system.processorTime() - before
+        let used = system.processorTimes().merging(before) { $0 - $1 }
+        let perThousand = used.mapValues { $0 / Double(max(1, delivered)) * 1e6 }
+        let shares = perThousand.sorted { $0.value > $1.value }.map { "\($0.key) \(figure($0.value))" }.joined(separator: ", ")
         var delays: [Double] = []
         for socket in sockets { delays += try await socket.read { $0.delays } }
         delays.sort()
@@ -157,7 +159,7 @@ enum SystemBench {
         for socket in sockets { socket.close() }
         return [
             "whole path, 200 users in rooms of 5, \(figure(rate, 0)) messages/s each for \(seconds) s: \(sent) sent, \(delivered) of \(sent * 5) delivered, "
-                + "\(figure(used / Double(max(1, delivered)) * 1e6)) ms of CPU per 1,000 deliveries, all processes",
+                + "\(figure(perThousand.values.reduce(0, +))) ms of CPU per 1,000 deliveries, all processes (\(shares))",
             "whole path, send to delivery: p50 \(percentile(0.5)) ms, p99 \(percentile(0.99)) ms",
         ]
     }

@@ -23,7 +23,6 @@ import Testing
         #expect(settings.participantsLimit == 250)
         #expect(settings.retention == .seconds(30 * 86_400))
         #expect(settings.sessionLifetime == .seconds(30 * 86_400))
-        #expect(settings.receiptAudienceLimit == 25)
     }
 
     @Test("what is given counts")
