@@ -233,7 +233,7 @@ final class Hub: @unchecked Sendable {
 
     /// Takes back a buffer that was handed to the channel. If that still needs it, this one gets other memory.
     func giveBack(_ buffer: consuming ByteBuffer) {
-        guard spareBuffers.count < 512, buffer.capacity <= 16 * 1024 else { return }
+        guard spareBuffers.count < 512, buffer.capacity <= 4096 else { return }
         buffer.clear()
         spareBuffers.append(buffer)
     }

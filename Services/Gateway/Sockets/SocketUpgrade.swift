@@ -49,6 +49,8 @@ final class SocketUpgrade: Sendable {
         guard let accepted, let hub = hubs[ObjectIdentifier(channel.eventLoop)] else {
             throw Failure(.internalServerError, "The connection cannot be upgraded.")
         }
+        // Clients send little and rarely: what a quiet socket keeps for reading should be small. It grows with what is read.
+        try? channel.syncOptions?.setOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 64 * 1024))
         let sync = channel.pipeline.syncOperations
         try sync.addHandler(
             NIOWebSocketFrameAggregator(
