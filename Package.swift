@@ -96,10 +96,12 @@ let package = Package(
         library("Postgres", "Shared/Postgres", ["CLibPQ", logging, metrics, lifecycle, collections]),
         .systemLibrary(name: "CHiredis", path: "Shared/CHiredis", providers: [.apt(["libhiredis-dev"])]),
         library("Redis", "Shared/Redis", ["CHiredis", nioCore, nioPosix, logging, metrics, lifecycle, collections]),
+        .systemLibrary(name: "CMalloc", path: "Shared/CMalloc"),
         library(
             "ServiceKit", "Shared/ServiceKit",
             [
-                "RPC", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging, metrics, coreMetrics, lifecycle, unixSignals, configuration,
+                "CMalloc", "RPC", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging, metrics, coreMetrics, lifecycle, unixSignals,
+                configuration,
                 systemPackage,
             ]),
         library("Schema", "Shared/Schema", ["Postgres"], resources: [.embedInCode("Migrations")]),

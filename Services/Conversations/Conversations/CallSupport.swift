@@ -12,6 +12,9 @@ struct CallSupport: Sendable {
     let publisher: Publisher
     /// Participants of a conversation, its creator included.
     let participantsLimit: Int
+    /// Values that the metadata of a conversation may have; nil: no limit.
+    var metadataKeysLimit: Int?
+    var tooManyKeys: Failure { .invalid("metadata", "would have more than \(metadataKeysLimit ?? 0) keys") }
 
     /// Runs a block that reads rows; what it throws becomes what a client is told.
     func reading<T>(_ body: () throws -> T) throws(Failure) -> T {

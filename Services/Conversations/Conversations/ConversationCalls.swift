@@ -32,6 +32,7 @@ struct ConversationCalls: Sendable {
         let caller = try Caller(app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil, context)
         let id = try ConversationID(contract: request.id)
         let leaves = request.hasMetadata ? request.metadata.modelLeaves : nil
+        if let limit = support.metadataKeysLimit, let leaves, leaves.count > limit { throw support.tooManyKeys }
         try await support.ensureUsers(request.participants, caller)
         // A creation meets two keys, its id and its set of participants: alone in its transaction.
         let rows = try await database.runAlone(

@@ -20,7 +20,7 @@ extension Statement {
             SELECT r.outcome, r.position, r.created_at, r.message_count, r.added, r.removed, r.distinct_cleared, r.participants,
                 r.conversation_created_at, r.metadata_position, r.metadata_created_at, r.effects, r.number_users, r.number_uncounted,
                 r.number_hidden
-            FROM conversations.patch_participants($1, $2, $3, $4, $5, $6, $7, $8) r
+            FROM conversations.patch_participants($1, $2, $3, $4, $5, $6, $7, $8, $9) r
             """)
     static let conversationDelete = Statement(
         "conversation.delete",

@@ -37,7 +37,8 @@ struct ParticipantChanges: Sendable {
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue),
                 .jsonb(try OperationsJSON.participants(request.participants)), .int8(Int64(support.participantsLimit)),
                 request.metadata.isEmpty ? .null : .jsonb(try OperationsJSON.metadata(request.metadata)),
-            ] + caller.originValues, lockKey: id.lockKey, deadline: caller.deadline)
+            ] + caller.originValues + [support.metadataKeysLimit.map { .int8(Int64($0)) } ?? .null], lockKey: id.lockKey,
+            deadline: caller.deadline)
         let row = try support.row(rows)
         let patched = try support.reading { try self.patched(row) }
         let identities = try await support.directory.basic(
@@ -62,6 +63,7 @@ struct ParticipantChanges: Sendable {
         var cursor = RowCursor(row)
         let outcome: String = try cursor.next()
         if outcome == "too_many" { throw Failure.invalid("participants", "would be more than \(support.participantsLimit) users") }
+        if outcome == "too_many_keys" { throw support.tooManyKeys }
         try Refusal.check(outcome, what: "conversation")
         var patched = Patched()
         guard outcome == "ok" else { return patched }

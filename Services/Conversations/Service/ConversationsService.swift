@@ -75,7 +75,8 @@ public final class ConversationsService: Sendable {
         var router = CallRouter(logger: logger)
         AccountCalls(signIn: signIn, sessions: sessions, directory: directory).register(on: &router)
         let support = CallSupport(
-            database: database, directory: directory, publisher: publisher, participantsLimit: settings.participantsLimit)
+            database: database, directory: directory, publisher: publisher, participantsLimit: settings.participantsLimit,
+            metadataKeysLimit: settings.metadataKeysLimit)
         ConversationCalls(support).register(on: &router)
         MessageCalls(support).register(on: &router)
         SyncCalls(support).register(on: &router)

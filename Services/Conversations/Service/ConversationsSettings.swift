@@ -21,6 +21,8 @@ public struct ConversationsSettings: Sendable {
     public var rpc: RPCServerConfiguration
     /// `STRATA_PARTICIPANTS_LIMIT`, 2 to 10,000: participants of a conversation, its creator included.
     public var participantsLimit = Limits.participants
+    /// `STRATA_METADATA_MAX_KEYS`, 0 (no limit) to 10,000,000: values that the metadata of a conversation may have, as the metadata service has it.
+    public var metadataKeysLimit: Int?
     /// `STRATA_RETENTION`, 48h to 3650d: how long the change log is kept: who was away longer loads everything anew instead of a replay. Never under
     /// two days, or a weekend's absence is too long.
     public var retention: Duration = .seconds(30 * 86_400)
@@ -47,6 +49,8 @@ public struct ConversationsSettings: Sendable {
         connections = try settings.int("STRATA_POSTGRES_CONNECTIONS", default: connections, in: 1...64)
         exclusiveConnections = try settings.int("STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS", default: exclusiveConnections, in: 1...64)
         participantsLimit = try settings.int("STRATA_PARTICIPANTS_LIMIT", default: participantsLimit, in: 2...10_000)
+        let keys = try settings.int("STRATA_METADATA_MAX_KEYS", default: 0, in: 0...10_000_000)
+        metadataKeysLimit = keys == 0 ? nil : keys
         retention = try settings.duration("STRATA_RETENTION", default: retention, in: day * 2...decade)
         sessionLifetime = try settings.duration("STRATA_SESSION_LIFETIME", default: sessionLifetime, in: .seconds(3600)...decade)
         maintenanceInterval = try settings.duration("STRATA_MAINTENANCE_INTERVAL", default: maintenanceInterval, in: .seconds(1)...day)
@@ -68,7 +72,7 @@ extension ConversationsSettings: CustomStringConvertible, CustomDebugStringConve
             self,
             children: [
                 "postgresURL": postgresURL, "connections": connections, "exclusiveConnections": exclusiveConnections, "redisURL": redisURL,
-                "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit,
+                "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit, "metadataKeysLimit": metadataKeysLimit as Any,
                 "retention": retention, "sessionLifetime": sessionLifetime, "maintenanceInterval": maintenanceInterval,
             ])
     }

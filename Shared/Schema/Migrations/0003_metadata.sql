@@ -251,6 +251,19 @@ BEGIN
 END
 $$;
 
+-- Whether the operations would let the tree grow, and beyond `max_keys` leaves. Under the conversation's lock.
+CREATE FUNCTION metadata.exceeds(conversation uuid, operations jsonb, max_keys bigint) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    change record;
+BEGIN
+    SELECT * INTO change FROM metadata.difference(conversation, operations);
+    RETURN change.added > cardinality(change.gone)
+        AND max_keys < change.added - cardinality(change.gone)
+            + (SELECT count(*) FROM metadata.leaf l WHERE l.conversation_id = conversation);
+END
+$$;
+
 -- A client's patch, in one round trip. Outcomes: 'ok'; 'none', nothing changed; 'not_found', 'access_denied' as begin_change says;
 -- 'too_many_keys', the tree would grow beyond `max_keys` leaves (NULL: no limit). Only 'ok' takes a position and writes.
 CREATE FUNCTION metadata.patch(
@@ -274,10 +287,7 @@ BEGIN
         outcome := 'none';
         RETURN;
     END IF;
-    IF max_keys IS NOT NULL AND change.added > cardinality(change.gone)
-        AND max_keys < change.added - cardinality(change.gone)
-            + (SELECT count(*) FROM metadata.leaf l WHERE l.conversation_id = conversation)
-    THEN
+    IF max_keys IS NOT NULL AND metadata.exceeds(conversation, operations, max_keys) THEN
         outcome := 'too_many_keys';
         RETURN;
     END IF;
@@ -371,8 +381,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON metadata.leaf, metadata.kept_tree TO str
 GRANT SELECT ON metadata.conversation_position TO strata_metadata;
 GRANT EXECUTE ON FUNCTION
     metadata.patch, metadata.trees, metadata.difference, metadata.difference_of_one, metadata.survivors, metadata.write, metadata.prefixes,
-    metadata.lower_bound, metadata.upper_bound
+    metadata.lower_bound, metadata.upper_bound, metadata.exceeds
 TO strata_metadata;
 GRANT EXECUTE ON FUNCTION
-    metadata.apply, metadata.create_tree, metadata.equals_tree, metadata.keep_tree, metadata.forget_kept_tree, metadata.drop_tree
+    metadata.apply, metadata.create_tree, metadata.equals_tree, metadata.keep_tree, metadata.forget_kept_tree, metadata.drop_tree,
+    metadata.exceeds
 TO strata_conversations;

@@ -62,9 +62,10 @@ END
 $$;
 
 -- A client's patch of participants, and of metadata with it, all or nothing: each that has an effect is a change of its own. Outcomes: 'ok', 'none',
--- 'not_found', 'access_denied', 'too_many'. Columns are NULL where that part changed nothing; numbers are of those added.
+-- 'not_found', 'access_denied', 'too_many', 'too_many_keys' (`p_max_keys` as for metadata.patch). Columns are NULL where that part changed nothing; numbers are of those added.
 CREATE FUNCTION conversations.patch_participants(
     p_app uuid, p_actor text, p_conversation uuid, p_operations jsonb, p_limit bigint, p_metadata jsonb, p_oc bigint, p_or bigint,
+    p_max_keys bigint DEFAULT NULL,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT added text[], OUT removed text[],
     OUT distinct_cleared boolean, OUT participants text[], OUT conversation_created_at timestamptz, OUT metadata_position bigint,
     OUT metadata_created_at timestamptz, OUT effects jsonb, OUT number_users text[], OUT number_uncounted bigint[], OUT number_hidden bigint[])
@@ -84,6 +85,10 @@ BEGIN
     removed := ARRAY(SELECT u.id FROM unnest(before) u(id) WHERE u.id <> ALL (participants));
     IF cardinality(added) > 0 AND cardinality(participants) > p_limit THEN
         outcome := 'too_many';
+        RETURN;
+    END IF;
+    IF p_metadata IS NOT NULL AND p_max_keys IS NOT NULL AND metadata.exceeds(p_conversation, p_metadata, p_max_keys) THEN
+        outcome := 'too_many_keys';
         RETURN;
     END IF;
     conversation_created_at := c.created_at;

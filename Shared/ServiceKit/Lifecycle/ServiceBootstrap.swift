@@ -65,7 +65,7 @@ public enum ServiceBootstrap {
             host: environment.common.adminHost, port: environment.common.adminPort, health: environment.health, registry: environment.metrics,
             eventLoopGroup: environment.eventLoopGroup, logger: environment.logger)
         // First to start and last to stop, so that health can be asked all the time; and the announcement the other way round.
-        let all: [any Service] = [admin] + services + [StopAnnouncer(health: environment.health, logger: environment.logger)]
+        let all: [any Service] = [admin, MemoryTrimmer()] + services + [StopAnnouncer(health: environment.health, logger: environment.logger)]
         var configuration = ServiceGroupConfiguration(
             services: all.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) }, gracefulShutdownSignals: [.sigterm, .sigint],
             logger: environment.logger)

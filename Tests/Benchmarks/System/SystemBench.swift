@@ -104,7 +104,8 @@ enum SystemBench {
         try await Task.sleep(for: .seconds(3))
         let before = system.gatewayMemory
         let sockets = try await sockets(system, users: Array(0..<connections), group)
-        try await Task.sleep(for: .seconds(5))
+        // Twice the time after which services give free memory back.
+        try await Task.sleep(for: .seconds(20))
         let after = system.gatewayMemory
         for socket in sockets { socket.close() }
         return [

@@ -44,6 +44,22 @@ extension StoreTests {
             }
         }
 
+        @Test("a tree cannot grow beyond the limit of keys, by creation or by a patch; one at the limit can still change")
+        func tooManyKeys() async throws {
+            try await CallsFixture.run { calls in
+                func keys(_ count: Int) -> [String: String] { Dictionary(uniqueKeysWithValues: (0..<count).map { ("k.k\($0)", "1") }) }
+                let limit = CallsFixture.metadataKeysLimit
+                let refused = try await calls.refusal { try await calls.create(["ben"], id: .random(), metadata: keys(limit + 1)) }
+                #expect(refused?.detail == .property("metadata"))
+                let id = try await calls.conversation(["ben"], metadata: keys(limit))
+                let patch = try await calls.refusal { try await calls.patch(id, [add("cleo")], metadata: [set("one.more", "1")]) }
+                #expect(patch?.detail == .property("metadata"))
+                #expect(try await calls.get(id).conversation.participants.count == 2)
+                try await calls.patch(id, metadata: [set("k.k0", "2"), delete("k.k1"), set("other", "1")])
+                #expect(try await calls.tree(id).count == limit)
+            }
+        }
+
         @Test("values of 2048 bytes and paths of 1024 are kept; longer ones are refused with all that came with them")
         func limits() async throws {
             try await CallsFixture.run { calls in

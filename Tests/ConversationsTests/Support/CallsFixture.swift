@@ -33,6 +33,7 @@ struct CallsFixture: Sendable {
 
     /// Participants of a conversation at most.
     static let participantsLimit = 6
+    static let metadataKeysLimit = 100
 
     /// Runs `body` with everything started, and ends it afterwards.
     @discardableResult
@@ -67,7 +68,8 @@ struct CallsFixture: Sendable {
 
     private static func router(_ database: Database, _ publisher: Publisher, _ logger: Logger) -> CallRouter {
         let support = CallSupport(
-            database: database, directory: IdentityDirectory(database: database), publisher: publisher, participantsLimit: participantsLimit)
+            database: database, directory: IdentityDirectory(database: database), publisher: publisher, participantsLimit: participantsLimit,
+            metadataKeysLimit: metadataKeysLimit)
         var router = CallRouter(logger: logger)
         ConversationCalls(support).register(on: &router)
         MessageCalls(support).register(on: &router)
