@@ -59,6 +59,8 @@ final class Hub: @unchecked Sendable {
     /// Buffers that were written and are free again. Without them a large room makes the allocator get thousands of pages from the kernel and give
     /// them back for every message.
     private var spareBuffers: [ByteBuffer] = []
+    /// The fewest spare buffers there were since the last upkeep: so many were of no use.
+    private var idleBuffers = 0
     /// Sockets touched in one turn from which on their flush waits for ``flushPause``.
     private static let manySockets = 128
     private static let flushPause = TimeAmount.milliseconds(4)
@@ -229,13 +231,23 @@ final class Hub: @unchecked Sendable {
     }
 
     /// An empty buffer for what a socket will be sent.
-    func takeBuffer() -> ByteBuffer { spareBuffers.popLast() ?? ByteBuffer() }
+    func takeBuffer() -> ByteBuffer {
+        let buffer = spareBuffers.popLast() ?? ByteBuffer()
+        idleBuffers = min(idleBuffers, spareBuffers.count)
+        return buffer
+    }
 
     /// Takes back a buffer that was handed to the channel. If that still needs it, this one gets other memory.
     func giveBack(_ buffer: consuming ByteBuffer) {
-        guard spareBuffers.count < 512, buffer.capacity <= 4096 else { return }
+        guard spareBuffers.count < 512, buffer.capacity <= 16 * 1024 else { return }
         buffer.clear()
         spareBuffers.append(buffer)
+    }
+
+    /// Once a second: what was not used in that time is freed.
+    func freeIdleBuffers() {
+        spareBuffers.removeFirst(min(idleBuffers, spareBuffers.count))
+        idleBuffers = spareBuffers.count
     }
 
     /// A large room costs milliseconds to flush, nearly all of it in the kernel: if many sockets are touched, what arrives in the meantime goes

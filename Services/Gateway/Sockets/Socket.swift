@@ -211,7 +211,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             }
         }
         rawContext.writeAndFlush(NIOAny(bytes), promise: nil)
-        hub.giveBack(bytes)
+        hub.giveBack(consume bytes)
     }
 
     private static let emptyBuffer = ByteBuffer()
