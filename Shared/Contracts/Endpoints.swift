@@ -32,6 +32,14 @@ public enum ConversationsAPI {
     public static let checkSessions = Endpoint<ProtoCheckSessionsRequest, ProtoCheckSessionsResponse>(4)
     /// Full identities of up to 10,000 users in the order asked for, a minimal one for whoever was never heard of (Client API 4.3).
     public static let identities = Endpoint<ProtoIdentitiesRequest, ProtoIdentitiesResponse>(5)
+    /// A page of the identities a user follows, at most 1000, newest first; `invalid_property` for a cursor that is nobody (Client API 4.3, 4.4).
+    public static let listFollowed = Endpoint<ProtoListFollowedRequest, ProtoListFollowedResponse>(6)
+    /// Follows up to 1000 users; those followed already are not announced again (Client API 4.4).
+    public static let follow = Endpoint<ProtoFollowRequest, ProtoEmpty>(7)
+    /// Has no effect on somebody with whom the user is in a conversation, or whom he does not follow (Client API 4.4).
+    public static let unfollow = Endpoint<ProtoUnfollowRequest, ProtoEmpty>(8)
+    /// Whether a user follows another one, by a conversation they had in common or because he wanted it.
+    public static let isFollowed = Endpoint<ProtoIsFollowedRequest, ProtoIsFollowedResponse>(9)
 
     /// Creates a conversation or finds the distinct match; `conflict` and `id_in_use` bring along the existing one (Client API 1.9, 5.4).
     public static let createConversation = Endpoint<ProtoCreateConversationRequest, ProtoCreateConversationResponse>(10)
@@ -58,6 +66,8 @@ public enum ConversationsAPI {
     public static let listMessages = Endpoint<ProtoListMessagesRequest, ProtoListMessagesResponse>(22)
     /// Deletes for everybody or from one user's devices (Client API 6.6); not repeated, since the second time it would be `not_found`.
     public static let deleteMessage = Endpoint<ProtoDeleteMessageRequest, ProtoEmpty>(23, idempotent: false)
+    /// Adds, replaces or removes parts of a message: its sender's right alone (Client API 6.7). Not repeated: it could undo a newer edit.
+    public static let editParts = Endpoint<ProtoEditPartsRequest, ProtoEditPartsResponse>(25, idempotent: false)
     /// A recipient's receipt; one that has no effect succeeds, and is not announced (Client API 7).
     public static let giveReceipt = Endpoint<ProtoGiveReceiptRequest, ProtoEmpty>(24)
 
@@ -75,6 +85,36 @@ public enum ConversationsAPI {
     public static let heads = Endpoint<ProtoHeadsRequest, ProtoHeadsResponse>(33)
     /// The other participants of all conversations a user is in now: whose presence he may hear of.
     public static let followed = Endpoint<ProtoFollowedRequest, ProtoFollowedResponse>(34)
+}
+
+/// What the `conversations` service answers about announcements, rich content and devices.
+public enum AccountAPI {
+    /// Sends to up to 100,000 users, each once; an id in use is a repetition and changes nothing.
+    public static let sendAnnouncement = Endpoint<ProtoSendAnnouncementRequest, ProtoSendAnnouncementResponse>(60)
+    /// An announcement as one recipient sees it; `not_found` for everybody else, and once he has removed it (Client API 9).
+    public static let getAnnouncement = Endpoint<ProtoGetAnnouncementRequest, ProtoAnnouncement>(61)
+    /// A page of what was announced to a user, at most 1000, newest first; one removed meanwhile still serves as a cursor.
+    public static let listAnnouncements = Endpoint<ProtoListAnnouncementsRequest, ProtoListAnnouncementsResponse>(62)
+    /// A receipt that has no effect succeeds, and is not announced.
+    public static let giveAnnouncementReceipt = Endpoint<ProtoGiveAnnouncementReceiptRequest, ProtoEmpty>(63)
+    /// Removes it for one user.
+    public static let deleteAnnouncement = Endpoint<ProtoDeleteAnnouncementRequest, ProtoEmpty>(64, idempotent: false)
+
+    /// Notes that somebody is about to upload content (Client API 8).
+    public static let createContent = Endpoint<ProtoCreateContentRequest, ProtoEmpty>(70)
+    /// Notes that the bytes are there; `not_found` if nobody waits for them any more.
+    public static let finishContent = Endpoint<ProtoFinishContentRequest, ProtoEmpty>(71)
+    /// Of the uploader, and of those who may see a message that refers to it; `not_found` for everybody else.
+    public static let getContent = Endpoint<ProtoGetContentRequest, ProtoContent>(72)
+    /// Takes content that is in no message out of reach, and names what was taken out of reach and not forgotten yet.
+    public static let sweepContents = Endpoint<ProtoSweepContentsRequest, ProtoSweepContentsResponse>(73)
+    /// The bytes of these are gone.
+    public static let forgetContents = Endpoint<ProtoForgetContentsRequest, ProtoEmpty>(74)
+
+    /// Keeps a device's push token, the newest one for a device (Client API 3.7).
+    public static let setPushToken = Endpoint<ProtoSetPushTokenRequest, ProtoEmpty>(80)
+    /// Forgets it; an unknown device is forgotten already.
+    public static let deletePushToken = Endpoint<ProtoDeletePushTokenRequest, ProtoEmpty>(81)
 }
 
 /// What the `metadata` service answers.

@@ -21,7 +21,12 @@ public enum Schema {
         migration(11, "sync", PackageResources._011_sync_sql),
         migration(12, "logs", PackageResources._012_logs_sql),
         migration(13, "repair", PackageResources._013_repair_sql),
-        migration(14, "upkeep", PackageResources._014_upkeep_sql),
+        migration(14, "following", PackageResources._014_following_sql),
+        migration(15, "announcements", PackageResources._015_announcements_sql),
+        migration(16, "content", PackageResources._016_content_sql),
+        migration(17, "parts", PackageResources._017_parts_sql),
+        migration(18, "epoch", PackageResources._018_epoch_sql),
+        migration(19, "upkeep", PackageResources._019_upkeep_sql),
     ]
 
     /// A script that lets the two services' roles sign in with these passwords. To be run after the migrations, by a role that may alter roles; may be

@@ -6,7 +6,7 @@ private let identityColumns = [
     "user_id", "display_name", "avatar_url", "first_name", "last_name", "phone_number", "email_address", "public_key", "is_bot", "metadata",
 ]
 
-private func identityColumns(of row: String) -> String { identityColumns.map { "\(row).\($0)" }.joined(separator: ", ") }
+func identityColumns(of row: String) -> String { identityColumns.map { "\(row).\($0)" }.joined(separator: ", ") }
 
 extension Statement {
     /// $1 app, $2 user ids. Those who exist.
@@ -32,7 +32,7 @@ extension Statement {
     static let signIn = Statement(
         "session.sign_in",
         sql: """
-            SELECT s.outcome, s.changed, s.change_position, s.change_created_at, \(identityColumns(of: "(s.profile)"))
+            SELECT s.outcome, s.told_users, s.told_positions, s.told_at, \(identityColumns(of: "(s.profile)"))
             FROM conversations.sign_in($1, $2, $3, $4, $5, $6::int8, $7::jsonb) s
             """)
 

@@ -90,15 +90,20 @@ struct SignIn: Sendable {
         }
     }
 
-    /// Tells the user's other devices when something about him has changed: all of him, since a packet says each property it carries.
+    /// Tells the user's other devices, and all who follow him, when something about him has changed: all of him, since a packet says each property it
+    /// carries.
     private func announce(_ identity: Identity, _ row: Row, _ user: UserID, _ app: AppID) throws {
-        guard try row.getOptional(1, as: String.self) != nil else { return }
+        guard let users = try row.getOptional(1, as: [String].self) else { return }
         directory.forget(user, in: app)
-        let change = UserChange(
-            appID: app, user: user, position: Position(try row.get(2, as: Int64.self)),
-            createdAt: Model.Timestamp(try row.get(3, as: Postgres.Timestamp.self)),
-            content: .identityChanged(identity))
-        publisher.notify([UserNotice(appID: app, user: user, content: .change(change))])
+        let (positions, times) = (try row.get(2, as: [Int64].self), try row.get(3, as: [Int64].self))
+        publisher.notify(
+            users.indices.map { index in
+                let follower = UserID(trusted: users[index])
+                let change = UserChange(
+                    appID: app, user: follower, position: Position(positions[index]), createdAt: Model.Timestamp(microseconds: times[index]),
+                    content: .identityChanged(identity))
+                return UserNotice(appID: app, user: follower, content: .change(change))
+            })
     }
 
     /// The reason is for the operator; it names a check, never a value.

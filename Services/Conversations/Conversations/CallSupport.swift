@@ -10,8 +10,11 @@ struct CallSupport: Sendable {
     let database: Database
     let directory: IdentityDirectory
     let publisher: Publisher
+    let epoch: EpochSource
     /// Participants of a conversation, its creator included.
     let participantsLimit: Int
+    /// Receipts in conversations of more participants than this are announced to the message's sender and the reader only.
+    var receiptAudienceLimit = 25
     /// Values that the metadata of a conversation may have; nil: no limit.
     var metadataKeysLimit: Int?
     var tooManyKeys: Failure { .invalid("metadata", "would have more than \(metadataKeysLimit ?? 0) keys") }
@@ -45,7 +48,8 @@ struct CallSupport: Sendable {
     func named(
         _ view: ViewRow, in app: AppID, metadata: MetadataTree? = nil, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ConversationView {
-        view.view(try await directory.basic(view.users, in: app, deadline: deadline), metadata: metadata)
+        view.view(
+            try await directory.basic(view.users, in: app, deadline: deadline), metadata: metadata, epoch: try await epoch.current(deadline: deadline))
     }
 }
 

@@ -41,7 +41,7 @@ struct ConversationCalls: Sendable {
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .textArray(request.participants),
                 .bool(request.distinct), leaves.map { .textArray($0.map(\.path.dotted)) } ?? .null,
                 leaves.map { .textArray($0.map(\.value)) } ?? .null, .int8(Int64(support.participantsLimit)),
-            ] + caller.originValues, deadline: caller.deadline)
+            ] + caller.originValues + [.int8(Int64(request.receiptPolicy & 3))], deadline: caller.deadline)
         let row = try support.row(rows)
         let (outcome, createdAt, shownAt, view) = try support.reading {
             var cursor = RowCursor(row)
@@ -130,8 +130,9 @@ struct ConversationCalls: Sendable {
         }
         let identities = try await support.directory.basic(
             Array(Set(views.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
+        let epoch = try await support.epoch.current(deadline: caller.deadline)
         return .with {
-            $0.views = views.map { ProtoConversationView($0.view(identities)) }
+            $0.views = views.map { ProtoConversationView($0.view(identities, epoch: epoch)) }
             $0.total = total
         }
     }
@@ -145,7 +146,7 @@ struct ConversationCalls: Sendable {
             .conversationMarkAllRead,
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue),
-                request.hasUpTo ? .int8(request.upTo) : .null,
+                request.hasUpTo ? .int8(request.upTo) : .null, .int8(Int64(support.receiptAudienceLimit)),
             ] + caller.originValues, lockKey: id.lockKey, deadline: caller.deadline)
         let row = try support.row(rows)
         let change: Change? = try support.reading {
@@ -156,9 +157,10 @@ struct ConversationCalls: Sendable {
             let (position, createdAt, messageCount) = (try cursor.position(), try cursor.time(), try cursor.next(Int64.self))
             let upTo = try cursor.position()
             let numbers = UserNumbers(uncounted: try cursor.next(), hidden: try cursor.next(), position: position)
+            let told = try cursor.optional([String].self)?.map { UserID(trusted: $0) }
             return caller.change(
                 id, at: position, createdAt, messageCount: messageCount, numbers: [caller.user: numbers],
-                .allRead(user: caller.user, upTo: upTo))
+                .allRead(user: caller.user, upTo: upTo, toldTo: told))
         }
         if let change { support.publisher.publish([change]) }
         return ProtoEmpty()

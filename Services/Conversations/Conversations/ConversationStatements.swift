@@ -7,7 +7,7 @@ extension Statement {
         "conversation.create",
         sql: """
             SELECT r.outcome, r.position, r.created_at, r.user_position, r.user_created_at, (r.view).*
-            FROM conversations.create_conversation($1, $2, $3, $4::text[], $5, $6::text[], $7::text[], $8, $9, $10) r
+            FROM conversations.create_conversation($1, $2, $3, $4::text[], $5, $6::text[], $7::text[], $8, $9, $10, $11) r
             """, isIdempotent: true)
     static let conversationGet = Statement(
         "conversation.get", sql: "SELECT * FROM conversations.get_conversation($1, $2, $3)", isIdempotent: true)
@@ -18,7 +18,7 @@ extension Statement {
         "conversation.patch",
         sql: """
             SELECT r.outcome, r.position, r.created_at, r.message_count, r.added, r.removed, r.distinct_cleared, r.participants,
-                r.conversation_created_at, r.metadata_position, r.metadata_created_at, r.effects, r.number_users, r.number_uncounted,
+                r.conversation_created_at, r.receipt_policy, r.metadata_position, r.metadata_created_at, r.effects, r.number_users, r.number_uncounted,
                 r.number_hidden
             FROM conversations.patch_participants($1, $2, $3, $4, $5, $6, $7, $8, $9) r
             """)
@@ -32,14 +32,15 @@ extension Statement {
     static let conversationMarkAllRead = Statement(
         "conversation.mark_all_read",
         sql: """
-            SELECT r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden
-            FROM conversations.mark_all_read($1, $2, $3, $4, $5, $6) r
+            SELECT r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told
+            FROM conversations.mark_all_read($1, $2, $3, $4, $5, $6, $7) r
             """, isIdempotent: true)
     static let messageSend = Statement(
         "message.send",
         sql: """
-            SELECT r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, (r.message).*
-            FROM conversations.send_message($1, $2, $3, $4, $5, $6, $7, $8) r
+            SELECT r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
+                r.bad_content, (r.message).*
+            FROM conversations.send_message($1, $2, $3, $4, $5, $6, $7, $8, $9::uuid[]) r
             """, isIdempotent: true)
     static let messageGet = Statement(
         "message.get", sql: "SELECT * FROM conversations.get_message($1, $2, $3)", isIdempotent: true)
@@ -53,12 +54,20 @@ extension Statement {
                 r.number_uncounted, r.number_hidden, r.user_position, r.user_created_at, r.override_user, (r.message).*
             FROM conversations.delete_message($1, $2, $3, $4, $5, $6) r
             """)
-    static let receiptGive = Statement(
+    static let messagesLocate = Statement(
+        "message.locate", sql: "SELECT * FROM conversations.locate_messages($1, $2::uuid[])", isIdempotent: true)
+    static let partsEdit = Statement(
+        "message.edit_parts",
+        sql: """
+            SELECT r.outcome, r.position, r.created_at, r.message_count, r.bad_content, (r.message).*
+            FROM conversations.edit_parts($1, $2, $3, $4, $5, $6, $7, $8::uuid[], $9, $10) r
+            """)
+    static let receiptsGive = Statement(
         "receipt.give",
         sql: """
-            SELECT r.outcome, r.conversation_id, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses,
+            SELECT r.results, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses, r.senders, r.audiences,
                 r.number_users, r.number_uncounted, r.number_hidden
-            FROM conversations.give_receipt($1, $2, $3, $4, $5, $6) r
+            FROM conversations.give_receipts($1, $2, $3::text[], $4::uuid[], $5::int8[], $6, NULL, NULL) r
             """, isIdempotent: true)
     static let baseline = Statement("sync.baseline", sql: "SELECT * FROM conversations.baseline($1, $2, $3)", isIdempotent: true)
     static let readLogs = Statement(
@@ -66,5 +75,4 @@ extension Statement {
     static let readChanges = Statement(
         "sync.read_changes", sql: "SELECT * FROM conversations.read_changes($1, $2, $3, $4::text[])", isIdempotent: true)
     static let heads = Statement("sync.heads", sql: "SELECT * FROM conversations.heads($1)", isIdempotent: true)
-    static let followed = Statement("sync.followed", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)
 }

@@ -22,6 +22,8 @@ struct ParticipantChanges: Sendable {
         var distinctCleared = false
         var all: [UserID] = []
         var conversationCreatedAt = Model.Timestamp(microseconds: 0)
+        var receiptPolicy: ReceiptPolicy = []
+        var epoch = ""
         var metadata: (position: Position, createdAt: Model.Timestamp, effects: [MetadataEffect])?
         var numbers: [UserID: UserNumbers] = [:]
     }
@@ -40,7 +42,8 @@ struct ParticipantChanges: Sendable {
             ] + caller.originValues + [support.metadataKeysLimit.map { .int8(Int64($0)) } ?? .null], lockKey: id.lockKey,
             deadline: caller.deadline)
         let row = try support.row(rows)
-        let patched = try support.reading { try self.patched(row) }
+        var patched = try support.reading { try self.patched(row) }
+        if !patched.added.isEmpty { patched.epoch = try await support.epoch.current(deadline: caller.deadline) }
         let identities = try await support.directory.basic(
             patched.added.isEmpty ? [] : patched.all, in: caller.app, deadline: caller.deadline)
         var changes: [Change] = []
@@ -75,6 +78,7 @@ struct ParticipantChanges: Sendable {
         patched.distinctCleared = try cursor.optional() ?? false
         patched.all = try cursor.optional([String].self)?.map { UserID(trusted: $0) } ?? []
         if let time = try cursor.optionalTime() { patched.conversationCreatedAt = time }
+        patched.receiptPolicy = ReceiptPolicy(try cursor.optional() ?? 0)
         if let position, let createdAt { patched.participants = (Position(position), createdAt) }
         let metadataPosition = try cursor.optional(Int64.self)
         let metadataTime = try cursor.optionalTime()
@@ -99,7 +103,8 @@ struct ParticipantChanges: Sendable {
             ? nil
             : Conversation(
                 id: id, createdAt: patched.conversationCreatedAt, isDistinct: false,
-                participants: patched.all.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: nil, position: place.position)
+                participants: patched.all.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: nil, position: place.position,
+                epoch: patched.epoch, receiptPolicy: patched.receiptPolicy)
         return caller.change(
             id, at: place.position, place.createdAt, messageCount: patched.messageCount, numbers: patched.numbers,
             .participantsChanged(

@@ -9,9 +9,13 @@ import SwiftProtobuf
 /// Answers the calls about messages and receipts.
 struct MessageCalls: Sendable {
     private let support: CallSupport
+    private let receipts: ReceiptGatherer
     private var database: Database { support.database }
 
-    init(_ support: CallSupport) { self.support = support }
+    init(_ support: CallSupport, receipts: ReceiptGatherer) {
+        self.support = support
+        self.receipts = receipts
+    }
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
@@ -28,31 +32,39 @@ struct MessageCalls: Sendable {
         let caller = try Caller(app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil, context)
         let (id, conversation) = (try MessageID(contract: request.id), try ConversationID(contract: request.conversationID))
         // Before anything is written: what cannot be read back must not be stored.
-        let parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
-        let stored: [UInt8] = try ProtoMessageParts.with { $0.parts = request.parts }.serializedBytes()
-        let rows = try await database.run(
-            .messageSend,
+        var parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
+        let contents = parts.compactMap(\.contentID)
+        if !contents.isEmpty { try await support.measure(&parts, in: caller.app, deadline: caller.deadline) }
+        let stored = try MessageParts.encode(parts)
+        let values: [Value] =
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuid(id.rawValue), .bytes(stored),
                 request.hasNotification ? .text(request.notification) : .null,
-            ] + caller.originValues, lockKey: conversation.lockKey, deadline: caller.deadline)
+            ] + caller.originValues + [contents.isEmpty ? .null : .uuidArray(contents.map(\.rawValue))]
+        // With content it locks that too: alone in its transaction.
+        let rows =
+            contents.isEmpty
+            ? try await database.run(.messageSend, values, lockKey: conversation.lockKey, deadline: caller.deadline)
+            : try await database.runAlone(.messageSend, values, deadline: caller.deadline)
         var cursor = RowCursor(try support.row(rows))
         let outcome: String = try cursor.next()
         try Refusal.check(outcome, what: "conversation")
         let sender = try await support.directory.basic([caller.user], in: caller.app, deadline: caller.deadline)
         guard outcome == "ok" else {
+            cursor.skip(7)
+            let bad = try cursor.optional(UUID.self).map { ContentID(rawValue: $0) }
+            if let bad { throw MessageParts.unsendable(bad, in: parts) }
             throw try await existing(&cursor, caller)
         }
         let position = try cursor.position()
         let createdAt = try cursor.time()
         let ordinal: Int64 = try cursor.next()
+        let recipients = try cursor.users().map { Model.Message.Recipient(userID: $0, status: $0 == caller.user ? .read : .sent) }
+        let numbers = UserNumbers(uncounted: try cursor.next(), hidden: try cursor.next(), position: position)
         let message = Model.Message(
             id: id, conversationID: conversation, position: position, ordinal: ordinal,
-            sender: sender[caller.user] ?? BasicIdentity(userID: caller.user), sentAt: createdAt,
-            parts: parts,
-            recipients: try cursor.users().map { Model.Message.Recipient(userID: $0, status: $0 == caller.user ? .read : .sent) },
-            notification: request.hasNotification ? request.notification : nil)
-        let numbers = UserNumbers(uncounted: try cursor.next(), hidden: try cursor.next(), position: position)
+            sender: sender[caller.user] ?? BasicIdentity(userID: caller.user), sentAt: createdAt, parts: parts, recipients: recipients,
+            notification: request.hasNotification ? request.notification : nil, receiptPolicy: ReceiptPolicy(try cursor.next(Int64.self)))
         support.publisher.publish([
             caller.change(
                 conversation, at: position, createdAt, messageCount: ordinal, numbers: [caller.user: numbers],
@@ -62,7 +74,6 @@ struct MessageCalls: Sendable {
     }
 
     private func existing(_ cursor: inout RowCursor, _ caller: Caller) async throws -> Failure {
-        cursor.skip(6)
         guard let row = try MessageRow(&cursor) else { return Failure(.idInUse, "The id is in use.") }
         let identities = try await support.directory.basic([row.sender], in: caller.app, deadline: caller.deadline)
         return Failure(.idInUse, "The id is in use.", detail: .message(row.message(identities)))
@@ -137,32 +148,9 @@ struct MessageCalls: Sendable {
     // MARK: Receipts
 
     private func giveReceipt(_ request: ProtoGiveReceiptRequest, _ context: RPCContext) async throws -> ProtoEmpty {
-        let caller = try Caller(app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil, context)
-        let id = try MessageID(contract: request.messageID)
+        let caller = try Caller(app: request.appID, user: request.actor, context)
         guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", "must be read or delivery") }
-        // Which conversation it locks is not known beforehand, so it cannot be sorted into a group.
-        let rows = try await database.runAlone(
-            .receiptGive,
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .int8(kind == .read ? 2 : 1),
-            ] + caller.originValues, deadline: caller.deadline)
-        var cursor = RowCursor(try support.row(rows))
-        let outcome: String = try cursor.next()
-        try Refusal.check(outcome, what: "message")
-        guard outcome == "ok" else { return ProtoEmpty() }
-        let conversation = ConversationID(rawValue: try cursor.next())
-        let (position, createdAt, messageCount) = (try cursor.position(), try cursor.time(), try cursor.next(Int64.self))
-        let (users, messages) = (try cursor.users(), try cursor.next([UUID].self))
-        let (ordinals, statuses) = (try cursor.next([Int64].self), try cursor.next([Int64].self))
-        let receipts = users.indices.map { index in
-            Change.Receipt(
-                user: users[index], messageID: MessageID(rawValue: messages[index]), ordinal: ordinals[index],
-                status: RecipientStatus(rawValue: Int(statuses[index])) ?? .delivered)
-        }
-        let numbers = userNumbers(try cursor.users(), try cursor.next(), try cursor.next(), at: position)
-        support.publisher.publish([
-            caller.change(conversation, at: position, createdAt, messageCount: messageCount, numbers: numbers, .receipts(receipts))
-        ])
+        try await receipts.give(kind, by: caller.user, in: caller.app, to: try MessageID(contract: request.messageID))
         return ProtoEmpty()
     }
 }

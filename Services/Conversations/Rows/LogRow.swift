@@ -29,6 +29,7 @@ struct LogRow {
     /// The conversation as it is now, with kinds 1 and 2.
     let conversationCreatedAt: Model.Timestamp?
     let isDistinct: Bool
+    let receiptPolicy: ReceiptPolicy
     let conversationPosition: Position
     let participants: [UserID]
     let message: MessageRow?
@@ -58,6 +59,7 @@ struct LogRow {
         hidden = try cursor.optional() ?? 0
         conversationCreatedAt = try cursor.optionalTime()
         isDistinct = try cursor.optional() ?? false
+        receiptPolicy = ReceiptPolicy(try cursor.optional() ?? 0)
         conversationPosition = Position(try cursor.optional() ?? 0)
         participants = try cursor.optional([String].self)?.map { UserID(trusted: $0) } ?? []
         let hasMessage = try cursor.optional(Bool.self) ?? false
@@ -104,18 +106,52 @@ private struct ReceiptOperation: Decodable {
     let messageID: UUID
     let ordinal: Int64
     let status: Int
+    let sender: String
+    let audience: Int
 
     enum CodingKeys: String, CodingKey {
-        case user, ordinal, status
+        case user, ordinal, status, sender, audience
         case messageID = "message_id"
+    }
+}
+
+/// The edits of a change of parts, as the log keeps them.
+struct PartsOperations: Codable {
+    struct Edit: Codable {
+        /// 0 added, 1 changed, 2 removed, 3 all replaced.
+        let kind: Int
+        var part: UUID?
+        var index: Int?
+    }
+    let edits: [Edit]
+}
+
+extension PartsOperations.Edit {
+    init(_ edit: Change.PartEdit) {
+        switch edit {
+        case .added(let id): self.init(kind: 0, part: id)
+        case .changed(let id): self.init(kind: 1, part: id)
+        case .removed(let id, let index): self.init(kind: 2, part: id, index: index)
+        case .allReplaced: self.init(kind: 3)
+        }
+    }
+
+    var edit: Change.PartEdit {
+        switch (kind, part) {
+        case (0, let id?): .added(id)
+        case (1, let id?): .changed(id)
+        case (2, let id?): .removed(id, index: index ?? 0)
+        default: .allReplaced
+        }
     }
 }
 
 private struct AllReadOperations: Decodable {
     let user: String
     let upTo: Int64
+    let told: [String]?
     enum CodingKeys: String, CodingKey {
-        case user
+        case user, told
         case upTo = "up_to"
     }
 }
@@ -123,21 +159,21 @@ private struct AllReadOperations: Decodable {
 extension LogRow {
     /// The change, as it was published but for the bodies, which are as they are now.
     /// - Parameter overrides: of kind 6: users who see another last message than the others.
-    func change(_ identities: [UserID: BasicIdentity], overrides: [UserID: Message?] = [:]) throws -> Change {
+    func change(_ identities: [UserID: BasicIdentity], epoch: String, overrides: [UserID: Message?] = [:]) throws -> Change {
         guard let app, let conversation, let actor else { throw Failure(.internalServerError, "Something went wrong on our side.") }
         return Change(
             appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor, origin: origin,
-            messageCount: messageCount, numbers: [:], content: try content(conversation, identities, overrides))
+            messageCount: messageCount, numbers: [:], content: try content(conversation, identities, epoch, overrides))
     }
 
     private func content(
-        _ id: ConversationID, _ identities: [UserID: BasicIdentity], _ overrides: [UserID: Message?]
+        _ id: ConversationID, _ identities: [UserID: BasicIdentity], _ epoch: String, _ overrides: [UserID: Message?]
     ) throws -> Change.Content {
         func named(_ user: UserID) -> BasicIdentity { identities[user] ?? BasicIdentity(userID: user) }
         let body = conversationCreatedAt.map {
             Conversation(
                 id: id, createdAt: $0, isDistinct: isDistinct, participants: participants.map(named), metadata: nil,
-                position: conversationPosition)
+                position: conversationPosition, epoch: epoch, receiptPolicy: receiptPolicy)
         }
         switch kind {
         case 1: return .conversationCreated(body)
@@ -167,11 +203,16 @@ extension LogRow {
                 operations.map {
                     Change.Receipt(
                         user: UserID(trusted: $0.user), messageID: MessageID(rawValue: $0.messageID), ordinal: $0.ordinal,
-                        status: RecipientStatus(rawValue: $0.status) ?? .delivered)
+                        status: RecipientStatus(rawValue: $0.status) ?? .delivered, sender: UserID(trusted: $0.sender),
+                        audience: Change.Receipt.Audience(rawValue: $0.audience) ?? .senderAndReader)
                 })
         case 8:
             let operations: AllReadOperations = try OperationsJSON.decode(operations)
-            return .allRead(user: UserID(trusted: operations.user), upTo: Position(operations.upTo))
+            return .allRead(
+                user: UserID(trusted: operations.user), upTo: Position(operations.upTo), toldTo: operations.told?.map { UserID(trusted: $0) })
+        case 9:
+            let operations: PartsOperations = try OperationsJSON.decode(operations)
+            return .partsChanged(id: try requiredMessageID(), ordinal: ordinal, operations.edits.map(\.edit), message?.message(identities))
         default: throw Failure(.internalServerError, "Something went wrong on our side.")
         }
     }

@@ -50,6 +50,9 @@ enum OperationsJSON {
             }
     }
 
+    /// `[{"kind":0,"part":"<uuid>"},…]`.
+    static func edits(_ edits: [Change.PartEdit]) throws -> String { try text(edits.map { PartsOperations.Edit($0) }) }
+
     /// The `operations` of one kind of change.
     static func decode<T: Decodable>(_ json: String?, as type: T.Type = T.self) throws -> T {
         guard let json else { throw ContractViolation("operations") }

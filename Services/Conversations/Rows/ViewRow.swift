@@ -15,9 +15,10 @@ struct ViewRow {
     let uncounted: Int64
     let hidden: Int64
     let lastMessage: MessageRow?
+    let receiptPolicy: ReceiptPolicy
 
     /// How many columns it takes.
-    static let columns = 18
+    static let columns = 20
 
     /// Nil if there is no conversation: its id is null.
     init?(_ cursor: inout RowCursor) throws {
@@ -35,16 +36,18 @@ struct ViewRow {
         uncounted = try cursor.next()
         hidden = try cursor.next()
         lastMessage = try MessageRow(lastIn: id, &cursor)
+        receiptPolicy = ReceiptPolicy(try cursor.row.get(cursor.column - 1, as: Int64.self))
     }
 
     /// Everybody who is named.
     var users: [UserID] { participants + (lastMessage.map { [$0.sender] } ?? []) }
 
-    func view(_ identities: [UserID: BasicIdentity], metadata: MetadataTree? = nil) -> ConversationView {
+    func view(_ identities: [UserID: BasicIdentity], metadata: MetadataTree? = nil, epoch: String) -> ConversationView {
         ConversationView(
             conversation: Conversation(
                 id: id, createdAt: createdAt, isDistinct: isDistinct,
-                participants: participants.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: metadata, position: position),
+                participants: participants.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: metadata, position: position,
+                epoch: epoch, receiptPolicy: receiptPolicy),
             isParticipant: isParticipant, lastMessage: lastMessage?.message(identities),
             numbers: UserNumbers(uncounted: uncounted, hidden: hidden, position: position), messageCount: messageCount)
     }

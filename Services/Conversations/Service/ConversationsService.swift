@@ -75,11 +75,19 @@ public final class ConversationsService: Sendable {
         var router = CallRouter(logger: logger)
         AccountCalls(signIn: signIn, sessions: sessions, directory: directory).register(on: &router)
         let support = CallSupport(
-            database: database, directory: directory, publisher: publisher, participantsLimit: settings.participantsLimit,
+            database: database, directory: directory, publisher: publisher, epoch: EpochSource(database: database),
+            participantsLimit: settings.participantsLimit, receiptAudienceLimit: settings.receiptAudienceLimit,
             metadataKeysLimit: settings.metadataKeysLimit)
+        let receipts = ReceiptGatherer(
+            database: database, publisher: publisher, window: settings.receiptWindow, audienceLimit: settings.receiptAudienceLimit)
+        Following(support).register(on: &router)
         ConversationCalls(support).register(on: &router)
-        MessageCalls(support).register(on: &router)
+        MessageCalls(support, receipts: receipts).register(on: &router)
+        PartCalls(support).register(on: &router)
         SyncCalls(support).register(on: &router)
+        AnnouncementCalls(support).register(on: &router)
+        ContentCalls(support).register(on: &router)
+        PushTokens(support).register(on: &router)
         return router
     }
 }

@@ -21,6 +21,11 @@ public struct ConversationsSettings: Sendable {
     public var rpc: RPCServerConfiguration
     /// `STRATA_PARTICIPANTS_LIMIT`, 2 to 10,000: participants of a conversation, its creator included.
     public var participantsLimit = Limits.participants
+    /// `STRATA_RECEIPT_AUDIENCE_LIMIT`, 2 to 10,000, the same as the gateways have: receipts in conversations of more participants are announced to the
+    /// message's sender and the reader only.
+    public var receiptAudienceLimit = 25
+    /// `STRATA_RECEIPT_WINDOW`, 0s to 1s: how long a receipt waits for others, with which it becomes one change.
+    public var receiptWindow: Duration = .milliseconds(20)
     /// `STRATA_METADATA_MAX_KEYS`, 0 (no limit) to 10,000,000: values that the metadata of a conversation may have, as the metadata service has it.
     public var metadataKeysLimit: Int?
     /// `STRATA_RETENTION`, 48h to 3650d: how long the change log is kept: who was away longer loads everything anew instead of a replay. Never under
@@ -49,6 +54,8 @@ public struct ConversationsSettings: Sendable {
         connections = try settings.int("STRATA_POSTGRES_CONNECTIONS", default: connections, in: 1...64)
         exclusiveConnections = try settings.int("STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS", default: exclusiveConnections, in: 1...64)
         participantsLimit = try settings.int("STRATA_PARTICIPANTS_LIMIT", default: participantsLimit, in: 2...10_000)
+        receiptAudienceLimit = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptAudienceLimit, in: 2...10_000)
+        receiptWindow = try settings.duration("STRATA_RECEIPT_WINDOW", default: receiptWindow, in: .zero ... .seconds(1))
         let keys = try settings.int("STRATA_METADATA_MAX_KEYS", default: 0, in: 0...10_000_000)
         metadataKeysLimit = keys == 0 ? nil : keys
         retention = try settings.duration("STRATA_RETENTION", default: retention, in: day * 2...decade)
@@ -72,7 +79,8 @@ extension ConversationsSettings: CustomStringConvertible, CustomDebugStringConve
             self,
             children: [
                 "postgresURL": postgresURL, "connections": connections, "exclusiveConnections": exclusiveConnections, "redisURL": redisURL,
-                "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit, "metadataKeysLimit": metadataKeysLimit as Any,
+                "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit, "receiptAudienceLimit": receiptAudienceLimit,
+                "receiptWindow": receiptWindow, "metadataKeysLimit": metadataKeysLimit as Any,
                 "retention": retention, "sessionLifetime": sessionLifetime, "maintenanceInterval": maintenanceInterval,
             ])
     }

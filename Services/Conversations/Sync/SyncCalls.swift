@@ -10,6 +10,7 @@ import SwiftProtobuf
 struct SyncCalls: Sendable {
     private let support: CallSupport
     private let heads: HeadsCache
+    private let userChanges: UserChanges
     private var database: Database { support.database }
 
     /// The most changes one call reads.
@@ -18,6 +19,7 @@ struct SyncCalls: Sendable {
     init(_ support: CallSupport) {
         self.support = support
         heads = HeadsCache(database: support.database)
+        userChanges = UserChanges(support)
     }
 
     /// Adds the methods to `router`.
@@ -26,7 +28,6 @@ struct SyncCalls: Sendable {
         router.register(ConversationsAPI.readLogs) { try await self.readLogs($0, $1) }
         router.register(ConversationsAPI.readChanges) { try await self.readChanges($0, $1) }
         router.register(ConversationsAPI.heads) { try await self.heads.read(since: $0.since, deadline: $1.deadline) }
-        router.register(ConversationsAPI.followed) { try await self.followed($0, $1) }
     }
 
     // MARK: Baseline
@@ -82,13 +83,15 @@ struct SyncCalls: Sendable {
         let log = try rows.map { try LogRow($0) }
         let identities = try await support.directory.basic(
             Array(Set(log.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
+        let epoch = try await support.epoch.current(deadline: caller.deadline)
         var response = ProtoReadLogsResponse()
         for row in log {
             switch row.entry {
             case .header: response.metHeads = row.flag
-            case .change: response.entries.append(try .with { $0.change = ProtoChange(try row.change(identities)) })
+            case .change: response.entries.append(try .with { $0.change = ProtoChange(try row.change(identities, epoch: epoch)) })
             case .userChange:
-                if let change = try await userChange(row, caller) { response.entries.append(.with { $0.userChange = ProtoUserChange(change) }) }
+                let change = try await userChanges.change(row, of: caller)
+                response.entries.append(.with { $0.userChange = ProtoUserChange(change) })
             case .skipped:
                 guard let conversation = row.conversation else { continue }
                 response.entries.append(
@@ -110,43 +113,6 @@ struct SyncCalls: Sendable {
         return response
     }
 
-    private struct UserOperations: Decodable {
-        let conversation: UUID?
-        let message: UUID?
-        let upTo: Int64?
-        enum CodingKeys: String, CodingKey {
-            case conversation = "conversation_id"
-            case message = "message_id"
-            case upTo = "up_to"
-        }
-    }
-
-    /// An entry of the user's own log, with what it is about as it is now.
-    private func userChange(_ row: LogRow, _ caller: Caller) async throws -> UserChange? {
-        let content: UserChange.Content
-        if row.kind == 4 {
-            let identity = try await support.directory.full([caller.user], in: caller.app, deadline: caller.deadline)[caller.user]
-            guard let identity else { return nil }
-            content = .identityChanged(identity)
-        } else {
-            let operations: UserOperations = try OperationsJSON.decode(row.operations)
-            guard let uuid = operations.conversation else { return nil }
-            let id = ConversationID(rawValue: uuid)
-            switch row.kind {
-            case 1: content = .conversationHidden(id, upTo: Position(operations.upTo ?? 0), wholly: row.flag)
-            case 2:
-                content = .conversationShown(try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline))
-            case 3:
-                guard let message = operations.message else { return nil }
-                content = .messageHidden(
-                    MessageID(rawValue: message),
-                    view: try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline))
-            default: return nil
-            }
-        }
-        return UserChange(appID: caller.app, user: caller.user, position: row.position, createdAt: row.createdAt, content: content)
-    }
-
     // MARK: Repair
 
     private func readChanges(_ request: ProtoReadChangesRequest, _ context: RPCContext) async throws -> ProtoReadChangesResponse {
@@ -160,6 +126,7 @@ struct SyncCalls: Sendable {
         let log = try rows.map { try LogRow($0) }
         guard let header = log.first, let app = header.app else { return ProtoReadChangesResponse() }
         let identities = try await support.directory.basic(Array(Set(log.flatMap(\.users))), in: app, deadline: context.deadline)
+        let epoch = try await support.epoch.current(deadline: context.deadline)
         var overrides: [Position: [UserID: Model.Message?]] = [:]
         for row in log where row.entry == .override {
             if let user = row.user { overrides[row.position, default: [:]][user] = .some(row.message?.message(identities)) }
@@ -168,20 +135,11 @@ struct SyncCalls: Sendable {
         response.head = header.position.rawValue
         for row in log {
             if row.entry == .change {
-                response.changes.append(ProtoChange(try row.change(identities, overrides: overrides[row.position] ?? [:])))
+                response.changes.append(ProtoChange(try row.change(identities, epoch: epoch, overrides: overrides[row.position] ?? [:])))
             } else if row.entry == .numbers, let user = row.user {
                 response.numbers[user.rawValue] = ProtoUserNumbers(row.numbers)
             }
         }
         return response
-    }
-
-    // MARK: Followed
-
-    private func followed(_ request: ProtoFollowedRequest, _ context: RPCContext) async throws -> ProtoFollowedResponse {
-        let caller = try Caller(app: request.appID, user: request.userID, context)
-        let rows = try await database.runAlone(
-            .followed, [.uuid(caller.app.rawValue), .text(caller.user.rawValue)], deadline: caller.deadline)
-        return try .with { $0.userIds = try rows.map { try $0.get(0, as: String.self) } }
     }
 }

@@ -15,7 +15,8 @@ extension GatewayServices {
         }
         do throws(Failure) {
             return try await createConversation(
-                id: body.id ?? .random(), participants: participants.sorted(), isDistinct: body.isDistinct, metadata: body.metadata?.leaves, call)
+                id: body.id ?? .random(), participants: participants.sorted(), isDistinct: body.isDistinct, metadata: body.metadata?.leaves,
+                receiptPolicy: body.receiptPolicy, call)
         } catch {
             guard body.id == nil, error.code == .idInUse, case .conversation(let view) = error.detail else { throw error }
             return Creation(view: view, isNew: true)

@@ -118,7 +118,8 @@ extension GatewayServices {
     }
 
     func createConversation(
-        id: ConversationID, participants: [UserID], isDistinct: Bool, metadata leaves: [MetadataLeaf]?, _ call: Call
+        id: ConversationID, participants: [UserID], isDistinct: Bool, metadata leaves: [MetadataLeaf]?, receiptPolicy: ReceiptPolicy = [],
+        _ call: Call
     ) async throws(Failure) -> Creation {
         let request = ProtoCreateConversationRequest.with {
             $0.appID = call.appData
@@ -127,6 +128,7 @@ extension GatewayServices {
             $0.participants = participants.map(\.rawValue)
             $0.distinct = isDistinct
             if let leaves { $0.metadata = ProtoTree(leaves) }
+            $0.receiptPolicy = receiptPolicy.rawValue
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         do throws(Failure) {

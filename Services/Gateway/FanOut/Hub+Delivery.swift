@@ -79,6 +79,7 @@ extension Hub {
             }
             for identity in added {
                 services.identities.remember(identity, in: room.app)
+                for member in room.members { meet([identity], member.socket) }
                 userAdded(UserKey(app: room.app, user: identity.userID), to: room.id, at: change.position)
             }
         case .messageCreated(_, _, let message?): services.identities.remember(message.sender, in: room.app)
@@ -115,8 +116,19 @@ extension Hub {
             setHidden(false, key.user, in: view.conversation.id, numbers: view.numbers)
         case .messageHidden(_, let view?): setHidden(nil, key.user, in: view.conversation.id, numbers: view.numbers)
         case .identityChanged(let identity): services.identities.remember(identity.basic, in: key.app)
-        case .conversationShown(nil), .messageHidden(_, nil): break
+        case .followed(let identity):
+            services.identities.remember(identity.basic, in: key.app)
+            for socket in residents[key]?.sockets ?? [] { meet([identity.basic], socket) }
+        case .unfollowed(let user):
+            for socket in residents[key]?.sockets ?? [] { unwatch(UserKey(app: key.app, user: user), by: socket) }
+        case .conversationShown(nil), .messageHidden(_, nil), .announced, .announcementStatus, .announcementDeleted, .obsolete: break
         }
+    }
+
+    /// Whoever wants to hear of presence hears of those he follows from now on, too.
+    func meet(_ identities: [BasicIdentity], _ socket: Socket) {
+        guard socket.wantsPresence else { return }
+        watch(identities.map { UserKey(app: socket.key.app, user: $0.userID) }, by: socket)
     }
 
     private func setHidden(_ isHidden: Bool?, _ user: UserID, in id: ConversationID, numbers: UserNumbers?) {

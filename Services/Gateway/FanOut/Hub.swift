@@ -207,6 +207,14 @@ final class Hub: @unchecked Sendable {
         if !new.isEmpty { fanOut.retainPresence(of: new, for: self) }
     }
 
+    func unwatch(_ user: UserKey, by socket: Socket) {
+        guard user != socket.key, socket.watched.remove(user) != nil else { return }
+        watchers[user]?.removeAll { $0 === socket }
+        guard watchers[user]?.isEmpty == true else { return }
+        watchers[user] = nil
+        fanOut.releasePresence(of: [user], for: self)
+    }
+
     func unwatchAll(_ socket: Socket) {
         var released: [UserKey] = []
         for user in socket.watched {

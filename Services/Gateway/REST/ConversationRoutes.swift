@@ -57,4 +57,8 @@ extension RESTRouter {
 extension RESTContext {
     func conversationID() throws(Failure) -> ConversationID { try id("id", what: "conversation") }
     func messageID() throws(Failure) -> MessageID { try id("id", what: "message") }
+    func userID() throws(Failure) -> UserID {
+        guard let text = coreContext.parameters.get("user"), let user = UserID(parsing: text) else { throw .notFound("identity") }
+        return user
+    }
 }

@@ -36,6 +36,10 @@ struct RESTRouter: Sendable {
         registerSessions(on: router)
         registerConversations(on: router)
         registerMessages(on: router)
+        registerParts(on: router)
+        registerFollowing(on: router)
+        registerAnnouncements(on: router)
+        registerDevices(on: router)
         return EdgeResponder(inner: router.buildResponder(), services: services)
     }
 

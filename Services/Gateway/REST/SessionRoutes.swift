@@ -6,7 +6,7 @@ import Model
 import ServiceKit
 import Wire
 
-/// Signing in and out, and identities (spec 3.3 to 3.6, 4.3).
+/// Signing in and out (spec 3.3 to 3.6).
 extension RESTRouter {
     func registerSessions(on router: Router<RESTContext>) {
         on(router, .post, "/nonces", .versioned) { _, _ throws(Failure) in
@@ -29,11 +29,6 @@ extension RESTRouter {
         }
         on(router, .delete, "/sessions/:token", .versioned) { request, context throws(Failure) in
             try await endSession(request, context)
-        }
-        on(router, .get, "/identities/:user", .signedIn) { _, context throws(Failure) in
-            guard let text = context.parameters.get("user"), let user = UserID(parsing: text) else { throw .notFound("identity") }
-            guard let identity = try await services.identities([user], try context.call()).first else { throw .notFound("identity") }
-            return .json { services.renderer.write(identity, into: &$0) }
         }
     }
 

@@ -69,6 +69,7 @@ extension Socket {
             send(renderer.tails(for: change, variant: variant), values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
         case .conversation(let view, let change):
             answer(from: change, showing: view)
+            hub.meet(view.conversation.participants, self)
             send(renderer.created(view, for: key.user, version: version, at: change.position), stamp: stamp)
         case .userChange(let change):
             send(

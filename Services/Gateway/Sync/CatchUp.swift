@@ -201,6 +201,7 @@ struct CatchUp {
         case .messageDeleted(_, _, let last):
             if last.changed { log.lastMessageBecame(last.overrides[key.user] ?? last.message, in: id) }
         case .receipts, .allRead: log.countsChanged(in: id)
+        case .partsChanged(_, _, _, let message): if message == nil { return introduction }
         }
         return introduction + [.change(change)]
     }

@@ -76,10 +76,19 @@ extension Change.Content {
                 receipts.append(
                     Change.Receipt(
                         user: UserID(trusted: receipt.userID), messageID: try MessageID(contract: receipt.messageID),
-                        ordinal: receipt.ordinal, status: RecipientStatus(rawValue: Int(receipt.status)) ?? .delivered))
+                        ordinal: receipt.ordinal, status: RecipientStatus(rawValue: Int(receipt.status)) ?? .delivered,
+                        sender: UserID(trusted: receipt.sender),
+                        audience: Change.Receipt.Audience(rawValue: Int(receipt.audience)) ?? .senderAndReader))
             }
             self = .receipts(receipts)
-        case .allRead(let value): self = .allRead(user: UserID(trusted: value.userID), upTo: Position(value.upTo))
+        case .allRead(let value):
+            self = .allRead(
+                user: UserID(trusted: value.userID), upTo: Position(value.upTo),
+                toldTo: value.hasAudience ? value.audience.userIds.map { UserID(trusted: $0) } : nil)
+        case .partsChanged(let value):
+            self = .partsChanged(
+                id: try MessageID(contract: value.id), ordinal: value.ordinal, try value.edits.map(Change.PartEdit.init(contract:)),
+                value.hasMessage ? try Model.Message(value.message) : nil)
         case nil: throw ContractViolation("Change.content")
         }
     }
@@ -147,15 +156,61 @@ extension ProtoChange.OneOf_Content {
                             $0.messageID = Data(receipt.messageID)
                             $0.ordinal = receipt.ordinal
                             $0.status = Int32(receipt.status.rawValue)
+                            $0.sender = receipt.sender.rawValue
+                            $0.audience = Int32(receipt.audience.rawValue)
                         }
                     }
                 })
-        case .allRead(let user, let upTo):
+        case .allRead(let user, let upTo, let toldTo):
             self = .allRead(
                 .with {
                     $0.userID = user.rawValue
                     $0.upTo = upTo.rawValue
+                    if let toldTo { $0.audience = .with { $0.userIds = toldTo.map(\.rawValue) } }
                 })
+        case .partsChanged(let id, let ordinal, let edits, let message):
+            self = .partsChanged(
+                .with {
+                    $0.id = Data(id)
+                    $0.ordinal = ordinal
+                    $0.edits = edits.map { ProtoChange.PartEdit($0) }
+                    if let message { $0.message = ProtoMessage(message) }
+                })
+        }
+    }
+}
+
+extension Change.PartEdit {
+    init(contract proto: ProtoChange.PartEdit) throws(ContractViolation) {
+        guard proto.kind != .allReplaced else {
+            self = .allReplaced
+            return
+        }
+        guard let id = UUID(contract: proto.partID) else { throw ContractViolation("PartEdit.part_id") }
+        switch proto.kind {
+        case .added: self = .added(id)
+        case .changed: self = .changed(id)
+        case .removed: self = .removed(id, index: Int(proto.index))
+        case .allReplaced, .UNRECOGNIZED: throw ContractViolation("PartEdit.kind")
+        }
+    }
+}
+
+extension ProtoChange.PartEdit {
+    init(_ edit: Change.PartEdit) {
+        self.init()
+        switch edit {
+        case .added(let id):
+            kind = .added
+            partID = Data(uuid: id)
+        case .changed(let id):
+            kind = .changed
+            partID = Data(uuid: id)
+        case .removed(let id, let place):
+            kind = .removed
+            partID = Data(uuid: id)
+            index = Int32(clamping: place)
+        case .allReplaced: kind = .allReplaced
         }
     }
 }
@@ -175,6 +230,14 @@ extension UserChange {
             content = .messageHidden(
                 try MessageID(contract: value.messageID), view: value.hasView ? try ConversationView(value.view) : nil)
         case .identityChanged(let value): content = .identityChanged(Identity(value))
+        case .followed(let value): content = .followed(Identity(value))
+        case .unfollowed(let user): content = .unfollowed(UserID(trusted: user))
+        case .announced(let value): content = .announced(try Announcement(value))
+        case .announcementStatus(let value):
+            content = .announcementStatus(
+                try AnnouncementID(contract: value.announcementID), RecipientStatus(rawValue: Int(value.status)) ?? .delivered)
+        case .announcementDeleted(let id): content = .announcementDeleted(try AnnouncementID(contract: id))
+        case .obsolete: content = .obsolete
         case nil: throw ContractViolation("UserChange.content")
         }
         self.init(
@@ -208,6 +271,17 @@ extension ProtoUserChange {
                     if let view { $0.view = ProtoConversationView(view) }
                 })
         case .identityChanged(let identity): content = .identityChanged(ProtoIdentity(identity))
+        case .followed(let identity): content = .followed(ProtoIdentity(identity))
+        case .unfollowed(let user): content = .unfollowed(user.rawValue)
+        case .announced(let announcement): content = .announced(ProtoAnnouncement(announcement))
+        case .announcementStatus(let id, let status):
+            content = .announcementStatus(
+                .with {
+                    $0.announcementID = Data(id)
+                    $0.status = Int32(status.rawValue)
+                })
+        case .announcementDeleted(let id): content = .announcementDeleted(Data(id))
+        case .obsolete: content = .obsolete(true)
         }
     }
 }

@@ -87,7 +87,9 @@ extension MessagePart {
         guard let id = UUID(contract: proto.id) else { throw ContractViolation("MessagePart.id") }
         self.init(
             id: id, mimeType: proto.mimeType, body: proto.hasBody ? proto.body : nil,
-            encoding: proto.hasEncoding ? proto.encoding : nil, size: Int(proto.size))
+            encoding: proto.hasEncoding ? proto.encoding : nil, size: Int(proto.size),
+            contentID: proto.hasContentID ? try ContentID(contract: proto.contentID) : nil,
+            updatedAt: proto.hasUpdatedAt ? Timestamp(microseconds: proto.updatedAt) : nil)
     }
 }
 
@@ -100,6 +102,8 @@ extension ProtoMessagePart {
         if let value = part.body { body = value }
         if let value = part.encoding { encoding = value }
         size = Int64(part.size)
+        if let value = part.contentID { contentID = Data(value) }
+        if let value = part.updatedAt { updatedAt = value.microseconds }
     }
 }
 
@@ -116,9 +120,13 @@ extension Model.Message {
             position: Position(proto.position), ordinal: proto.ordinal, sender: BasicIdentity(proto.sender),
             sentAt: Timestamp(microseconds: proto.sentAt), parts: parts,
             recipients: proto.recipients.map {
-                Recipient(userID: UserID(trusted: $0.userID), status: RecipientStatus(rawValue: Int($0.status)) ?? .sent)
+                Recipient(
+                    userID: UserID(trusted: $0.userID), status: RecipientStatus(rawValue: Int($0.status)) ?? .sent,
+                    shownStatus: $0.hasShownStatus ? RecipientStatus(rawValue: Int($0.shownStatus)) : nil)
             },
-            notification: proto.hasNotification ? proto.notification : nil)
+            notification: proto.hasNotification ? proto.notification : nil,
+            updatedAt: proto.hasUpdatedAt ? Timestamp(microseconds: proto.updatedAt) : nil,
+            receiptPolicy: ReceiptPolicy(rawValue: proto.receiptPolicy))
     }
 }
 
@@ -137,9 +145,12 @@ extension ProtoMessage {
             ProtoRecipient.with {
                 $0.userID = recipient.userID.rawValue
                 $0.status = Int32(recipient.status.rawValue)
+                if recipient.shownStatus != recipient.status { $0.shownStatus = Int32(recipient.shownStatus.rawValue) }
             }
         }
         if let value = message.notification { notification = value }
+        if let value = message.updatedAt { updatedAt = value.microseconds }
+        receiptPolicy = message.receiptPolicy.rawValue
     }
 }
 
@@ -190,7 +201,7 @@ extension Conversation {
         self.init(
             id: try ConversationID(contract: proto.id), createdAt: Timestamp(microseconds: proto.createdAt), isDistinct: proto.isDistinct,
             participants: proto.participants.map { BasicIdentity($0) }, metadata: proto.hasMetadata ? MetadataTree(proto.metadata) : nil,
-            position: Position(proto.position))
+            position: Position(proto.position), epoch: proto.epoch, receiptPolicy: ReceiptPolicy(rawValue: proto.receiptPolicy))
     }
 }
 
@@ -204,6 +215,8 @@ extension ProtoConversation {
         participants = conversation.participants.map { ProtoBasicIdentity($0) }
         if let tree = conversation.metadata { metadata = ProtoTree(tree) }
         position = conversation.position.rawValue
+        epoch = conversation.epoch
+        receiptPolicy = conversation.receiptPolicy.rawValue
     }
 }
 
@@ -245,5 +258,42 @@ extension ProtoConversationView {
         if let message = view.lastMessage { lastMessage = ProtoMessage(message) }
         numbers = ProtoUserNumbers(view.numbers)
         messageCount = view.messageCount
+    }
+}
+
+extension Announcement {
+    /// As its recipient sees it; a status this version does not know counts as `sent`.
+    ///
+    /// - Throws: ``ContractViolation`` unless its ids have 16 bytes and it has a sender.
+    public init(_ proto: ProtoAnnouncement) throws(ContractViolation) {
+        let sender: Sender
+        switch proto.sender {
+        case .senderName(let name): sender = .name(name)
+        case .senderIdentity(let identity): sender = .user(BasicIdentity(identity))
+        case nil: throw ContractViolation("Announcement.sender")
+        }
+        var parts: [MessagePart] = []
+        for part in proto.parts { parts.append(try MessagePart(part)) }
+        self.init(
+            id: try AnnouncementID(contract: proto.id), position: Position(proto.position), sender: sender,
+            sentAt: Timestamp(microseconds: proto.sentAt), parts: parts, status: RecipientStatus(rawValue: Int(proto.status)) ?? .sent,
+            notification: proto.hasNotification ? proto.notification : nil)
+    }
+}
+
+extension ProtoAnnouncement {
+    /// Leaves out a notification that is nil.
+    public init(_ announcement: Announcement) {
+        self.init()
+        id = Data(announcement.id)
+        position = announcement.position.rawValue
+        switch announcement.sender {
+        case .name(let name): senderName = name
+        case .user(let identity): senderIdentity = ProtoBasicIdentity(identity)
+        }
+        sentAt = announcement.sentAt.microseconds
+        parts = announcement.parts.map { ProtoMessagePart($0) }
+        status = Int32(announcement.status.rawValue)
+        if let value = announcement.notification { notification = value }
     }
 }

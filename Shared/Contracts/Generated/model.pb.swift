@@ -166,12 +166,33 @@ public nonisolated struct ProtoMessagePart: Sendable {
 
   public var size: Int64 = 0
 
+  /// Rich content instead of a body.
+  public var contentID: Data {
+    get {_contentID ?? Data()}
+    set {_contentID = newValue}
+  }
+  /// Returns true if `contentID` has been explicitly set.
+  public var hasContentID: Bool {self._contentID != nil}
+  /// Clears the value of `contentID`. Subsequent reads from it will return its default value.
+  public mutating func clearContentID() {self._contentID = nil}
+
+  public var updatedAt: Int64 {
+    get {_updatedAt ?? 0}
+    set {_updatedAt = newValue}
+  }
+  /// Returns true if `updatedAt` has been explicitly set.
+  public var hasUpdatedAt: Bool {self._updatedAt != nil}
+  /// Clears the value of `updatedAt`. Subsequent reads from it will return its default value.
+  public mutating func clearUpdatedAt() {self._updatedAt = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _body: String? = nil
   fileprivate var _encoding: String? = nil
+  fileprivate var _contentID: Data? = nil
+  fileprivate var _updatedAt: Int64? = nil
 }
 
 /// The parts of one message as the database stores them.
@@ -197,9 +218,21 @@ public nonisolated struct ProtoRecipient: Sendable {
   /// 0 sent, 1 delivered, 2 read
   public var status: Int32 = 0
 
+  /// What others are shown, if that is something else.
+  public var shownStatus: Int32 {
+    get {_shownStatus ?? 0}
+    set {_shownStatus = newValue}
+  }
+  /// Returns true if `shownStatus` has been explicitly set.
+  public var hasShownStatus: Bool {self._shownStatus != nil}
+  /// Clears the value of `shownStatus`. Subsequent reads from it will return its default value.
+  public mutating func clearShownStatus() {self._shownStatus = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _shownStatus: Int32? = nil
 }
 
 public nonisolated struct ProtoMessage: Sendable {
@@ -239,12 +272,26 @@ public nonisolated struct ProtoMessage: Sendable {
   /// Clears the value of `notification`. Subsequent reads from it will return its default value.
   public mutating func clearNotification() {self._notification = nil}
 
+  /// When a part was changed last.
+  public var updatedAt: Int64 {
+    get {_updatedAt ?? 0}
+    set {_updatedAt = newValue}
+  }
+  /// Returns true if `updatedAt` has been explicitly set.
+  public var hasUpdatedAt: Bool {self._updatedAt != nil}
+  /// Clears the value of `updatedAt`. Subsequent reads from it will return its default value.
+  public mutating func clearUpdatedAt() {self._updatedAt = nil}
+
+  /// Of its conversation: 1 delivery receipts are off, 2 read receipts are off.
+  public var receiptPolicy: Int32 = 0
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _sender: ProtoBasicIdentity? = nil
   fileprivate var _notification: String? = nil
+  fileprivate var _updatedAt: Int64? = nil
 }
 
 public nonisolated struct ProtoLeaf: Sendable {
@@ -298,11 +345,73 @@ public nonisolated struct ProtoConversation: Sendable {
 
   public var position: Int64 = 0
 
+  public var epoch: String = String()
+
+  /// 1 delivery receipts are off, 2 read receipts are off.
+  public var receiptPolicy: Int32 = 0
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _metadata: ProtoTree? = nil
+}
+
+public nonisolated struct ProtoAnnouncement: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var id: Data = Data()
+
+  /// Of the entry of the recipient's own log that told him of it.
+  public var position: Int64 = 0
+
+  public var sender: ProtoAnnouncement.OneOf_Sender? = nil
+
+  public var senderName: String {
+    get {
+      if case .senderName(let v)? = sender {return v}
+      return String()
+    }
+    set {sender = .senderName(newValue)}
+  }
+
+  public var senderIdentity: ProtoBasicIdentity {
+    get {
+      if case .senderIdentity(let v)? = sender {return v}
+      return ProtoBasicIdentity()
+    }
+    set {sender = .senderIdentity(newValue)}
+  }
+
+  public var sentAt: Int64 = 0
+
+  public var parts: [ProtoMessagePart] = []
+
+  /// Of the recipient: 0 sent, 1 delivered, 2 read.
+  public var status: Int32 = 0
+
+  public var notification: String {
+    get {_notification ?? String()}
+    set {_notification = newValue}
+  }
+  /// Returns true if `notification` has been explicitly set.
+  public var hasNotification: Bool {self._notification != nil}
+  /// Clears the value of `notification`. Subsequent reads from it will return its default value.
+  public mutating func clearNotification() {self._notification = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public nonisolated enum OneOf_Sender: Equatable, Sendable {
+    case senderName(String)
+    case senderIdentity(ProtoBasicIdentity)
+
+  }
+
+  public init() {}
+
+  fileprivate var _notification: String? = nil
 }
 
 public nonisolated struct ProtoUserNumbers: Sendable {
@@ -550,6 +659,14 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
     set {_uniqueStorage()._content = .allRead(newValue)}
   }
 
+  public var partsChanged: ProtoChange.PartsChanged {
+    get {
+      if case .partsChanged(let v)? = _storage._content {return v}
+      return ProtoChange.PartsChanged()
+    }
+    set {_uniqueStorage()._content = .partsChanged(newValue)}
+  }
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -561,6 +678,7 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
     case messageDeleted(ProtoChange.MessageDeleted)
     case receipts(ProtoChange.Receipts)
     case allRead(ProtoChange.AllRead)
+    case partsChanged(ProtoChange.PartsChanged)
 
   }
 
@@ -659,33 +777,45 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
     fileprivate var _message: ProtoMessage? = nil
   }
 
-  public nonisolated struct MessageDeleted: Sendable {
+  public nonisolated struct MessageDeleted: @unchecked Sendable {
     // SwiftProtobuf.Message conformance is added in an extension below. See the
     // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
     // methods supported on all messages.
 
-    public var id: Data = Data()
+    public var id: Data {
+      get {_storage._id}
+      set {_uniqueStorage()._id = newValue}
+    }
 
-    public var ordinal: Int64 = 0
+    public var ordinal: Int64 {
+      get {_storage._ordinal}
+      set {_uniqueStorage()._ordinal = newValue}
+    }
 
-    public var lastMessageChanged: Bool = false
+    public var lastMessageChanged: Bool {
+      get {_storage._lastMessageChanged}
+      set {_uniqueStorage()._lastMessageChanged = newValue}
+    }
 
     public var lastMessage: ProtoMessage {
-      get {_lastMessage ?? ProtoMessage()}
-      set {_lastMessage = newValue}
+      get {_storage._lastMessage ?? ProtoMessage()}
+      set {_uniqueStorage()._lastMessage = newValue}
     }
     /// Returns true if `lastMessage` has been explicitly set.
-    public var hasLastMessage: Bool {self._lastMessage != nil}
+    public var hasLastMessage: Bool {_storage._lastMessage != nil}
     /// Clears the value of `lastMessage`. Subsequent reads from it will return its default value.
-    public mutating func clearLastMessage() {self._lastMessage = nil}
+    public mutating func clearLastMessage() {_uniqueStorage()._lastMessage = nil}
 
-    public var overrides: [ProtoChange.Override] = []
+    public var overrides: [ProtoChange.Override] {
+      get {_storage._overrides}
+      set {_uniqueStorage()._overrides = newValue}
+    }
 
     public var unknownFields = SwiftProtobuf.UnknownStorage()
 
     public init() {}
 
-    fileprivate var _lastMessage: ProtoMessage? = nil
+    fileprivate var _storage = _StorageClass.defaultInstance
   }
 
   public nonisolated struct Override: Sendable {
@@ -736,6 +866,12 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
 
     public var status: Int32 = 0
 
+    /// Of the message.
+    public var sender: String = String()
+
+    /// Who is told: 0 everybody, 1 the sender of the message and the reader, 2 the reader, 3 the sender.
+    public var audience: Int32 = 0
+
     public var unknownFields = SwiftProtobuf.UnknownStorage()
 
     public init() {}
@@ -750,7 +886,119 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
 
     public var upTo: Int64 = 0
 
+    /// Absent: everybody is told. Otherwise these, and the reader.
+    public var audience: ProtoChange.Audience {
+      get {_audience ?? ProtoChange.Audience()}
+      set {_audience = newValue}
+    }
+    /// Returns true if `audience` has been explicitly set.
+    public var hasAudience: Bool {self._audience != nil}
+    /// Clears the value of `audience`. Subsequent reads from it will return its default value.
+    public mutating func clearAudience() {self._audience = nil}
+
     public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    public init() {}
+
+    fileprivate var _audience: ProtoChange.Audience? = nil
+  }
+
+  public nonisolated struct Audience: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    public var userIds: [String] = []
+
+    public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    public init() {}
+  }
+
+  public nonisolated struct PartsChanged: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    public var id: Data = Data()
+
+    public var ordinal: Int64 = 0
+
+    public var edits: [ProtoChange.PartEdit] = []
+
+    /// As it is now.
+    public var message: ProtoMessage {
+      get {_message ?? ProtoMessage()}
+      set {_message = newValue}
+    }
+    /// Returns true if `message` has been explicitly set.
+    public var hasMessage: Bool {self._message != nil}
+    /// Clears the value of `message`. Subsequent reads from it will return its default value.
+    public mutating func clearMessage() {self._message = nil}
+
+    public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    public init() {}
+
+    fileprivate var _message: ProtoMessage? = nil
+  }
+
+  public nonisolated struct PartEdit: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    public var kind: ProtoChange.PartEdit.Kind = .added
+
+    /// Not with ALL_REPLACED.
+    public var partID: Data = Data()
+
+    /// Of REMOVED: where the part stood.
+    public var index: Int32 = 0
+
+    public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    public nonisolated enum Kind: SwiftProtobuf.Enum, Swift.CaseIterable {
+      public typealias RawValue = Int
+      case added // = 0
+      case changed // = 1
+      case removed // = 2
+      case allReplaced // = 3
+      case UNRECOGNIZED(Int)
+
+      public init() {
+        self = .added
+      }
+
+      public init?(rawValue: Int) {
+        switch rawValue {
+        case 0: self = .added
+        case 1: self = .changed
+        case 2: self = .removed
+        case 3: self = .allReplaced
+        default: self = .UNRECOGNIZED(rawValue)
+        }
+      }
+
+      public var rawValue: Int {
+        switch self {
+        case .added: return 0
+        case .changed: return 1
+        case .removed: return 2
+        case .allReplaced: return 3
+        case .UNRECOGNIZED(let i): return i
+        }
+      }
+
+      // The compiler won't synthesize support with the UNRECOGNIZED case.
+      public static let allCases: [ProtoChange.PartEdit.Kind] = [
+        .added,
+        .changed,
+        .removed,
+        .allReplaced,
+      ]
+
+    }
 
     public init() {}
   }
@@ -799,6 +1047,7 @@ public nonisolated struct ProtoUserChange: Sendable {
     set {content = .messageHidden(newValue)}
   }
 
+  /// The user's own, or that of somebody he follows.
   public var identityChanged: ProtoIdentity {
     get {
       if case .identityChanged(let v)? = content {return v}
@@ -807,13 +1056,70 @@ public nonisolated struct ProtoUserChange: Sendable {
     set {content = .identityChanged(newValue)}
   }
 
+  public var followed: ProtoIdentity {
+    get {
+      if case .followed(let v)? = content {return v}
+      return ProtoIdentity()
+    }
+    set {content = .followed(newValue)}
+  }
+
+  public var unfollowed: String {
+    get {
+      if case .unfollowed(let v)? = content {return v}
+      return String()
+    }
+    set {content = .unfollowed(newValue)}
+  }
+
+  public var announced: ProtoAnnouncement {
+    get {
+      if case .announced(let v)? = content {return v}
+      return ProtoAnnouncement()
+    }
+    set {content = .announced(newValue)}
+  }
+
+  public var announcementStatus: ProtoUserChange.AnnouncementStatus {
+    get {
+      if case .announcementStatus(let v)? = content {return v}
+      return ProtoUserChange.AnnouncementStatus()
+    }
+    set {content = .announcementStatus(newValue)}
+  }
+
+  public var announcementDeleted: Data {
+    get {
+      if case .announcementDeleted(let v)? = content {return v}
+      return Data()
+    }
+    set {content = .announcementDeleted(newValue)}
+  }
+
+  /// What it was about is gone; nothing is left to tell.
+  public var obsolete: Bool {
+    get {
+      if case .obsolete(let v)? = content {return v}
+      return false
+    }
+    set {content = .obsolete(newValue)}
+  }
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated enum OneOf_Content: Equatable, Sendable {
     case conversationHidden(ProtoUserChange.ConversationHidden)
     case conversationShown(ProtoUserChange.ConversationShown)
     case messageHidden(ProtoUserChange.MessageHidden)
+    /// The user's own, or that of somebody he follows.
     case identityChanged(ProtoIdentity)
+    case followed(ProtoIdentity)
+    case unfollowed(String)
+    case announced(ProtoAnnouncement)
+    case announcementStatus(ProtoUserChange.AnnouncementStatus)
+    case announcementDeleted(Data)
+    /// What it was about is gone; nothing is left to tell.
+    case obsolete(Bool)
 
   }
 
@@ -875,6 +1181,20 @@ public nonisolated struct ProtoUserChange: Sendable {
     public init() {}
 
     fileprivate var _view: ProtoConversationView? = nil
+  }
+
+  public nonisolated struct AnnouncementStatus: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    public var announcementID: Data = Data()
+
+    public var status: Int32 = 0
+
+    public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    public init() {}
   }
 
   public init() {}
@@ -1229,7 +1549,7 @@ nonisolated extension ProtoIdentity: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension ProtoMessagePart: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".MessagePart"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}mime_type\0\u{1}body\0\u{1}encoding\0\u{1}size\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}mime_type\0\u{1}body\0\u{1}encoding\0\u{1}size\0\u{3}content_id\0\u{3}updated_at\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1242,6 +1562,8 @@ nonisolated extension ProtoMessagePart: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 3: try { try decoder.decodeSingularStringField(value: &self._body) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self._encoding) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.size) }()
+      case 6: try { try decoder.decodeSingularBytesField(value: &self._contentID) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self._updatedAt) }()
       default: break
       }
     }
@@ -1267,6 +1589,12 @@ nonisolated extension ProtoMessagePart: SwiftProtobuf.Message, SwiftProtobuf._Me
     if self.size != 0 {
       try visitor.visitSingularInt64Field(value: self.size, fieldNumber: 5)
     }
+    try { if let v = self._contentID {
+      try visitor.visitSingularBytesField(value: v, fieldNumber: 6)
+    } }()
+    try { if let v = self._updatedAt {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1276,6 +1604,8 @@ nonisolated extension ProtoMessagePart: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs._body != rhs._body {return false}
     if lhs._encoding != rhs._encoding {return false}
     if lhs.size != rhs.size {return false}
+    if lhs._contentID != rhs._contentID {return false}
+    if lhs._updatedAt != rhs._updatedAt {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1313,7 +1643,7 @@ nonisolated extension ProtoMessageParts: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoRecipient: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Recipient"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}user_id\0\u{1}status\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}user_id\0\u{1}status\0\u{3}shown_status\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1323,24 +1653,33 @@ nonisolated extension ProtoRecipient: SwiftProtobuf.Message, SwiftProtobuf._Mess
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 2: try { try decoder.decodeSingularInt32Field(value: &self.status) }()
+      case 3: try { try decoder.decodeSingularInt32Field(value: &self._shownStatus) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.userID.isEmpty {
       try visitor.visitSingularStringField(value: self.userID, fieldNumber: 1)
     }
     if self.status != 0 {
       try visitor.visitSingularInt32Field(value: self.status, fieldNumber: 2)
     }
+    try { if let v = self._shownStatus {
+      try visitor.visitSingularInt32Field(value: v, fieldNumber: 3)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoRecipient, rhs: ProtoRecipient) -> Bool {
     if lhs.userID != rhs.userID {return false}
     if lhs.status != rhs.status {return false}
+    if lhs._shownStatus != rhs._shownStatus {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1348,7 +1687,7 @@ nonisolated extension ProtoRecipient: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoMessage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Message"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}conversation_id\0\u{1}position\0\u{1}ordinal\0\u{1}sender\0\u{3}sent_at\0\u{1}parts\0\u{1}recipients\0\u{1}notification\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}conversation_id\0\u{1}position\0\u{1}ordinal\0\u{1}sender\0\u{3}sent_at\0\u{1}parts\0\u{1}recipients\0\u{1}notification\0\u{3}updated_at\0\u{3}receipt_policy\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1365,6 +1704,8 @@ nonisolated extension ProtoMessage: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 7: try { try decoder.decodeRepeatedMessageField(value: &self.parts) }()
       case 8: try { try decoder.decodeRepeatedMessageField(value: &self.recipients) }()
       case 9: try { try decoder.decodeSingularStringField(value: &self._notification) }()
+      case 10: try { try decoder.decodeSingularInt64Field(value: &self._updatedAt) }()
+      case 11: try { try decoder.decodeSingularInt32Field(value: &self.receiptPolicy) }()
       default: break
       }
     }
@@ -1402,6 +1743,12 @@ nonisolated extension ProtoMessage: SwiftProtobuf.Message, SwiftProtobuf._Messag
     try { if let v = self._notification {
       try visitor.visitSingularStringField(value: v, fieldNumber: 9)
     } }()
+    try { if let v = self._updatedAt {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 10)
+    } }()
+    if self.receiptPolicy != 0 {
+      try visitor.visitSingularInt32Field(value: self.receiptPolicy, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1415,6 +1762,8 @@ nonisolated extension ProtoMessage: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.parts != rhs.parts {return false}
     if lhs.recipients != rhs.recipients {return false}
     if lhs._notification != rhs._notification {return false}
+    if lhs._updatedAt != rhs._updatedAt {return false}
+    if lhs.receiptPolicy != rhs.receiptPolicy {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1487,7 +1836,7 @@ nonisolated extension ProtoTree: SwiftProtobuf.Message, SwiftProtobuf._MessageIm
 
 nonisolated extension ProtoConversation: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Conversation"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}created_at\0\u{3}is_distinct\0\u{1}participants\0\u{1}metadata\0\u{1}position\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}created_at\0\u{3}is_distinct\0\u{1}participants\0\u{1}metadata\0\u{1}position\0\u{1}epoch\0\u{3}receipt_policy\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1501,6 +1850,8 @@ nonisolated extension ProtoConversation: SwiftProtobuf.Message, SwiftProtobuf._M
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.participants) }()
       case 5: try { try decoder.decodeSingularMessageField(value: &self._metadata) }()
       case 6: try { try decoder.decodeSingularInt64Field(value: &self.position) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.epoch) }()
+      case 8: try { try decoder.decodeSingularInt32Field(value: &self.receiptPolicy) }()
       default: break
       }
     }
@@ -1529,6 +1880,12 @@ nonisolated extension ProtoConversation: SwiftProtobuf.Message, SwiftProtobuf._M
     if self.position != 0 {
       try visitor.visitSingularInt64Field(value: self.position, fieldNumber: 6)
     }
+    if !self.epoch.isEmpty {
+      try visitor.visitSingularStringField(value: self.epoch, fieldNumber: 7)
+    }
+    if self.receiptPolicy != 0 {
+      try visitor.visitSingularInt32Field(value: self.receiptPolicy, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1539,6 +1896,100 @@ nonisolated extension ProtoConversation: SwiftProtobuf.Message, SwiftProtobuf._M
     if lhs.participants != rhs.participants {return false}
     if lhs._metadata != rhs._metadata {return false}
     if lhs.position != rhs.position {return false}
+    if lhs.epoch != rhs.epoch {return false}
+    if lhs.receiptPolicy != rhs.receiptPolicy {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoAnnouncement: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".Announcement"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}position\0\u{3}sender_name\0\u{3}sender_identity\0\u{3}sent_at\0\u{1}parts\0\u{1}status\0\u{1}notification\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.id) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.position) }()
+      case 3: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.sender != nil {try decoder.handleConflictingOneOf()}
+          self.sender = .senderName(v)
+        }
+      }()
+      case 4: try {
+        var v: ProtoBasicIdentity?
+        var hadOneofValue = false
+        if let current = self.sender {
+          hadOneofValue = true
+          if case .senderIdentity(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.sender = .senderIdentity(v)
+        }
+      }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.sentAt) }()
+      case 6: try { try decoder.decodeRepeatedMessageField(value: &self.parts) }()
+      case 7: try { try decoder.decodeSingularInt32Field(value: &self.status) }()
+      case 8: try { try decoder.decodeSingularStringField(value: &self._notification) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.id.isEmpty {
+      try visitor.visitSingularBytesField(value: self.id, fieldNumber: 1)
+    }
+    if self.position != 0 {
+      try visitor.visitSingularInt64Field(value: self.position, fieldNumber: 2)
+    }
+    switch self.sender {
+    case .senderName?: try {
+      guard case .senderName(let v)? = self.sender else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 3)
+    }()
+    case .senderIdentity?: try {
+      guard case .senderIdentity(let v)? = self.sender else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    }()
+    case nil: break
+    }
+    if self.sentAt != 0 {
+      try visitor.visitSingularInt64Field(value: self.sentAt, fieldNumber: 5)
+    }
+    if !self.parts.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.parts, fieldNumber: 6)
+    }
+    if self.status != 0 {
+      try visitor.visitSingularInt32Field(value: self.status, fieldNumber: 7)
+    }
+    try { if let v = self._notification {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 8)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoAnnouncement, rhs: ProtoAnnouncement) -> Bool {
+    if lhs.id != rhs.id {return false}
+    if lhs.position != rhs.position {return false}
+    if lhs.sender != rhs.sender {return false}
+    if lhs.sentAt != rhs.sentAt {return false}
+    if lhs.parts != rhs.parts {return false}
+    if lhs.status != rhs.status {return false}
+    if lhs._notification != rhs._notification {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1797,7 +2248,7 @@ nonisolated extension ProtoOrigin: SwiftProtobuf.Message, SwiftProtobuf._Message
 
 nonisolated extension ProtoChange: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Change"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}conversation_id\0\u{1}position\0\u{3}created_at\0\u{1}actor\0\u{1}origin\0\u{3}message_count\0\u{1}numbers\0\u{4}\u{2}conversation_created\0\u{3}participants_changed\0\u{3}metadata_changed\0\u{3}conversation_deleted\0\u{3}message_created\0\u{3}message_deleted\0\u{1}receipts\0\u{3}all_read\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}conversation_id\0\u{1}position\0\u{3}created_at\0\u{1}actor\0\u{1}origin\0\u{3}message_count\0\u{1}numbers\0\u{4}\u{2}conversation_created\0\u{3}participants_changed\0\u{3}metadata_changed\0\u{3}conversation_deleted\0\u{3}message_created\0\u{3}message_deleted\0\u{1}receipts\0\u{3}all_read\0\u{3}parts_changed\0")
 
   fileprivate class _StorageClass {
     var _appID: Data = Data()
@@ -1958,6 +2409,19 @@ nonisolated extension ProtoChange: SwiftProtobuf.Message, SwiftProtobuf._Message
             _storage._content = .allRead(v)
           }
         }()
+        case 18: try {
+          var v: ProtoChange.PartsChanged?
+          var hadOneofValue = false
+          if let current = _storage._content {
+            hadOneofValue = true
+            if case .partsChanged(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._content = .partsChanged(v)
+          }
+        }()
         default: break
         }
       }
@@ -2026,6 +2490,10 @@ nonisolated extension ProtoChange: SwiftProtobuf.Message, SwiftProtobuf._Message
       case .allRead?: try {
         guard case .allRead(let v)? = _storage._content else { preconditionFailure() }
         try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+      }()
+      case .partsChanged?: try {
+        guard case .partsChanged(let v)? = _storage._content else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
       }()
       case nil: break
       }
@@ -2236,51 +2704,95 @@ nonisolated extension ProtoChange.MessageDeleted: SwiftProtobuf.Message, SwiftPr
   public static let protoMessageName: String = ProtoChange.protoMessageName + ".MessageDeleted"
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}ordinal\0\u{3}last_message_changed\0\u{3}last_message\0\u{1}overrides\0")
 
+  fileprivate class _StorageClass {
+    var _id: Data = Data()
+    var _ordinal: Int64 = 0
+    var _lastMessageChanged: Bool = false
+    var _lastMessage: ProtoMessage? = nil
+    var _overrides: [ProtoChange.Override] = []
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _id = source._id
+      _ordinal = source._ordinal
+      _lastMessageChanged = source._lastMessageChanged
+      _lastMessage = source._lastMessage
+      _overrides = source._overrides
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularBytesField(value: &self.id) }()
-      case 2: try { try decoder.decodeSingularInt64Field(value: &self.ordinal) }()
-      case 3: try { try decoder.decodeSingularBoolField(value: &self.lastMessageChanged) }()
-      case 4: try { try decoder.decodeSingularMessageField(value: &self._lastMessage) }()
-      case 5: try { try decoder.decodeRepeatedMessageField(value: &self.overrides) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularBytesField(value: &_storage._id) }()
+        case 2: try { try decoder.decodeSingularInt64Field(value: &_storage._ordinal) }()
+        case 3: try { try decoder.decodeSingularBoolField(value: &_storage._lastMessageChanged) }()
+        case 4: try { try decoder.decodeSingularMessageField(value: &_storage._lastMessage) }()
+        case 5: try { try decoder.decodeRepeatedMessageField(value: &_storage._overrides) }()
+        default: break
+        }
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.id.isEmpty {
-      try visitor.visitSingularBytesField(value: self.id, fieldNumber: 1)
-    }
-    if self.ordinal != 0 {
-      try visitor.visitSingularInt64Field(value: self.ordinal, fieldNumber: 2)
-    }
-    if self.lastMessageChanged != false {
-      try visitor.visitSingularBoolField(value: self.lastMessageChanged, fieldNumber: 3)
-    }
-    try { if let v = self._lastMessage {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    } }()
-    if !self.overrides.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.overrides, fieldNumber: 5)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._id.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._id, fieldNumber: 1)
+      }
+      if _storage._ordinal != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._ordinal, fieldNumber: 2)
+      }
+      if _storage._lastMessageChanged != false {
+        try visitor.visitSingularBoolField(value: _storage._lastMessageChanged, fieldNumber: 3)
+      }
+      try { if let v = _storage._lastMessage {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      } }()
+      if !_storage._overrides.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._overrides, fieldNumber: 5)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoChange.MessageDeleted, rhs: ProtoChange.MessageDeleted) -> Bool {
-    if lhs.id != rhs.id {return false}
-    if lhs.ordinal != rhs.ordinal {return false}
-    if lhs.lastMessageChanged != rhs.lastMessageChanged {return false}
-    if lhs._lastMessage != rhs._lastMessage {return false}
-    if lhs.overrides != rhs.overrides {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._id != rhs_storage._id {return false}
+        if _storage._ordinal != rhs_storage._ordinal {return false}
+        if _storage._lastMessageChanged != rhs_storage._lastMessageChanged {return false}
+        if _storage._lastMessage != rhs_storage._lastMessage {return false}
+        if _storage._overrides != rhs_storage._overrides {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2357,7 +2869,7 @@ nonisolated extension ProtoChange.Receipts: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = ProtoChange.protoMessageName + ".Receipt"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}user_id\0\u{3}message_id\0\u{1}ordinal\0\u{1}status\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}user_id\0\u{3}message_id\0\u{1}ordinal\0\u{1}status\0\u{1}sender\0\u{1}audience\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2369,6 +2881,8 @@ nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf.
       case 2: try { try decoder.decodeSingularBytesField(value: &self.messageID) }()
       case 3: try { try decoder.decodeSingularInt64Field(value: &self.ordinal) }()
       case 4: try { try decoder.decodeSingularInt32Field(value: &self.status) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.sender) }()
+      case 6: try { try decoder.decodeSingularInt32Field(value: &self.audience) }()
       default: break
       }
     }
@@ -2387,6 +2901,12 @@ nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf.
     if self.status != 0 {
       try visitor.visitSingularInt32Field(value: self.status, fieldNumber: 4)
     }
+    if !self.sender.isEmpty {
+      try visitor.visitSingularStringField(value: self.sender, fieldNumber: 5)
+    }
+    if self.audience != 0 {
+      try visitor.visitSingularInt32Field(value: self.audience, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2395,6 +2915,8 @@ nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.messageID != rhs.messageID {return false}
     if lhs.ordinal != rhs.ordinal {return false}
     if lhs.status != rhs.status {return false}
+    if lhs.sender != rhs.sender {return false}
+    if lhs.audience != rhs.audience {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2402,7 +2924,7 @@ nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoChange.AllRead: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = ProtoChange.protoMessageName + ".AllRead"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}user_id\0\u{3}up_to\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}user_id\0\u{3}up_to\0\u{1}audience\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2412,32 +2934,164 @@ nonisolated extension ProtoChange.AllRead: SwiftProtobuf.Message, SwiftProtobuf.
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.upTo) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._audience) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.userID.isEmpty {
       try visitor.visitSingularStringField(value: self.userID, fieldNumber: 1)
     }
     if self.upTo != 0 {
       try visitor.visitSingularInt64Field(value: self.upTo, fieldNumber: 2)
     }
+    try { if let v = self._audience {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoChange.AllRead, rhs: ProtoChange.AllRead) -> Bool {
     if lhs.userID != rhs.userID {return false}
     if lhs.upTo != rhs.upTo {return false}
+    if lhs._audience != rhs._audience {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
 }
 
+nonisolated extension ProtoChange.Audience: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = ProtoChange.protoMessageName + ".Audience"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}user_ids\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedStringField(value: &self.userIds) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.userIds.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.userIds, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoChange.Audience, rhs: ProtoChange.Audience) -> Bool {
+    if lhs.userIds != rhs.userIds {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoChange.PartsChanged: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = ProtoChange.protoMessageName + ".PartsChanged"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}ordinal\0\u{1}edits\0\u{1}message\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.id) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.ordinal) }()
+      case 3: try { try decoder.decodeRepeatedMessageField(value: &self.edits) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._message) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.id.isEmpty {
+      try visitor.visitSingularBytesField(value: self.id, fieldNumber: 1)
+    }
+    if self.ordinal != 0 {
+      try visitor.visitSingularInt64Field(value: self.ordinal, fieldNumber: 2)
+    }
+    if !self.edits.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.edits, fieldNumber: 3)
+    }
+    try { if let v = self._message {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoChange.PartsChanged, rhs: ProtoChange.PartsChanged) -> Bool {
+    if lhs.id != rhs.id {return false}
+    if lhs.ordinal != rhs.ordinal {return false}
+    if lhs.edits != rhs.edits {return false}
+    if lhs._message != rhs._message {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoChange.PartEdit: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = ProtoChange.protoMessageName + ".PartEdit"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}part_id\0\u{1}index\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.kind) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.partID) }()
+      case 3: try { try decoder.decodeSingularInt32Field(value: &self.index) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.kind != .added {
+      try visitor.visitSingularEnumField(value: self.kind, fieldNumber: 1)
+    }
+    if !self.partID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.partID, fieldNumber: 2)
+    }
+    if self.index != 0 {
+      try visitor.visitSingularInt32Field(value: self.index, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoChange.PartEdit, rhs: ProtoChange.PartEdit) -> Bool {
+    if lhs.kind != rhs.kind {return false}
+    if lhs.partID != rhs.partID {return false}
+    if lhs.index != rhs.index {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoChange.PartEdit.Kind: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ADDED\0\u{1}CHANGED\0\u{1}REMOVED\0\u{1}ALL_REPLACED\0")
+}
+
 nonisolated extension ProtoUserChange: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".UserChange"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}position\0\u{3}created_at\0\u{4}\u{6}conversation_hidden\0\u{3}conversation_shown\0\u{3}message_hidden\0\u{3}identity_changed\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}position\0\u{3}created_at\0\u{4}\u{6}conversation_hidden\0\u{3}conversation_shown\0\u{3}message_hidden\0\u{3}identity_changed\0\u{1}followed\0\u{1}unfollowed\0\u{1}announced\0\u{3}announcement_status\0\u{3}announcement_deleted\0\u{1}obsolete\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2501,6 +3155,69 @@ nonisolated extension ProtoUserChange: SwiftProtobuf.Message, SwiftProtobuf._Mes
           self.content = .identityChanged(v)
         }
       }()
+      case 14: try {
+        var v: ProtoIdentity?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .followed(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .followed(v)
+        }
+      }()
+      case 15: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .unfollowed(v)
+        }
+      }()
+      case 16: try {
+        var v: ProtoAnnouncement?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .announced(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .announced(v)
+        }
+      }()
+      case 17: try {
+        var v: ProtoUserChange.AnnouncementStatus?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .announcementStatus(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .announcementStatus(v)
+        }
+      }()
+      case 18: try {
+        var v: Data?
+        try decoder.decodeSingularBytesField(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .announcementDeleted(v)
+        }
+      }()
+      case 19: try {
+        var v: Bool?
+        try decoder.decodeSingularBoolField(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .obsolete(v)
+        }
+      }()
       default: break
       }
     }
@@ -2539,6 +3256,30 @@ nonisolated extension ProtoUserChange: SwiftProtobuf.Message, SwiftProtobuf._Mes
     case .identityChanged?: try {
       guard case .identityChanged(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
+    }()
+    case .followed?: try {
+      guard case .followed(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+    }()
+    case .unfollowed?: try {
+      guard case .unfollowed(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 15)
+    }()
+    case .announced?: try {
+      guard case .announced(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+    }()
+    case .announcementStatus?: try {
+      guard case .announcementStatus(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+    }()
+    case .announcementDeleted?: try {
+      guard case .announcementDeleted(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularBytesField(value: v, fieldNumber: 18)
+    }()
+    case .obsolete?: try {
+      guard case .obsolete(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 19)
     }()
     case nil: break
     }
@@ -2664,6 +3405,41 @@ nonisolated extension ProtoUserChange.MessageHidden: SwiftProtobuf.Message, Swif
   public static func ==(lhs: ProtoUserChange.MessageHidden, rhs: ProtoUserChange.MessageHidden) -> Bool {
     if lhs.messageID != rhs.messageID {return false}
     if lhs._view != rhs._view {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoUserChange.AnnouncementStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = ProtoUserChange.protoMessageName + ".AnnouncementStatus"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}announcement_id\0\u{1}status\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.announcementID) }()
+      case 2: try { try decoder.decodeSingularInt32Field(value: &self.status) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.announcementID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.announcementID, fieldNumber: 1)
+    }
+    if self.status != 0 {
+      try visitor.visitSingularInt32Field(value: self.status, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoUserChange.AnnouncementStatus, rhs: ProtoUserChange.AnnouncementStatus) -> Bool {
+    if lhs.announcementID != rhs.announcementID {return false}
+    if lhs.status != rhs.status {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
 
 /// One durable change of a conversation: the unit of order, of publication and of replay (ARCHITECTURE §4).
 ///
@@ -68,8 +69,22 @@ public struct Change: Hashable, Sendable {
         case messageDeleted(id: MessageID, ordinal: Int64, lastMessage: LastMessage)
         /// Receipts of one or several users over one or several messages.
         case receipts([Receipt])
-        /// `user` has read every message up to the position of `upTo`.
-        case allRead(user: UserID, upTo: Position)
+        /// `user` has read every message up to the position of `upTo`. `toldTo` nil: everybody is told; otherwise these users, and himself.
+        case allRead(user: UserID, upTo: Position, toldTo: [UserID]?)
+        /// Its sender changed parts of a message. The body is the message as it is now, which may be newer than the change.
+        case partsChanged(id: MessageID, ordinal: Int64, [PartEdit], Message?)
+    }
+
+    /// What was done to one part of a message, or to all of them.
+    public enum PartEdit: Hashable, Sendable {
+        /// Put behind all others.
+        case added(UUID)
+        /// Its type or content is another one.
+        case changed(UUID)
+        /// `index` is where it stood, which is what 2.0 clients know it by.
+        case removed(UUID, index: Int)
+        /// The message has other parts now.
+        case allReplaced
     }
 
     /// A receipt that had an effect.
@@ -82,12 +97,41 @@ public struct Change: Hashable, Sendable {
         public var ordinal: Int64
         /// Where he stands now: `delivered` or `read`.
         public var status: RecipientStatus
+        /// Of the message.
+        public var sender: UserID
+        /// Who is told.
+        public var audience: Audience
         /// Only for a receipt that moved the status forward; others are not announced (Client API 7).
-        public init(user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus) {
+        public init(
+            user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus, sender: UserID, audience: Audience = .everybody
+        ) {
             self.user = user
             self.messageID = messageID
             self.ordinal = ordinal
             self.status = status
+            self.sender = sender
+            self.audience = audience
+        }
+
+        /// Who of the participants a receipt is announced to (ARCHITECTURE §13).
+        public enum Audience: Int, Sendable {
+            case everybody = 0
+            /// In large conversations.
+            case senderAndReader = 1
+            /// Where receipts of this kind are switched off.
+            case reader = 2
+            /// Of a read receipt where only those are switched off: to the sender it is a delivery.
+            case sender = 3
+        }
+
+        /// Whether `user` is told of it.
+        public func concerns(_ user: UserID) -> Bool {
+            switch audience {
+            case .everybody: true
+            case .senderAndReader: user == self.user || user == sender
+            case .reader: user == self.user
+            case .sender: user == sender
+            }
         }
     }
 
@@ -138,8 +182,19 @@ public struct UserChange: Hashable, Sendable {
         case conversationShown(ConversationView?)
         /// He deleted a message from his devices. `view` holds the conversation's numbers and last message as he sees them now.
         case messageHidden(MessageID, view: ConversationView?)
-        /// His own identity changed; only the properties that did.
+        /// His own identity changed, or that of somebody he follows.
         case identityChanged(Identity)
+        /// He follows somebody from now on, because he or his application wanted it.
+        case followed(Identity)
+        /// He does not follow this user any more, or that user's identity is gone.
+        case unfollowed(UserID)
+        /// The application announced something to him.
+        case announced(Announcement)
+        case announcementStatus(AnnouncementID, RecipientStatus)
+        /// He removed an announcement.
+        case announcementDeleted(AnnouncementID)
+        /// What it was about is gone since; nothing is left to tell.
+        case obsolete
     }
 }
 

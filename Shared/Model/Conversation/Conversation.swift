@@ -14,9 +14,14 @@ public struct Conversation: Hashable, Sendable {
     public var metadata: MetadataTree?
     /// The last change that this value contains. Of a value composed of two sources it is the lower one (ARCHITECTURE §6).
     public var position: Position
+    /// Which history of the database this is true in: another one after it was restored to an older state. Opaque; only equality means anything.
+    public var epoch: String
+    /// Fixed at creation.
+    public var receiptPolicy: ReceiptPolicy
     /// `participants` must be sorted by user id.
     public init(
-        id: ConversationID, createdAt: Timestamp, isDistinct: Bool, participants: [BasicIdentity], metadata: MetadataTree?, position: Position
+        id: ConversationID, createdAt: Timestamp, isDistinct: Bool, participants: [BasicIdentity], metadata: MetadataTree?, position: Position,
+        epoch: String = "", receiptPolicy: ReceiptPolicy = []
     ) {
         self.id = id
         self.createdAt = createdAt
@@ -24,6 +29,8 @@ public struct Conversation: Hashable, Sendable {
         self.participants = participants
         self.metadata = metadata
         self.position = position
+        self.epoch = epoch
+        self.receiptPolicy = receiptPolicy
     }
 }
 

@@ -99,6 +99,26 @@ public struct MessageID: ObjectID {
     public init(rawValue: UUID) { self.rawValue = rawValue }
 }
 
+/// Identifies an announcement: a message to a list of users, in no conversation.
+public struct AnnouncementID: ObjectID {
+    /// The same word in ids and in REST paths (Client API 1.6).
+    public static let path = "announcements"
+    /// Chosen by the application's server that sent it, or given to it.
+    public let rawValue: UUID
+    /// Takes any UUID; whether there is such an announcement, and for whom, is for the database to say.
+    public init(rawValue: UUID) { self.rawValue = rawValue }
+}
+
+/// Identifies rich content: bytes that are too many for a message and are kept beside it (Client API 8).
+public struct ContentID: ObjectID {
+    /// The same word in ids and in REST paths (Client API 1.6).
+    public static let path = "content"
+    /// Given by the gateway that was asked for the upload.
+    public let rawValue: UUID
+    /// Takes any UUID; whether there is such content, and who may see it, is for the database to say.
+    public init(rawValue: UUID) { self.rawValue = rawValue }
+}
+
 /// A place in the one order of a conversation's durable changes: 1, 2, 3, … without gaps, in commit order (ARCHITECTURE §4).
 public struct Position: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
     /// Counts changes: 1 is the conversation's creation, 0 stands for before it.

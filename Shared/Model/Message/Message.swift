@@ -7,19 +7,27 @@ public struct MessagePart: Hashable, Sendable {
     public var id: UUID
     /// Any text but the empty one, parameters included: clients keep the structure of a message in them.
     public var mimeType: String
-    /// Content sent inline, at most ``Limits/inlinePartUnits`` long; nil is left to rich content (Client API 8), which cannot be sent yet.
+    /// Content sent inline, at most ``Limits/inlinePartUnits`` long; nil where it is in ``contentID`` instead.
     public var body: String?
     /// `base64` or nil.
     public var encoding: String?
-    /// Bytes of the decoded content.
+    /// Bytes of the decoded content, inline or rich.
     public var size: Int
+    /// Where the content is kept if it is not inline (Client API 8).
+    public var contentID: ContentID?
+    /// When the part was changed last; nil: never.
+    public var updatedAt: Timestamp?
     /// `size` is taken as it is: whoever reads a request has counted it.
-    public init(id: UUID, mimeType: String, body: String?, encoding: String? = nil, size: Int) {
+    public init(
+        id: UUID, mimeType: String, body: String?, encoding: String? = nil, size: Int, contentID: ContentID? = nil, updatedAt: Timestamp? = nil
+    ) {
         self.id = id
         self.mimeType = mimeType
         self.body = body
         self.encoding = encoding
         self.size = size
+        self.contentID = contentID
+        self.updatedAt = updatedAt
     }
 }
 
@@ -46,10 +54,13 @@ public struct Message: Hashable, Sendable {
         public var userID: UserID
         /// Moves forward only; `read` from the beginning for the sender, and for one who came after the message was sent.
         public var status: RecipientStatus
+        /// What others are shown: less than ``status`` where the conversation's ``ReceiptPolicy`` says so.
+        public var shownStatus: RecipientStatus
         /// Shown to all participants, or in a large conversation to the sender and this recipient only.
-        public init(userID: UserID, status: RecipientStatus) {
+        public init(userID: UserID, status: RecipientStatus, shownStatus: RecipientStatus? = nil) {
             self.userID = userID
             self.status = status
+            self.shownStatus = shownStatus ?? status
         }
     }
     /// Chosen by the client that sent it, or by that client's gateway (Client API 1.9).
@@ -70,10 +81,14 @@ public struct Message: Hashable, Sendable {
     public var recipients: [Recipient]
     /// The `notification` object of the request, as JSON text; delivered to recipients with the `create` packet only.
     public var notification: String?
+    /// When one of its parts was changed last; nil: never.
+    public var updatedAt: Timestamp?
+    /// Of its conversation: which receipts are nobody else's business.
+    public var receiptPolicy: ReceiptPolicy
     /// `recipients` must be sorted by user id, and have the sender among them.
     public init(
         id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: BasicIdentity, sentAt: Timestamp,
-        parts: [MessagePart], recipients: [Recipient], notification: String? = nil
+        parts: [MessagePart], recipients: [Recipient], notification: String? = nil, updatedAt: Timestamp? = nil, receiptPolicy: ReceiptPolicy = []
     ) {
         self.id = id
         self.conversationID = conversationID
@@ -84,6 +99,8 @@ public struct Message: Hashable, Sendable {
         self.parts = parts
         self.recipients = recipients
         self.notification = notification
+        self.updatedAt = updatedAt
+        self.receiptPolicy = receiptPolicy
     }
 
     /// The status of `userID`, or nil if he is not among the recipients.

@@ -23,6 +23,8 @@ CREATE TABLE conversations.conversation (
     created_at       timestamptz NOT NULL,
     created_by       text COLLATE "C" NOT NULL,
     is_distinct      boolean NOT NULL,
+    -- Fixed at creation. Bits: 1 delivery receipts are the recipient's own business, 2 read receipts are.
+    receipt_policy   bigint NOT NULL DEFAULT 0,
     position         bigint NOT NULL DEFAULT 0,
     last_change_at   timestamptz NOT NULL,
     -- Messages it has had, those deleted included; the ordinal of the next one less 1.
@@ -88,6 +90,10 @@ CREATE TABLE conversations.message (
     sent_at         timestamptz NOT NULL,
     parts           bytea NOT NULL,
     notification    text,
+    -- When its sender changed a part last.
+    updated_at      timestamptz,
+    -- The conversation's, so that a message can be read without it.
+    receipt_policy  bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (conversation_id, ordinal)
 );
 
@@ -108,7 +114,7 @@ CREATE TABLE conversations.distinct_set (
 );
 
 -- The change log. Kinds: 1 conversation created, 2 participants changed, 3 metadata changed, 4 conversation deleted, 5 message created,
--- 6 message deleted, 7 receipts, 8 all read.
+-- 6 message deleted, 7 receipts, 8 all read, 9 parts changed.
 CREATE TABLE conversations.change (
     conversation_id   uuid NOT NULL,
     position          bigint NOT NULL,
@@ -136,7 +142,8 @@ CREATE TABLE conversations.log_begin (
 INSERT INTO conversations.log_begin (at) VALUES ('-infinity');
 
 -- A user's own log: what belongs to him and to no conversation. Kinds: 1 conversation hidden, 2 conversation shown, 3 message hidden,
--- 4 identity changed.
+-- 4 identity changed (his own, or that of somebody he follows), 5 followed, 6 unfollowed, 7 announced, 8 announcement delivered or read,
+-- 9 announcement removed.
 CREATE TABLE conversations.user_log (
     app_id         uuid NOT NULL,
     user_id        text COLLATE "C" NOT NULL,

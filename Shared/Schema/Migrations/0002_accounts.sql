@@ -89,10 +89,12 @@ $$;
 
 -- The last step of a sign-in, when the token has proved genuine: uses up the nonce, writes what the token says about the user, opens the session.
 -- Anything but 'ok' has written nothing, and has left the nonce unused. `p_claims` holds only properties the token names; `changed` those of them
--- that differ from what an existing identity had, which then is an entry of the user's own log (kind 4: identity_changed).
+-- that differ from what an existing identity had, which then is an entry of his log and of those of all who follow him (kind 4: identity_changed):
+-- `told_` says which.
 CREATE FUNCTION conversations.sign_in(
     p_app uuid, p_user text, p_nonce bytea, p_nonce_expires_at timestamptz, p_session bytea, p_lifetime_seconds bigint, p_claims jsonb,
-    OUT outcome text, OUT profile conversations.identity, OUT changed jsonb, OUT change_position bigint, OUT change_created_at timestamptz)
+    OUT outcome text, OUT profile conversations.identity, OUT changed jsonb, OUT told_users text[], OUT told_positions bigint[],
+    OUT told_at bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     app_suspended boolean;
@@ -138,8 +140,10 @@ BEGIN
                 public_key = coalesce(changed ->> 'public_key', i.public_key), metadata = coalesce(changed -> 'metadata', i.metadata)
             WHERE i.app_id = p_app AND i.user_id = p_user
             RETURNING i.* INTO profile;
-            SELECT appended.position, appended.created_at INTO change_position, change_created_at
-            FROM conversations.append_user_change(p_app, p_user, 4::smallint, changed) AS appended;
+            SELECT array_agg(told.user_id), array_agg(told.position), array_agg(told.created_at) INTO told_users, told_positions, told_at
+            FROM conversations.append_user_changes(
+                p_app, ARRAY(SELECT f.user_id FROM conversations.followers(p_app, p_user) f) || p_user, 4::smallint,
+                jsonb_build_object('user', p_user)) AS told;
         END IF;
     END IF;
 

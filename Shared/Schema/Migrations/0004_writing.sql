@@ -5,17 +5,29 @@
 -- statements look at rights and at what would change, since they see what was committed while the first one waited. Only when all is decided is a
 -- position taken. Refusals are returned, not raised. Locks are taken in the order conversation, participants, directories, user logs.
 
--- A message as it is rendered for anybody; statuses: 0 sent, 1 delivered, 2 read, in the order of the recipients.
+-- A message as it is rendered for anybody; statuses in the order of the recipients: 0 sent, 1 delivered, 2 read; where others are shown another one
+-- than the recipient himself, 4 × (theirs + 1) more.
 CREATE TYPE conversations.message_row AS (
     message_id uuid, conversation_id uuid, position bigint, ordinal bigint, sender text, sent_at timestamptz, parts bytea, notification text,
-    recipients text[], statuses bigint[]);
+    recipients text[], statuses bigint[], updated_at timestamptz, receipt_policy bigint);
 
 -- A conversation from one user's point of view.
 CREATE TYPE conversations.view_row AS (
     conversation_id uuid, created_at timestamptz, is_distinct boolean, position bigint, participants text[], is_participant boolean,
     message_count bigint, uncounted bigint, hidden bigint,
     last_message_id uuid, last_position bigint, last_ordinal bigint, last_sender text, last_sent_at timestamptz, last_parts bytea,
-    last_notification text, last_recipients text[], last_statuses bigint[]);
+    last_notification text, last_recipients text[], last_statuses bigint[], last_updated_at timestamptz, receipt_policy bigint);
+
+-- A recipient's status as message_row has it.
+CREATE FUNCTION conversations.recipient_status(p_policy bigint, is_sender boolean, is_read boolean, is_delivered boolean) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN is_sender THEN 2
+    WHEN p_policy = 0 THEN CASE WHEN is_read THEN 2 WHEN is_delivered THEN 1 ELSE 0 END
+    -- As others see it: 0, 1 or 2 by what of it they may know.
+    ELSE (CASE WHEN is_read THEN 2 WHEN is_delivered THEN 1 ELSE 0 END)
+        + 4 * (1 + CASE WHEN is_read AND p_policy & 2 = 0 THEN 2 WHEN is_delivered AND p_policy & 1 = 0 THEN 1 ELSE 0 END)
+END;
 
 -- One message, or NULL. Recipients are all who were participants when it was sent or came later; not those who had left before.
 CREATE FUNCTION conversations.message_at(p_conversation uuid, p_ordinal bigint) RETURNS conversations.message_row
@@ -23,12 +35,13 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     found_row conversations.message_row;
 BEGIN
-    SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender, m.sent_at, m.parts, m.notification, r.users, r.statuses
+    SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender, m.sent_at, m.parts, m.notification, r.users, r.statuses, m.updated_at,
+        m.receipt_policy
     INTO found_row
     FROM conversations.message m
     CROSS JOIN LATERAL (
         SELECT array_agg(p.user_id ORDER BY p.user_id) AS users,
-            array_agg(CASE WHEN p.user_id = m.sender OR p.read @> m.ordinal THEN 2 WHEN p.delivered @> m.ordinal THEN 1 ELSE 0 END::bigint
+            array_agg(conversations.recipient_status(m.receipt_policy, p.user_id = m.sender, p.read @> m.ordinal, p.delivered @> m.ordinal)
                 ORDER BY p.user_id) AS statuses
         FROM conversations.participant p
         WHERE p.conversation_id = p_conversation AND (p.left_position IS NULL OR p.left_ordinal >= m.ordinal)) r
@@ -92,6 +105,8 @@ BEGIN
     view.last_notification := last.notification;
     view.last_recipients := last.recipients;
     view.last_statuses := last.statuses;
+    view.last_updated_at := last.updated_at;
+    view.receipt_policy := c.receipt_policy;
     RETURN view;
 END
 $$;
@@ -156,6 +171,28 @@ BEGIN
         append_change.conversation, append_change.position, append_change.kind, append_change.actor, append_change.origin_connection,
         append_change.origin_request, append_change.message_id, append_change.ordinal, append_change.message_count, append_change.operations,
         append_change.created_at);
+END
+$$;
+
+-- The same entry for the logs of several users, whose rows it locks in the order of the users: the last thing a function does. Times are microseconds
+-- since 1970.
+CREATE FUNCTION conversations.append_user_changes(p_app uuid, p_users text[], p_kind smallint, p_operations jsonb)
+RETURNS TABLE (user_id text, "position" bigint, created_at bigint)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH moved AS (
+        INSERT INTO conversations.user_log AS l (app_id, user_id, position, last_change_at)
+        SELECT p_app, u.id, 1, clock_timestamp() FROM unnest(conversations.sorted_users(p_users)) WITH ORDINALITY u(id, n) ORDER BY u.n
+        ON CONFLICT (app_id, user_id) DO UPDATE
+        SET position = l.position + 1, last_change_at = greatest(clock_timestamp(), l.last_change_at)
+        RETURNING l.user_id, l.position, l.last_change_at
+    ), logged AS (
+        INSERT INTO conversations.user_change (app_id, user_id, position, kind, operations, created_at)
+        SELECT p_app, m.user_id, m.position, p_kind, p_operations, m.last_change_at FROM moved m
+    )
+    SELECT m.user_id::text, m.position, (extract(epoch FROM m.last_change_at) * 1000000)::bigint FROM moved m;
 END
 $$;
 

@@ -40,6 +40,7 @@ BEGIN
     INSERT INTO conversations.user_conversation (app_id, user_id, conversation_id, created_at)
     SELECT c.app_id, u.id, c.id, c.created_at FROM unnest(p_users) u(id)
     ON CONFLICT DO NOTHING;
+    PERFORM conversations.follow_again(c, p_users);
 END
 $$;
 
@@ -47,7 +48,7 @@ $$;
 -- the caller may see it, whatever else is asked for; 'too_many'; 'busy', when it lost too many races in a row. Only 'created' takes a position, the first.
 CREATE FUNCTION conversations.create_conversation(
     p_app uuid, p_actor text, p_id uuid, p_participants text[], p_distinct boolean, p_paths text[], p_vals text[], p_limit bigint, p_oc bigint,
-    p_or bigint,
+    p_or bigint, p_receipt_policy bigint DEFAULT 0,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT user_position bigint, OUT user_created_at timestamptz,
     OUT view conversations.view_row)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -93,8 +94,8 @@ BEGIN
             END IF;
         END IF;
 
-        INSERT INTO conversations.conversation (id, app_id, created_at, created_by, is_distinct, last_change_at)
-        SELECT p_id, p_app, t.now, p_actor, p_distinct, t.now FROM clock_timestamp() t(now)
+        INSERT INTO conversations.conversation (id, app_id, created_at, created_by, is_distinct, receipt_policy, last_change_at)
+        SELECT p_id, p_app, t.now, p_actor, p_distinct, p_receipt_policy, t.now FROM clock_timestamp() t(now)
         ON CONFLICT DO NOTHING
         RETURNING * INTO c;
         IF FOUND THEN EXIT; END IF;

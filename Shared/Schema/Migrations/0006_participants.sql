@@ -67,7 +67,8 @@ CREATE FUNCTION conversations.patch_participants(
     p_app uuid, p_actor text, p_conversation uuid, p_operations jsonb, p_limit bigint, p_metadata jsonb, p_oc bigint, p_or bigint,
     p_max_keys bigint DEFAULT NULL,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT added text[], OUT removed text[],
-    OUT distinct_cleared boolean, OUT participants text[], OUT conversation_created_at timestamptz, OUT metadata_position bigint,
+    OUT distinct_cleared boolean, OUT participants text[], OUT conversation_created_at timestamptz, OUT receipt_policy bigint,
+    OUT metadata_position bigint,
     OUT metadata_created_at timestamptz, OUT effects jsonb, OUT number_users text[], OUT number_uncounted bigint[], OUT number_hidden bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
@@ -92,6 +93,7 @@ BEGIN
         RETURN;
     END IF;
     conversation_created_at := c.created_at;
+    receipt_policy := c.receipt_policy;
     message_count := c.message_count;
     distinct_cleared := false;
 

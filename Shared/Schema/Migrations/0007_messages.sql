@@ -1,19 +1,20 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Messages: sending, deletion.
 
--- Outcomes: 'ok'; 'id_in_use', with the message if the caller may see it, whatever else is asked for; 'not_found', 'access_denied'. What is refused leaves
--- no trace. `recipients` are the present participants. Writes rows of this conversation and the id's place, no other participant's row.
+-- Outcomes: 'ok'; 'id_in_use', with the message if the caller may see it, whatever else is asked for; 'not_found', 'access_denied'; 'unknown_content' with
+-- the first of `p_contents` that cannot be sent. What is refused leaves no trace. `recipients` are the present participants. Writes rows of this conversation and the id's place, no other participant's row.
 CREATE FUNCTION conversations.send_message(
     p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_oc bigint, p_or bigint,
+    p_contents uuid[] DEFAULT NULL,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT ordinal bigint, OUT recipients text[], OUT uncounted bigint,
-    OUT hidden bigint, OUT message conversations.message_row)
+    OUT hidden bigint, OUT receipt_policy bigint, OUT bad_content uuid, OUT message conversations.message_row)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
     c record;
     p record;
 BEGIN
-    SELECT x.position, x.message_count, x.last_change_at, x.deleted_position INTO c
+    SELECT x.position, x.message_count, x.last_change_at, x.deleted_position, x.receipt_policy INTO c
     FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
     outcome := 'not_found';
     IF FOUND AND c.deleted_position IS NULL THEN
@@ -23,6 +24,11 @@ BEGIN
         IF FOUND THEN
             outcome := 'access_denied';
             IF p.left_position IS NULL THEN
+                IF p_contents IS NOT NULL THEN bad_content := conversations.unsendable(p_app, p_actor, p_contents); END IF;
+            END IF;
+            IF p.left_position IS NULL AND bad_content IS NOT NULL THEN
+                outcome := 'unknown_content';
+            ELSIF p.left_position IS NULL THEN
                 -- The last thing that can refuse. Should somebody be using the same id elsewhere at this moment, it waits for him.
                 INSERT INTO conversations.message_place (message_id, app_id, conversation_id, ordinal)
                 VALUES (p_id, p_app, p_conversation, c.message_count + 1) ON CONFLICT DO NOTHING;
@@ -44,6 +50,8 @@ BEGIN
     ordinal := c.message_count + 1;
     recipients := p.user_ids;
     hidden := p.hidden_count;
+    receipt_policy := c.receipt_policy;
+    IF p_contents IS NOT NULL THEN PERFORM conversations.refer_contents(p_conversation, send_message.ordinal, p_contents); END IF;
     -- All is decided, under the lock, so that these may go as one statement. An own message joins what he has read only where that lengthens a range:
     -- somebody who never reads would collect a range a message otherwise.
     WITH moved AS (
@@ -52,8 +60,10 @@ BEGIN
             last_ordinal = send_message.ordinal
         WHERE x.id = p_conversation
     ), stored AS (
-        INSERT INTO conversations.message (conversation_id, ordinal, id, position, sender, sent_at, parts, notification)
-        VALUES (p_conversation, send_message.ordinal, p_id, send_message.position, p_actor, send_message.created_at, p_parts, p_notification)
+        INSERT INTO conversations.message (conversation_id, ordinal, id, position, sender, sent_at, parts, notification, receipt_policy)
+        VALUES (
+            p_conversation, send_message.ordinal, p_id, send_message.position, p_actor, send_message.created_at, p_parts, p_notification,
+            send_message.receipt_policy)
     ), logged AS (
         INSERT INTO conversations.change (
             conversation_id, position, kind, actor, origin_connection, origin_request, message_id, ordinal, message_count, created_at)

@@ -84,6 +84,7 @@ DECLARE
     newest bigint := c.last_ordinal;
 BEGIN
     DELETE FROM conversations.message m WHERE m.conversation_id = c.id AND m.ordinal = p_ordinal;
+    PERFORM conversations.refer_contents(c.id, p_ordinal, '{}');
     IF c.last_ordinal = p_ordinal THEN
         newest := coalesce((SELECT max(m.ordinal) FROM conversations.message m WHERE m.conversation_id = c.id), 0);
         UPDATE conversations.conversation x SET last_ordinal = newest WHERE x.id = c.id;

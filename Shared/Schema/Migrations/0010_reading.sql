@@ -113,18 +113,3 @@ BEGIN
     ORDER BY o.ordinal DESC;
 END
 $$;
-
--- With whom a user is in a conversation now: whom he follows of his own accord.
-CREATE FUNCTION conversations.followed(p_app uuid, p_user text) RETURNS TABLE (user_id text)
-LANGUAGE plpgsql STABLE ROWS 100 AS $$
-BEGIN
-    RETURN QUERY
-    SELECT DISTINCT f.id COLLATE "C" AS id
-    FROM conversations.user_conversation u
-    JOIN conversations.conversation c ON c.id = u.conversation_id AND c.deleted_position IS NULL
-    JOIN conversations.roster r ON r.conversation_id = u.conversation_id
-    CROSS JOIN LATERAL unnest(r.user_ids) f(id)
-    WHERE u.app_id = p_app AND u.user_id = p_user AND p_user = ANY (r.user_ids) AND f.id <> p_user
-    ORDER BY id;
-END
-$$;

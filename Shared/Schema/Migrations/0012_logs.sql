@@ -2,7 +2,8 @@
 -- Reading the change log.
 
 -- One row of an answer. Entries: 0 about the whole, 1 a change, 2 a change of a user's own log, 3 a user's numbers, 4 a change that is skipped, 5 the last
--- message of a user who, of a deletion (entry 1, kind 6), sees another one. `m_` is a message: of kind 5 itself, of kind 6 and entry 5 the last one now.
+-- message of a user who, of a deletion (entry 1, kind 6), sees another one. `m_` is a message: of kinds 5 and 9 itself, of kind 6 and entry 5 the last
+-- one now.
 CREATE TYPE conversations.log_row AS (
     entry bigint, app_id uuid, conversation_id uuid, "position" bigint, kind bigint, actor text, origin_connection bigint, origin_request bigint,
     message_id uuid, ordinal bigint, message_count bigint, operations jsonb, created_at timestamptz, user_id text,
@@ -10,9 +11,9 @@ CREATE TYPE conversations.log_row AS (
     met_heads boolean,
     uncounted bigint, hidden bigint,
     -- Entry 1, kinds 1 and 2: the conversation as it is now.
-    conversation_created_at timestamptz, is_distinct boolean, conversation_position bigint, participants text[],
+    conversation_created_at timestamptz, is_distinct boolean, receipt_policy bigint, conversation_position bigint, participants text[],
     m_present boolean, m_message_id uuid, m_conversation_id uuid, m_position bigint, m_ordinal bigint, m_sender text, m_sent_at timestamptz,
-    m_parts bytea, m_notification text, m_recipients text[], m_statuses bigint[],
+    m_parts bytea, m_notification text, m_recipients text[], m_statuses bigint[], m_updated_at timestamptz, m_receipt_policy bigint,
     -- Entry 1, kind 5: it was deleted since.
     m_deleted boolean);
 
@@ -30,6 +31,8 @@ BEGIN
     entry.m_notification := m.notification;
     entry.m_recipients := m.recipients;
     entry.m_statuses := m.statuses;
+    entry.m_updated_at := m.updated_at;
+    entry.m_receipt_policy := m.receipt_policy;
     RETURN entry;
 END
 $$;
@@ -57,6 +60,7 @@ BEGIN
     IF h.kind IN (1, 2) AND c.deleted_position IS NULL THEN
         entry.conversation_created_at := c.created_at;
         entry.is_distinct := c.is_distinct;
+        entry.receipt_policy := c.receipt_policy;
         entry.conversation_position := c.position;
         entry.participants := (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = c.id);
     END IF;
@@ -71,9 +75,9 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     entry conversations.log_row := conversations.change_entry(h, c);
     skipped boolean := c.deleted_position IS NOT NULL AND h.kind <> 4 OR h.position <= p.hidden_up_to
-        OR h.kind IN (5, 6) AND NOT conversations.may_see(p, h.ordinal);
+        OR h.kind IN (5, 6, 9) AND NOT conversations.may_see(p, h.ordinal);
 BEGIN
-    IF NOT skipped AND h.kind = 5 THEN
+    IF NOT skipped AND h.kind IN (5, 9) THEN
         entry := conversations.with_message(entry, conversations.message_at(c.id, h.ordinal));
         skipped := NOT entry.m_present;
     ELSIF NOT skipped AND h.kind = 6 THEN

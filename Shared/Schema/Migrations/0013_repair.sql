@@ -62,7 +62,7 @@ BEGIN
         SELECT l.* FROM conversations.change l WHERE l.conversation_id = p_conversation AND l.position > p_after ORDER BY l.position LIMIT p_limit
     LOOP
         entry := conversations.change_entry(h, c);
-        IF h.kind = 5 THEN
+        IF h.kind IN (5, 9) THEN
             IF c.deleted_position IS NULL THEN
                 entry := conversations.with_message(entry, conversations.message_at(c.id, h.ordinal));
             END IF;

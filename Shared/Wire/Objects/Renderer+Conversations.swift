@@ -2,7 +2,8 @@
 public import Model
 
 extension Renderer {
-    /// A conversation as `reader` sees it (spec 5.1), with our own `position`: the last change it contains.
+    /// A conversation as `reader` sees it (spec 5.1), with members of our own: `position`, the last change it
+    /// contains, in which `epoch` of the database, and which receipts are announced.
     ///
     /// Metadata that was not loaded is shown as none; whoever has not asked for it yet must do so before.
     public func write(_ view: ConversationView, for reader: UserID, version: WireVersion, into writer: inout JSONWriter) {
@@ -51,8 +52,14 @@ extension Renderer {
         writer.bool(conversation.isDistinct)
         writer.key("metadata")
         write(conversation.metadata ?? MetadataTree(), into: &writer)
+        writer.key("delivery_receipts")
+        writer.bool(!conversation.receiptPolicy.contains(.noDelivery))
+        writer.key("read_receipts")
+        writer.bool(!conversation.receiptPolicy.contains(.noRead))
         writer.key("position")
         writer.int(conversation.position.rawValue)
+        writer.key("epoch")
+        writer.string(conversation.epoch)
     }
 
     /// A metadata tree, its keys in byte order.

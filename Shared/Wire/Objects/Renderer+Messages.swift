@@ -11,7 +11,7 @@ extension Renderer {
     ) {
         let kind = MessageReader(reader, of: message)
         _ = write(message, for: kind, version: version, into: &writer) { writer, status in
-            writer.recipientStatus(Message.Recipient(userID: reader, status: status))
+            writer.recipientStatus(reader, status)
         }
         if withNotification, kind.isUnread, let notification = message.notification { writer.reopenObject(adding: "notification", raw: notification) }
     }
@@ -26,12 +26,12 @@ extension Renderer {
         writeHead(of: message, into: &writer)
         writer.key("parts")
         writer.beginArray()
-        for (index, part) in message.parts.enumerated() { write(part, at: index, of: message.id, version: version, into: &writer) }
+        for (index, part) in message.parts.enumerated() { write(part, at: index, of: .message(message.id), version: version, into: &writer) }
         writer.endArray()
         writer.key("sent_at")
         writer.timestamp(message.sentAt)
         writer.key("updated_at")
-        writer.null()
+        writer.timestamp(message.updatedAt)
         writer.key("sender")
         write(message.sender, into: &writer)
         writer.key("is_unread")
@@ -63,56 +63,18 @@ extension Renderer {
         writer.endObject()
     }
 
-    /// 2.0 numbers the parts, 3.0 names them (spec 15).
-    private func write(_ part: MessagePart, at index: Int, of message: MessageID, version: WireVersion, into writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.key("id")
-        writer.separate()
-        writer.literal("\"layer:///messages/")
-        writePartPath(part, at: index, of: message, version: version, into: &writer)
-        if version == .v3 {
-            writer.key("url")
-            writer.openString(messageURL)
-            writePartPath(part, at: index, of: message, version: version, into: &writer)
-            writer.key("message_url")
-            writer.string(prefix: messageURL, uuid: message.rawValue)
-        }
-        writer.key("mime_type")
-        writer.string(part.mimeType)
-        if let body = part.body {
-            writer.key("body")
-            writer.string(body)
-        }
-        if let encoding = part.encoding {
-            writer.key("encoding")
-            writer.string(encoding)
-        }
-        writer.key("size")
-        writer.int(part.size)
-        writer.endObject()
-    }
-
-    private func writePartPath(_ part: MessagePart, at index: Int, of message: MessageID, version: WireVersion, into writer: inout JSONWriter) {
-        writer.uuid(message.rawValue)
-        writer.literal("/parts/")
-        switch version {
-        case .v2: writer.digits(Int64(index))
-        case .v3: writer.uuid(part.id)
-        }
-        writer.closeString()
-    }
-
     private func writeRecipients<Result>(
         of message: Message, for reader: MessageReader, into writer: inout JSONWriter,
         ownStatus: (inout JSONWriter, RecipientStatus) -> Result
     ) -> Result? {
         writer.beginObject()
         defer { writer.endObject() }
-        if reader == .sender || message.recipients.count <= fullReceiptRecipients {
-            for recipient in message.recipients { writer.recipientStatus(recipient) }
+        // Where some receipts are not shown, nobody but the sender needs those of others (ARCHITECTURE §13).
+        if reader == .sender || message.recipients.count <= fullReceiptRecipients && message.receiptPolicy.isEmpty {
+            for recipient in message.recipients { writer.recipientStatus(recipient.userID, recipient.shownStatus) }
             return nil
         }
-        writer.recipientStatus(Message.Recipient(userID: message.sender.userID, status: .read))
+        writer.recipientStatus(message.sender.userID, .read)
         guard case .recipient(let status) = reader else { return nil }
         return ownStatus(&writer, status)
     }

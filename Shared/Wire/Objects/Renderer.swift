@@ -14,6 +14,8 @@ public struct Renderer: Sendable {
     /// Messages with more recipients than this show everybody's status to their sender only; another reader is shown the sender's and his own
     /// (ARCHITECTURE §13).
     public let fullReceiptRecipients: Int
+    /// Where rich content can be fetched for a while, whoever asks.
+    public let locateContent: @Sendable (ContentID) -> ContentLocation
     /// The value of the `Link` header (spec 3.1).
     public let linkHeader: String
 
@@ -21,23 +23,32 @@ public struct Renderer: Sendable {
     let identityURL: [UInt8]
     let conversationURL: [UInt8]
     let messageURL: [UInt8]
+    let announcementURL: [UInt8]
+    let contentURL: [UInt8]
     let errorURL: [UInt8]
 
     /// - Parameters:
     ///   - baseURL: `https://host[:port][/prefix]`.
     ///   - webSocketURL: the same for `wss://`.
     ///   - fullReceiptRecipients: see ``fullReceiptRecipients``.
-    public init(baseURL: String, webSocketURL: String, fullReceiptRecipients: Int = 25) {
+    ///   - locateContent: signs a URL for a piece of rich content; called for every part that has some, every time it is written.
+    public init(
+        baseURL: String, webSocketURL: String, fullReceiptRecipients: Int = 25,
+        locateContent: @escaping @Sendable (ContentID) -> ContentLocation = { _ in ContentLocation(downloadURL: nil, expiration: nil) }
+    ) {
         let base = Renderer.withoutTrailingSlashes(baseURL)
         let socket = Renderer.withoutTrailingSlashes(webSocketURL)
         self.baseURL = base
         self.webSocketURL = socket
         self.fullReceiptRecipients = fullReceiptRecipients
+        self.locateContent = locateContent
         linkHeader =
             ["nonces", "sessions", "conversations", "content"].map { "<\(base)/\($0)>; rel=\($0), " }.joined() + "<\(socket)>; rel=websocket"
         identityURL = Renderer.openQuoted("\(base)/identities/")
         conversationURL = Renderer.openQuoted("\(base)/conversations/")
         messageURL = Renderer.openQuoted("\(base)/messages/")
+        announcementURL = Renderer.openQuoted("\(base)/announcements/")
+        contentURL = Renderer.openQuoted("\(base)/content/")
         errorURL = Renderer.openQuoted("\(base)/docs/errors#")
     }
 
@@ -71,11 +82,13 @@ extension JSONWriter {
         plain(user)
         closeString()
     }
+    mutating func announcementID(_ id: AnnouncementID) { string(prefix: "\"layer:///announcements/", uuid: id.rawValue) }
+    mutating func contentID(_ id: ContentID) { string(prefix: "\"layer:///content/", uuid: id.rawValue) }
     /// `"<identity id>":"<status>"`, a member of `recipient_status`.
-    mutating func recipientStatus(_ recipient: Message.Recipient) {
-        identityID(percentEncoded: recipient.userID.percentEncoded)
+    mutating func recipientStatus(_ user: UserID, _ status: RecipientStatus) {
+        identityID(percentEncoded: user.percentEncoded)
         literal(":\"")
-        switch recipient.status {
+        switch status {
         case .sent: literal("sent\"")
         case .delivered: literal("delivered\"")
         case .read: literal("read\"")

@@ -10,7 +10,9 @@ struct PacketBuilder: ~Copyable {
         case conversation(ConversationID)
         /// The conversation is a member of our own, for packets whose data does not name it.
         case message(MessageID, in: ConversationID?)
+        case part(UUID, of: MessageID, in: ConversationID)
         case identity(UserID)
+        case announcement(AnnouncementID)
     }
     /// Our own member that says where in the order of changes a packet belongs.
     enum Place {
@@ -43,7 +45,7 @@ struct PacketBuilder: ~Copyable {
             writer.key("user_position")
             writer.int(position.rawValue)
         }
-        if case .message(_, .some(let conversation)) = target {
+        if let conversation = target.conversation {
             writer.key("conversation")
             writer.beginObject()
             writer.key("id")
@@ -75,6 +77,18 @@ struct PacketBuilder: ~Copyable {
         endOperation()
     }
 
+    /// `set` of one recipient's status. His id is one key, whatever dots are in it.
+    mutating func setStatus(_ status: RecipientStatus, of user: UserID) {
+        writer.beginObject()
+        writer.key("operation")
+        writer.string(constant: "set")
+        writer.key("property")
+        writer.string("recipient_status." + PatchPath.escape("layer:///identities/\(user.percentEncoded)"))
+        writer.key("value")
+        writer.string(status.name)
+        writer.endObject()
+    }
+
     /// Leaves a gap here.
     mutating func gap(_ slot: PacketTail.Slot) { gaps.append(PacketTail.Gap(offset: writer.count, slot: slot)) }
 
@@ -93,6 +107,17 @@ struct PacketBuilder: ~Copyable {
         writer.endObject()
         writer.byte(UInt8(ascii: "}"))
         return PacketTail(kind: kind, text: writer.buffer, gaps: gaps)
+    }
+}
+
+extension PacketBuilder.Target {
+    /// What the packet's data does not name.
+    fileprivate var conversation: ConversationID? {
+        switch self {
+        case .message(_, let conversation): conversation
+        case .part(_, _, let conversation): conversation
+        case .conversation, .identity, .announcement: nil
+        }
     }
 }
 
@@ -115,6 +140,22 @@ extension Renderer {
             writer.messageID(id)
             writer.key("url")
             writer.string(prefix: messageURL, uuid: id.rawValue)
+        case .part(let part, let message, _):
+            writer.string(constant: "MessagePart")
+            writer.key("id")
+            writer.partID(part, of: message)
+            writer.key("url")
+            writer.openString(messageURL)
+            writer.uuid(message.rawValue)
+            writer.literal("/parts/")
+            writer.uuid(part)
+            writer.closeString()
+        case .announcement(let id):
+            writer.string(constant: "Announcement")
+            writer.key("id")
+            writer.announcementID(id)
+            writer.key("url")
+            writer.string(prefix: announcementURL, uuid: id.rawValue)
         case .identity(let user):
             let encoded = user.percentEncoded
             writer.string(constant: "Identity")

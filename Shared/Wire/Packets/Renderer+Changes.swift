@@ -8,6 +8,7 @@ extension Renderer {
     /// Empty when there is nothing to tell: the object is gone since, or the reader needs ``created(_:for:version:)``.
     public func tails(for change: Change, variant: Variant) -> [PacketTail] {
         let id = change.conversationID
+        if variant.role == .excluded { return [] }
         switch change.content {
         case .conversationCreated(let conversation): return conversation.map { [created($0, at: change.position)] } ?? []
         case .participantsChanged(let added, let removed, let distinctCleared, _):
@@ -19,10 +20,12 @@ extension Renderer {
         case .messageDeleted(let message, _, let last):
             return messageDeleted(message, change: change, last: last, variant: variant)
         case .receipts(let receipts): return receiptsGiven(receipts, change: change, variant: variant)
-        case .allRead(let user, let upTo):
+        case .allRead(let user, let upTo, _):
             var tails = [allRead(id, at: change.position, by: user, upTo: upTo)]
             if variant.role == .affected, variant.includesNumbers { tails.append(unreadChanged(id, at: change.position)) }
             return tails
+        case .partsChanged(_, _, let edits, let message):
+            return message.map { partsChanged(edits, of: $0, at: change.position, variant: variant) } ?? []
         }
     }
 

@@ -34,7 +34,7 @@ extension Renderer {
             message = last.overrides[user] ?? nil
             reader = message.map { MessageReader(user, of: $0) }
         case .reader(let kind): reader = kind
-        case .anyone, .added, .affected: break
+        case .anyone, .added, .affected, .named, .excluded: break
         }
         let showsLast: Bool
         if case .override = variant.role { showsLast = true } else { showsLast = last.changed }
@@ -71,6 +71,12 @@ extension Renderer {
 
     /// One packet a message, in the order in which the change names them.
     func receiptsGiven(_ receipts: [Change.Receipt], change: Change, variant: Variant) -> [PacketTail] {
+        var receipts = receipts
+        var isAffected = variant.role == .affected
+        if case .named(let reader) = variant.role {
+            isAffected = Variant.areNumbersAltered(by: receipts, change, of: reader)
+            receipts.removeAll { !$0.concerns(reader) }
+        }
         var order: [MessageID] = []
         var byMessage: [MessageID: [Change.Receipt]] = [:]
         for receipt in receipts {
@@ -78,7 +84,7 @@ extension Renderer {
             byMessage[receipt.messageID, default: []].append(receipt)
         }
         var tails = order.map { statusChanged($0, byMessage[$0] ?? [], change: change) }
-        if variant.role == .affected, variant.includesNumbers { tails.append(unreadChanged(change.conversationID, at: change.position)) }
+        if isAffected, variant.includesNumbers { tails.append(unreadChanged(change.conversationID, at: change.position)) }
         return tails
     }
 
@@ -86,16 +92,7 @@ extension Renderer {
         var packet = PacketBuilder(self)
         packet.beginChange("update", .message(id, in: change.conversationID), at: .conversation(change.position))
         packet.writer.beginArray()
-        for receipt in receipts {
-            packet.writer.beginObject()
-            packet.writer.key("operation")
-            packet.writer.string(constant: "set")
-            packet.writer.key("property")
-            packet.writer.string("recipient_status." + PatchPath.escape("layer:///identities/\(receipt.user.percentEncoded)"))
-            packet.writer.key("value")
-            packet.writer.string(receipt.status.name)
-            packet.writer.endObject()
-        }
+        for receipt in receipts { packet.setStatus(receipt.status, of: receipt.user) }
         packet.writer.endArray()
         return packet.finish(.change)
     }

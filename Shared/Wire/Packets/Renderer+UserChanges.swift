@@ -11,7 +11,53 @@ extension Renderer {
             return view.map { [created($0, for: change.user, version: version, at: .user(change.position))] } ?? []
         case .messageHidden(let id, let view): return messageHidden(id, view, change: change, version: version)
         case .identityChanged(let identity): return [updated(identity, at: .user(change.position))]
+        case .followed(let identity): return [followed(identity, at: change.position)]
+        case .unfollowed(let user): return [unfollowed(user, at: change.position)]
+        case .announced(let announcement): return [announced(announcement, change: change, version: version)]
+        case .announcementStatus(let id, let status): return [announcementStatus(id, status, change: change)]
+        case .announcementDeleted(let id): return [announcementDeleted(id, at: change.position)]
+        case .obsolete: return []
         }
+    }
+
+    private func followed(_ identity: Identity, at position: Position) -> PacketTail {
+        var packet = PacketBuilder(self)
+        packet.beginChange("create", .identity(identity.basic.userID), at: .user(position))
+        write(identity, into: &packet.writer)
+        return packet.finish(.change)
+    }
+
+    private func unfollowed(_ user: UserID, at position: Position) -> PacketTail {
+        var packet = PacketBuilder(self)
+        packet.beginChange("delete", .identity(user), at: .user(position))
+        packet.writer.null()
+        return packet.finish(.change)
+    }
+
+    private func announced(_ announcement: Announcement, change: UserChange, version: WireVersion) -> PacketTail {
+        var packet = PacketBuilder(self, capacity: 1024)
+        packet.beginChange("create", .announcement(announcement.id), at: .user(change.position))
+        write(announcement, for: change.user, version: version, withNotification: true, into: &packet.writer)
+        return packet.finish(.change)
+    }
+
+    private func announcementStatus(_ id: AnnouncementID, _ status: RecipientStatus, change: UserChange) -> PacketTail {
+        var packet = PacketBuilder(self)
+        packet.beginChange("update", .announcement(id), at: .user(change.position))
+        packet.writer.beginArray()
+        packet.setStatus(status, of: change.user)
+        packet.writer.endArray()
+        return packet.finish(.change)
+    }
+
+    private func announcementDeleted(_ id: AnnouncementID, at position: Position) -> PacketTail {
+        var packet = PacketBuilder(self)
+        packet.beginChange("delete", .announcement(id), at: .user(position))
+        packet.writer.beginObject()
+        packet.writer.key("mode")
+        packet.writer.string(DeletionMode.myDevices.rawValue)
+        packet.writer.endObject()
+        return packet.finish(.change)
     }
 
     private func messageHidden(_ id: MessageID, _ view: ConversationView?, change: UserChange, version: WireVersion) -> [PacketTail] {

@@ -10,6 +10,10 @@ public struct Variant: Hashable, Sendable {
         case added
         /// The change altered his numbers, and he is the only one to be told.
         case affected
+        /// Is told what concerns him of a change that not everybody is told.
+        case named(UserID)
+        /// Is told nothing of it.
+        case excluded
         /// Sees a message (the new or the last one) like this.
         case reader(MessageReader)
         /// Sees another last message than all the others.
@@ -36,9 +40,26 @@ public struct Variant: Hashable, Sendable {
                 role = last.message.map { .reader(MessageReader(reader, of: $0)) } ?? .anyone
             }
         case .receipts(let receipts):
-            role = change.numbers[reader] != nil || receipts.contains { $0.user == reader && $0.status == .read } ? .affected : .anyone
-        case .allRead(let user, _): role = user == reader ? .affected : .anyone
+            if receipts.allSatisfy({ $0.audience == .everybody }) {
+                role = Variant.areNumbersAltered(by: receipts, change, of: reader) ? .affected : .anyone
+            } else {
+                role = receipts.contains { $0.concerns(reader) } ? .named(reader) : .excluded
+            }
+        case .allRead(let user, _, let toldTo):
+            if user == reader {
+                role = .affected
+            } else {
+                role = toldTo.map { $0.contains(reader) } ?? true ? .anyone : .excluded
+            }
+        // To 2.0 clients a changed message is sent whole, as each of them sees it.
+        case .partsChanged(_, _, _, let message):
+            role = version == .v2 ? message.map { .reader(MessageReader(reader, of: $0)) } ?? .anyone : .anyone
         }
+    }
+
+    /// Whether receipts altered the numbers of `reader`.
+    static func areNumbersAltered(by receipts: [Change.Receipt], _ change: Change, of reader: UserID) -> Bool {
+        change.numbers[reader] != nil || receipts.contains { $0.user == reader && $0.status == .read }
     }
 
     /// Whether the change added the reader, so that ``Renderer/tails(for:variant:)`` is empty and he is sent

@@ -11,6 +11,8 @@ public struct CreateConversationBody: Hashable, Sendable {
     public var isDistinct: Bool
     /// Nil: not given, which for a distinct match equals anything.
     public var metadata: MetadataTree?
+    /// A member of our own: which receipts are switched off.
+    public var receiptPolicy: ReceiptPolicy = []
 
     /// - Throws: ``Failure`` naming the property at fault.
     public init(_ json: JSONValue) throws(Failure) {
@@ -18,6 +20,8 @@ public struct CreateConversationBody: Hashable, Sendable {
         guard let elements = try members.array("participants") else { throw members.missing("participants") }
         participants = try userIDs(elements, in: "participants")
         isDistinct = try members.bool("distinct") ?? true
+        if try members.bool("delivery_receipts") == false { receiptPolicy.insert(.noDelivery) }
+        if try members.bool("read_receipts") == false { receiptPolicy.insert(.noRead) }
         id = nil
         if let text = try members.string("id") {
             guard let id = ConversationID(parsing: text) else { throw members.invalid("id", "is not the id of a conversation") }

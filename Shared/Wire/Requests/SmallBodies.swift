@@ -117,3 +117,63 @@ public enum PresenceSyncBody: Hashable, Sendable {
         }
     }
 }
+
+/// The body of `POST /following/users`: identity ids or user ids (spec 4.4).
+public struct FollowBody: Hashable, Sendable {
+    /// Each once.
+    public var users: [UserID]
+    /// The most there may be.
+    public static let limit = 1000
+
+    /// - Throws: ``Failure``: `invalid_request` if this is no array, otherwise naming the element.
+    public init(_ json: JSONValue) throws(Failure) {
+        guard case .array(let elements) = json else { throw Failure(.invalidRequest, "The body must be an array of user ids.") }
+        guard elements.count <= FollowBody.limit else { throw .invalid("user_ids", "names more than \(FollowBody.limit) users") }
+        users = try userIDs(elements, in: "user_ids")
+    }
+}
+
+/// The body of `POST /push_tokens` (spec 3.7).
+public struct PushTokenBody: Hashable, Sendable {
+    /// Bytes of each text, at most.
+    public static let textBytes = 4096
+
+    /// `apns` or `gcm`.
+    public var type: String
+    /// What the push service knows the device by.
+    public var token: String
+    /// The same for as long as the app is installed.
+    public var deviceID: String
+    /// Of the app, for `apns`.
+    public var apnsBundleID: String?
+    /// Of the sender, for `gcm`.
+    public var gcmSenderID: String?
+    /// For example `9.0`.
+    public var iosVersion: String?
+
+    /// - Throws: ``Failure`` naming the property at fault.
+    public init(_ json: JSONValue) throws(Failure) {
+        let members = try Members(json)
+        token = try PushTokenBody.text("token", members)
+        type = try members.requiredString("type")
+        guard type == "apns" || type == "gcm" else { throw members.invalid("type", "must be apns or gcm") }
+        deviceID = try PushTokenBody.text("device_id", members)
+        apnsBundleID = try PushTokenBody.optionalText("apns_bundle_id", members)
+        gcmSenderID = try PushTokenBody.optionalText("gcm_sender_id", members)
+        iosVersion = try PushTokenBody.optionalText("ios_version", members)
+    }
+
+    private static func text(_ name: StaticString, _ members: Members) throws(Failure) -> String {
+        guard let text = try optionalText(name, members) else { throw members.missing(name) }
+        guard !text.isEmpty else { throw members.invalid(name, "is empty") }
+        return text
+    }
+
+    private static func optionalText(_ name: StaticString, _ members: Members) throws(Failure) -> String? {
+        guard let text = try members.string(name) else { return nil }
+        guard text.utf8.count <= textBytes, !text.utf8.contains(0) else {
+            throw members.invalid(name, "has more than \(textBytes) bytes, or a NUL among them")
+        }
+        return text
+    }
+}

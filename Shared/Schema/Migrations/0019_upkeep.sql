@@ -68,6 +68,8 @@ BEGIN
     GET DIAGNOSTICS removed = ROW_COUNT;
     total := total + removed;
     IF removed < p_limit THEN
+        PERFORM conversations.unrefer_contents(gone);
+        PERFORM conversations.keep_follows(gone);
         DELETE FROM conversations.user_conversation u USING conversations.participant p
         WHERE p.conversation_id = gone AND u.app_id = p.app_id AND u.user_id = p.user_id AND u.conversation_id = gone;
         DELETE FROM conversations.participant p WHERE p.conversation_id = gone;
@@ -89,5 +91,6 @@ GRANT EXECUTE ON FUNCTION conversations.begin_change, conversations.append_chang
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     conversations.conversation, conversations.roster, conversations.participant, conversations.user_conversation, conversations.message,
     conversations.message_place, conversations.distinct_set, conversations.user_log, conversations.user_change, conversations.change,
-    conversations.change_rest, conversations.log_begin
+    conversations.change_rest, conversations.log_begin, conversations.follow, conversations.push_token, conversations.announcement,
+    conversations.announcement_recipient, conversations.content, conversations.content_reference
 TO strata_conversations;

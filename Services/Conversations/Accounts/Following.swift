@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Model
+import Postgres
+import RPC
+import SwiftProtobuf
+
+/// Answers the calls about who follows whom (spec 4.4).
+struct Following: Sendable {
+    private let support: CallSupport
+    private var database: Database { support.database }
+
+    /// Users one call may follow.
+    private static let batchLimit = 1000
+
+    init(_ support: CallSupport) { self.support = support }
+
+    /// Adds the methods to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(ConversationsAPI.listFollowed) { try await self.list($0, $1) }
+        router.register(ConversationsAPI.follow) { try await self.follow($0, $1) }
+        router.register(ConversationsAPI.unfollow) { try await self.unfollow($0, $1) }
+        router.register(ConversationsAPI.isFollowed) { try await self.isFollowed($0, $1) }
+        router.register(ConversationsAPI.followed) { try await self.followed($0, $1) }
+    }
+
+    private func list(_ request: ProtoListFollowedRequest, _ context: RPCContext) async throws -> ProtoListFollowedResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let rows = try await database.runAlone(
+            .followedList,
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .int8(Int64(min(max(request.pageSize, 1), ConversationCalls.pageLimit))),
+                request.hasFromUserID ? .text(request.fromUserID) : .null,
+            ], deadline: caller.deadline)
+        let header = try support.row(rows)
+        guard try header.get(0, as: String.self) == "ok" else { throw Failure.invalid("from_id", "is not the id of an identity in this list") }
+        return try .with {
+            $0.total = try header.get(1)
+            $0.identities = try rows.dropFirst().map { ProtoIdentity(try IdentityRow.decode($0, from: 2)) }
+        }
+    }
+
+    private func follow(_ request: ProtoFollowRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        guard request.followed.count <= Self.batchLimit else { throw Failure.invalid("user_ids", "names more than \(Self.batchLimit) users") }
+        let users = try request.followed.map { text in
+            guard let user = UserID(text) else { throw Failure.notFound("identity") }
+            return user
+        }
+        // Those never heard of get an identity by this.
+        let identities = try await support.directory.full(users, in: caller.app, deadline: caller.deadline)
+        let rows = try await database.runAlone(
+            .follow, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue))], deadline: caller.deadline)
+        let notices = try rows.map { row in
+            var cursor = RowCursor(row)
+            let followed = try cursor.user()
+            return notice(
+                caller, at: try cursor.position(), try cursor.time(),
+                .followed(identities[followed] ?? Identity(basic: BasicIdentity(userID: followed))))
+        }
+        support.publisher.notify(notices)
+        return ProtoEmpty()
+    }
+
+    private func unfollow(_ request: ProtoUnfollowRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let rows = try await database.runAlone(
+            .unfollow, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.followed)], deadline: caller.deadline)
+        var cursor = RowCursor(try support.row(rows))
+        guard try cursor.next(String.self) == "ok" else { return ProtoEmpty() }
+        support.publisher.notify([
+            notice(caller, at: try cursor.position(), try cursor.time(), .unfollowed(UserID(trusted: request.followed)))
+        ])
+        return ProtoEmpty()
+    }
+
+    private func isFollowed(_ request: ProtoIsFollowedRequest, _ context: RPCContext) async throws -> ProtoIsFollowedResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let rows = try await database.runAlone(
+            .followedCheck, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.followed)], deadline: caller.deadline)
+        return try .with { $0.isFollowed = try support.row(rows).get(0) }
+    }
+
+    private func followed(_ request: ProtoFollowedRequest, _ context: RPCContext) async throws -> ProtoFollowedResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let rows = try await database.runAlone(
+            .followed, [.uuid(caller.app.rawValue), .text(caller.user.rawValue)], deadline: caller.deadline)
+        return try .with { $0.userIds = try rows.map { try $0.get(0, as: String.self) } }
+    }
+
+    private func notice(
+        _ caller: Caller, at position: Position, _ createdAt: Model.Timestamp, _ content: UserChange.Content
+    ) -> UserNotice {
+        UserNotice(
+            appID: caller.app, user: caller.user,
+            content: .change(UserChange(appID: caller.app, user: caller.user, position: position, createdAt: createdAt, content: content)))
+    }
+}
+
+extension Statement {
+    static let followedList = Statement(
+        "follow.list",
+        sql: """
+            SELECT f.outcome, f.total, \(identityColumns(of: "(f.profile)")) FROM conversations.list_followed($1, $2, $3, $4) f
+            """, isIdempotent: true)
+    static let follow = Statement("follow.add", sql: "SELECT * FROM conversations.follow_users($1, $2, $3::text[])", isIdempotent: true)
+    static let unfollow = Statement("follow.end", sql: "SELECT * FROM conversations.unfollow_user($1, $2, $3)", isIdempotent: true)
+    static let followedCheck = Statement("follow.check", sql: "SELECT conversations.is_followed($1, $2, $3)", isIdempotent: true)
+    static let followed = Statement("follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)
+}

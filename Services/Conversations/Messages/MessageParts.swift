@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Model
+import Postgres
+import SwiftProtobuf
+
+/// The parts of a message as the database stores them.
+enum MessageParts {
+    static func encode(_ parts: [MessagePart]) throws -> [UInt8] {
+        try ProtoMessageParts.with { $0.parts = parts.map { ProtoMessagePart($0) } }.serializedBytes()
+    }
+
+    /// Why a message was refused that refers to `content`.
+    static func unsendable(_ content: ContentID, in parts: [MessagePart]) -> Failure {
+        let index = parts.firstIndex { $0.contentID == content } ?? 0
+        return .invalid("parts.\(index).content", "is not content that was uploaded, and that you may send")
+    }
+}
+
+extension CallSupport {
+    /// Gives every part with rich content the size that was uploaded, whatever the client said.
+    /// - Throws: `invalid_property` naming the first part whose content there is not.
+    func measure(_ parts: inout [MessagePart], in app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) {
+        let contents = Set(parts.compactMap(\.contentID))
+        let rows = try await database.run(
+            .contentSizes, [.uuid(app.rawValue), .uuidArray(contents.map(\.rawValue))], deadline: deadline)
+        var sizes: [ContentID: Int] = [:]
+        do {
+            for row in rows { sizes[ContentID(rawValue: try row.get(0, as: UUID.self))] = Int(try row.get(1, as: Int64.self)) }
+        } catch {
+            throw Failure(reading: error)
+        }
+        for index in parts.indices {
+            guard let content = parts[index].contentID else { continue }
+            guard let size = sizes[content] else { throw MessageParts.unsendable(content, in: parts) }
+            parts[index].size = size
+        }
+    }
+}
+
+extension Statement {
+    /// $1 app, $2 ids. Those that are uploaded; whether a user may send them is decided when he does.
+    static let contentSizes = Statement(
+        "content.sizes",
+        sql: """
+            SELECT x.id, x.size FROM conversations.content x
+            WHERE x.id = ANY ($2::uuid[]) AND x.app_id = $1 AND x.uploaded_at IS NOT NULL AND NOT x.is_doomed
+            """, isIdempotent: true)
+}

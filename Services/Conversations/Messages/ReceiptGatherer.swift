@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Logging
+import Metrics
+import Model
+import Postgres
+import Synchronization
+
+/// Gathers the receipts that arrive within a short window, so that those of one conversation become one change with one position.
+///
+/// Clients give one receipt a message: a page of history is a hundred of them, and a message to twenty users comes back as forty. Each caller still gets
+/// the answer that is his.
+final class ReceiptGatherer: Sendable {
+    private struct Receipt: Sendable {
+        let app: AppID
+        let user: UserID
+        let message: MessageID
+        let kind: ReceiptKind
+        let answer: CheckedContinuation<Result<Void, Failure>, Never>
+    }
+
+    private struct Place: Hashable {
+        let app: AppID
+        let conversation: ConversationID
+    }
+
+    /// The most receipts that become one change.
+    private static let batchLimit = 500
+    /// How long a receipt may take, from the end of the window on.
+    private static let patience = Duration.seconds(10)
+
+    private let database: Database
+    private let publisher: Publisher
+    private let window: Duration
+    private let audienceLimit: Int
+    private let waiting = Mutex<[Receipt]>([])
+    private let given = Counter(label: "strata_conversations_receipts_total")
+    private let changes = Counter(label: "strata_conversations_receipt_changes_total")
+
+    /// - Parameters:
+    ///   - window: how long the first receipt waits for others.
+    ///   - audienceLimit: participants beyond whom only the sender and the reader are told.
+    init(database: Database, publisher: Publisher, window: Duration, audienceLimit: Int) {
+        self.database = database
+        self.publisher = publisher
+        self.window = window
+        self.audienceLimit = audienceLimit
+    }
+
+    /// Returns once the receipt is committed, or has no effect.
+    /// - Throws: `not_found`, `access_denied` to a former participant, or what the database failed with.
+    func give(_ kind: ReceiptKind, by user: UserID, in app: AppID, to message: MessageID) async throws(Failure) {
+        given.increment()
+        let result = await withCheckedContinuation { answer in
+            let receipt = Receipt(app: app, user: user, message: message, kind: kind, answer: answer)
+            let isFirst = waiting.withLock { waiting in
+                waiting.append(receipt)
+                return waiting.count == 1
+            }
+            if isFirst { Task { await self.gather() } }
+        }
+        try result.get()
+    }
+
+    private func gather() async {
+        if window > .zero { try? await Task.sleep(for: window) }
+        let receipts = waiting.withLock { waiting in
+            defer { waiting = [] }
+            return waiting
+        }
+        let deadline = ContinuousClock.now + Self.patience
+        do throws(Failure) {
+            let places = try await locate(receipts, deadline)
+            await withTaskGroup(of: Void.self) { group in
+                for (place, receipts) in places.batches {
+                    group.addTask { await self.give(receipts, at: place, deadline) }
+                }
+            }
+            for receipt in places.lost { receipt.answer.resume(returning: .failure(.notFound("message"))) }
+        } catch {
+            for receipt in receipts { receipt.answer.resume(returning: .failure(error)) }
+        }
+    }
+
+    private typealias Located = (batches: [(Place, [Receipt])], lost: [Receipt])
+
+    private func locate(_ receipts: [Receipt], _ deadline: ContinuousClock.Instant) async throws(Failure) -> Located {
+        var conversations: [AppID: [MessageID: ConversationID]] = [:]
+        for (app, receipts) in Dictionary(grouping: receipts, by: \.app) {
+            let ids = Array(Set(receipts.map(\.message.rawValue)))
+            let rows = try await database.run(.messagesLocate, [.uuid(app.rawValue), .uuidArray(ids)], deadline: deadline)
+            do {
+                for row in rows {
+                    conversations[app, default: [:]][MessageID(rawValue: try row.get(0, as: UUID.self))] = ConversationID(
+                        rawValue: try row.get(1, as: UUID.self))
+                }
+            } catch {
+                throw Failure(reading: error)
+            }
+        }
+        var located: Located = ([], [])
+        var batches: [Place: [Receipt]] = [:]
+        for receipt in receipts {
+            guard let conversation = conversations[receipt.app]?[receipt.message] else {
+                located.lost.append(receipt)
+                continue
+            }
+            let place = Place(app: receipt.app, conversation: conversation)
+            batches[place, default: []].append(receipt)
+            if let full = batches[place], full.count >= Self.batchLimit {
+                located.batches.append((place, full))
+                batches[place] = nil
+            }
+        }
+        located.batches += batches.map { ($0.key, $0.value) }
+        return located
+    }
+
+    private func give(_ receipts: [Receipt], at place: Place, _ deadline: ContinuousClock.Instant) async {
+        let outcomes: [String]
+        do throws(Failure) {
+            outcomes = try await write(receipts, at: place, deadline)
+        } catch {
+            for receipt in receipts { receipt.answer.resume(returning: .failure(error)) }
+            return
+        }
+        for (index, receipt) in receipts.enumerated() {
+            let outcome = index < outcomes.count ? outcomes[index] : "not_found"
+            let result: Result<Void, Failure>
+            do throws(Failure) {
+                try Refusal.check(outcome, what: "message")
+                result = .success(())
+            } catch {
+                result = .failure(error)
+            }
+            receipt.answer.resume(returning: result)
+        }
+    }
+
+    /// - Returns: an outcome for each.
+    private func write(_ receipts: [Receipt], at place: Place, _ deadline: ContinuousClock.Instant) async throws(Failure) -> [String] {
+        let rows = try await database.run(
+            .receiptsGive,
+            [
+                .uuid(place.app.rawValue), .uuid(place.conversation.rawValue), .textArray(receipts.map(\.user.rawValue)),
+                .uuidArray(receipts.map(\.message.rawValue)), .int8Array(receipts.map { $0.kind == .read ? 2 : 1 }), .int8(Int64(audienceLimit)),
+            ], lockKey: place.conversation.lockKey, deadline: deadline)
+        do {
+            guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
+            var cursor = RowCursor(row)
+            let outcomes = try cursor.next([String].self)
+            if let position = try cursor.optional(Int64.self) { publish(try change(&cursor, at: Position(position), place)) }
+            return outcomes
+        } catch {
+            throw Failure(reading: error)
+        }
+    }
+
+    private func publish(_ change: Change) {
+        changes.increment()
+        publisher.publish([change])
+    }
+
+    private func change(_ cursor: inout RowCursor, at position: Position, _ place: Place) throws -> Change {
+        let (createdAt, messageCount) = (try cursor.time(), try cursor.next(Int64.self))
+        let (users, messages) = (try cursor.users(), try cursor.next([UUID].self))
+        let (ordinals, statuses) = (try cursor.next([Int64].self), try cursor.next([Int64].self))
+        let (senders, audiences) = (try cursor.users(), try cursor.next([Int64].self))
+        let numbers = userNumbers(try cursor.users(), try cursor.next(), try cursor.next(), at: position)
+        let receipts = users.indices.map { index in
+            Change.Receipt(
+                user: users[index], messageID: MessageID(rawValue: messages[index]), ordinal: ordinals[index],
+                status: RecipientStatus(rawValue: Int(statuses[index])) ?? .delivered, sender: senders[index],
+                audience: Change.Receipt.Audience(rawValue: Int(audiences[index])) ?? .senderAndReader)
+        }
+        return Change(
+            appID: place.app, conversationID: place.conversation, position: position, createdAt: createdAt, actor: users.first ?? UserID(trusted: ""),
+            origin: nil, messageCount: messageCount, numbers: numbers, content: .receipts(receipts))
+    }
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which receipts a conversation was created without. They are recorded all the same, for the reader's own devices; nobody else is told or shown them
+/// (ARCHITECTURE §13).
+public struct ReceiptPolicy: OptionSet, Hashable, Sendable {
+    /// As the database and the contracts hold it.
+    public let rawValue: Int32
+    /// Unknown bits mean nothing.
+    public init(rawValue: Int32) { self.rawValue = rawValue }
+
+    /// That a message was delivered is not shown.
+    public static let noDelivery = ReceiptPolicy(rawValue: 1)
+    /// That a message was read is not shown.
+    public static let noRead = ReceiptPolicy(rawValue: 2)
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A message without a conversation, from the application to a list of its users, as one of them sees it (Client API 9).
+public struct Announcement: Hashable, Sendable {
+    /// Who is shown as having sent it.
+    public enum Sender: Hashable, Sendable {
+        /// Nobody who could be written to.
+        case name(String)
+        case user(BasicIdentity)
+    }
+    /// Chosen by the application's server, or given to it.
+    public var id: AnnouncementID
+    /// Of the entry of this user's own log that told him of it.
+    public var position: Position
+    /// As it was told; a user as he is called now.
+    public var sender: Sender
+    /// The server's time, the same for all recipients.
+    public var sentAt: Timestamp
+    /// 1 to ``Limits/partsPerMessage``, in the order of the request.
+    public var parts: [MessagePart]
+    /// How far it came with this user; nobody is shown anybody else's.
+    public var status: RecipientStatus
+    /// The `notification` object of the request, as JSON text.
+    public var notification: String?
+    /// Checks nothing: what goes in was read from the database.
+    public init(
+        id: AnnouncementID, position: Position, sender: Sender, sentAt: Timestamp, parts: [MessagePart], status: RecipientStatus,
+        notification: String? = nil
+    ) {
+        self.id = id
+        self.position = position
+        self.sender = sender
+        self.sentAt = sentAt
+        self.parts = parts
+        self.status = status
+        self.notification = notification
+    }
+}

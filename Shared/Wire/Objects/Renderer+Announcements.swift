@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Model
+
+extension Renderer {
+    /// An announcement as its recipient `reader` sees it: a message without a conversation (spec 9).
+    /// - Parameter withNotification: whether the `notification` is shown; only a `create` packet does.
+    public func write(
+        _ announcement: Announcement, for reader: UserID, version: WireVersion, withNotification: Bool = false, into writer: inout JSONWriter
+    ) {
+        writer.beginObject()
+        writer.key("id")
+        writer.announcementID(announcement.id)
+        writer.key("url")
+        writer.string(prefix: announcementURL, uuid: announcement.id.rawValue)
+        writer.key("receipts_url")
+        writer.openString(announcementURL)
+        writer.uuid(announcement.id.rawValue)
+        writer.literal("/receipts")
+        writer.closeString()
+        writer.key("position")
+        writer.int(announcement.position.wireValue)
+        writer.key("conversation")
+        writer.null()
+        writer.key("parts")
+        writer.beginArray()
+        for (index, part) in announcement.parts.enumerated() {
+            write(part, at: index, of: .announcement(announcement.id), version: version, into: &writer)
+        }
+        writer.endArray()
+        writer.key("sent_at")
+        writer.timestamp(announcement.sentAt)
+        writer.key("updated_at")
+        writer.null()
+        writer.key("sender")
+        write(announcement.sender, into: &writer)
+        writer.key("is_unread")
+        writer.bool(announcement.status < .read)
+        writer.key("recipient_status")
+        writer.beginObject()
+        writer.recipientStatus(reader, announcement.status)
+        writer.endObject()
+        writer.endObject()
+        if withNotification, let notification = announcement.notification { writer.reopenObject(adding: "notification", raw: notification) }
+    }
+
+    /// Clients take a null id, but not a null object. The name has two spellings.
+    private func write(_ sender: Announcement.Sender, into writer: inout JSONWriter) {
+        switch sender {
+        case .user(let identity): write(identity, into: &writer)
+        case .name(let name):
+            writer.beginObject()
+            writer.key("id")
+            writer.null()
+            writer.key("url")
+            writer.null()
+            writer.key("user_id")
+            writer.null()
+            writer.key("display_name")
+            writer.string(name)
+            writer.key("avatar_url")
+            writer.null()
+            writer.key("name")
+            writer.string(name)
+            writer.endObject()
+        }
+    }
+}
