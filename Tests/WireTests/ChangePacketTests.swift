@@ -30,7 +30,8 @@ struct ChangePacketTests {
             {"operation":"create","object":\(Self.conversationObject),"position":7,"data":
              {"id":"layer:///conversations/\(conversationUUID)","url":"https://chat.example.org/conversations/\(conversationUUID)",
               "messages_url":"https://chat.example.org/conversations/\(conversationUUID)/messages","created_at":"2018-05-04T09:30:00.125Z",
-              "participants":[\(ObjectTests.anaJSON),\(ObjectTests.benJSON)],"distinct":true,"metadata":{"trip":{"city":"Porto"}},"position":4,
+              "participants":[\(ObjectTests.anaJSON),\(ObjectTests.benJSON)],"distinct":true,"metadata":{"trip":{"city":"Porto"}},
+              "delivery_receipts":true,"read_receipts":true,"position":4,"epoch":"e1",
               "last_message":null,"unread_message_count":0,"total_message_count":0}}
             """)
         #expect(packets(.conversationCreated(sampleConversation())) == [expected])
@@ -173,9 +174,9 @@ struct ChangePacketTests {
     func receipts() {
         let other = MessageID(rawValue: uuid(partUUID))
         let receipts = [
-            Change.Receipt(user: ben.userID, messageID: messageID, ordinal: 1, status: .read),
-            Change.Receipt(user: cleo.userID, messageID: other, ordinal: 2, status: .delivered),
-            Change.Receipt(user: cleo.userID, messageID: messageID, ordinal: 1, status: .delivered),
+            Change.Receipt(user: ben.userID, messageID: messageID, ordinal: 1, status: .read, sender: ana.userID),
+            Change.Receipt(user: cleo.userID, messageID: other, ordinal: 2, status: .delivered, sender: ana.userID),
+            Change.Receipt(user: cleo.userID, messageID: messageID, ordinal: 1, status: .delivered, sender: ana.userID),
         ]
         let conversation = #"{"id":"layer:///conversations/\#(conversationUUID)"}"#
         let first = changePacket(
@@ -202,7 +203,7 @@ struct ChangePacketTests {
             {"type":"operation","counter":9,"timestamp":"2018-05-04T09:30:00.125Z","body":{"method":"Conversation.mark_all_read",
              "object":\(Self.conversationObject),"position":7,"data":{"position":40960,"identity":{"id":"layer:///identities/ben.o"}}}}
             """)
-        let content = Change.Content.allRead(user: ben.userID, upTo: Position(5))
+        let content = Change.Content.allRead(user: ben.userID, upTo: Position(5), toldTo: nil)
         #expect(
             packets(content, for: ben.userID) == [
                 operation, conversationUpdate(#"[{"operation":"set","property":"unread_message_count","value":3}]"#),
@@ -269,7 +270,7 @@ struct ChangePacketTests {
     func lengths(number: Int64) {
         for content in [
             Change.Content.messageCreated(id: messageID, ordinal: 1, sampleMessage()), .conversationDeleted,
-            .allRead(user: ben.userID, upTo: Position(1)),
+            .allRead(user: ben.userID, upTo: Position(1), toldTo: nil),
         ] {
             let change = sampleChange(content)
             for tail in renderer.tails(for: change, variant: Variant(of: change, for: ben.userID, version: .v3)) {

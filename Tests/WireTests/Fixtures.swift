@@ -5,7 +5,9 @@ import NIOCore
 import Testing
 import Wire
 
-let renderer = Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org")
+let renderer = Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org") { id in
+    ContentLocation(downloadURL: "https://chat.example.org/d/\(id)", expiration: created)
+}
 
 let ana = BasicIdentity(userID: UserID(trusted: "ana"), displayName: "Ana Silva")
 let ben = BasicIdentity(userID: UserID(trusted: "ben.o"), displayName: "Ben \"B\" Okoye", avatarURL: "https://cdn.example.org/b.png")
@@ -33,7 +35,7 @@ func sampleMessage(
 func sampleConversation(metadata: [MetadataLeaf]? = [MetadataLeaf(path: MetadataPath(trusted: "trip.city"), value: "Porto")]) -> Conversation {
     Conversation(
         id: conversationID, createdAt: created, isDistinct: true, participants: [ana, ben], metadata: metadata.map { MetadataTree(leaves: $0) },
-        position: Position(4))
+        position: Position(4), epoch: "e1")
 }
 
 func sampleView(lastMessage: Message? = nil, isParticipant: Bool = true, metadata: MetadataTree? = sampleConversation().metadata) -> ConversationView

@@ -106,7 +106,8 @@ struct ObjectTests {
                     """
                     {"id":"layer:///conversations/\(conversationUUID)","url":"https://chat.example.org/conversations/\(conversationUUID)",
                      "messages_url":"https://chat.example.org/conversations/\(conversationUUID)/messages","created_at":"2018-05-04T09:30:00.125Z",
-                     "participants":[\(Self.anaJSON),\(Self.benJSON)],"distinct":true,"metadata":{"trip":{"city":"Porto"}},"position":4,
+                     "participants":[\(Self.anaJSON),\(Self.benJSON)],"distinct":true,"metadata":{"trip":{"city":"Porto"}},
+                     "delivery_receipts":true,"read_receipts":true,"position":4,"epoch":"e1",
                      "last_message":\(Self.messageJSON(version: .v2)),"unread_message_count":3,"total_message_count":4}
                     """))
     }

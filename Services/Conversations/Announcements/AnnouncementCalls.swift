@@ -38,10 +38,11 @@ struct AnnouncementCalls: Sendable {
         guard request.recipients.count <= Self.recipientLimit else {
             throw Failure.invalid("recipients", "names more than \(Self.recipientLimit) users")
         }
-        let recipients = try request.recipients.enumerated().map { index, name in
-            guard let user = UserID(name) else { throw Failure.invalid("recipients.\(index)", "is not the id of an identity") }
-            return user
-        }
+        let recipients = try request.recipients.enumerated()
+            .map { index, name in
+                guard let user = UserID(name) else { throw Failure.invalid("recipients.\(index)", "is not the id of an identity") }
+                return user
+            }
         let parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
         guard !parts.isEmpty else { throw Failure.missing("parts") }
         let sender = try await sender(request, app, context.deadline)

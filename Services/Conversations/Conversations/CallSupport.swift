@@ -49,7 +49,8 @@ struct CallSupport: Sendable {
         _ view: ViewRow, in app: AppID, metadata: MetadataTree? = nil, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ConversationView {
         view.view(
-            try await directory.basic(view.users, in: app, deadline: deadline), metadata: metadata, epoch: try await epoch.current(deadline: deadline))
+            try await directory.basic(view.users, in: app, deadline: deadline), metadata: metadata, epoch: try await epoch.current(deadline: deadline)
+        )
     }
 }
 

@@ -78,8 +78,14 @@ public final class ConversationsService: Sendable {
             database: database, directory: directory, publisher: publisher, epoch: EpochSource(database: database),
             participantsLimit: settings.participantsLimit, receiptAudienceLimit: settings.receiptAudienceLimit,
             metadataKeysLimit: settings.metadataKeysLimit)
+        register(support, receiptWindow: settings.receiptWindow, on: &router)
+        return router
+    }
+
+    /// Adds every call but those of accounts to `router`.
+    static func register(_ support: CallSupport, receiptWindow: Duration, on router: inout CallRouter) {
         let receipts = ReceiptGatherer(
-            database: database, publisher: publisher, window: settings.receiptWindow, audienceLimit: settings.receiptAudienceLimit)
+            database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit)
         Following(support).register(on: &router)
         ConversationCalls(support).register(on: &router)
         MessageCalls(support, receipts: receipts).register(on: &router)
@@ -88,6 +94,5 @@ public final class ConversationsService: Sendable {
         AnnouncementCalls(support).register(on: &router)
         ContentCalls(support).register(on: &router)
         PushTokens(support).register(on: &router)
-        return router
     }
 }

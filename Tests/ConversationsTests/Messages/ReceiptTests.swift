@@ -9,6 +9,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct ReceiptTests {
+        private let ana = UserID(trusted: "ana")
         private let ben = UserID(trusted: "ben")
 
         @Test("delivered, then read: forward only, each once, and read at once implies delivered")
@@ -32,7 +33,7 @@ extension StoreTests {
                     for user in ["ana", "ben"] { #expect(try await calls.message(message, as: user).status(of: ben) == status) }
                     guard isChange, let change = after.last else { continue }
                     let ordinal: Int64 = message == first ? 1 : 2
-                    #expect(change.content == .receipts([.init(user: ben, messageID: message, ordinal: ordinal, status: status)]))
+                    #expect(change.content == .receipts([.init(user: ben, messageID: message, ordinal: ordinal, status: status, sender: ana)]))
                     #expect(change.numbers == (kind == .read ? [ben: view.numbers] : [:]) && change.actor == ben)
                     #expect(try await calls.readChanges(id).changes.last == change.withoutNumbers)
                 }
@@ -47,7 +48,7 @@ extension StoreTests {
                 for kind in [ReceiptKind.delivery, .read] {
                     try await calls.receipt(kind, message, by: "ana")
                     #expect(try await calls.refusal { try await calls.receipt(kind, message, by: "eve") }?.code == .notFound)
-                    #expect(try await calls.refusal { try await calls.receipt(kind, .random(), by: "ben") }?.code == .notFound)
+                    #expect(try await calls.refusal { try await calls.receipt(kind, MessageID.random(), by: "ben") }?.code == .notFound)
                     let other = calls.with(app: .random())
                     #expect(try await other.refusal { try await other.receipt(kind, message, by: "ben") }?.code == .notFound)
                 }
@@ -89,7 +90,7 @@ extension StoreTests {
                     #expect(view.unreadCount == unread, "\(String(describing: upTo))")
                     #expect(after.count == before.count + (told == nil ? 0 : 1))
                     guard let told, let change = after.last else { continue }
-                    #expect(change.content == .allRead(user: ben, upTo: told) && change.numbers == [ben: view.numbers])
+                    #expect(change.content == .allRead(user: ben, upTo: told, toldTo: nil) && change.numbers == [ben: view.numbers])
                     #expect(try await calls.readChanges(id).changes.last == change.withoutNumbers)
                 }
                 for message in sent.dropFirst() { #expect(try await calls.message(message.id, as: "ana").status(of: ben) == .read) }

@@ -35,7 +35,9 @@ extension StoreTests {
                 }
                 #expect(body.parts == message.parts && body.recipients.contains(read))
                 #expect(repaired.changes[2].withoutNumbers == patched[1].withoutNumbers)
-                #expect(repaired.changes[3].content == .receipts([.init(user: read.userID, messageID: message.id, ordinal: 1, status: .read)]))
+                #expect(
+                    repaired.changes[3].content
+                        == .receipts([.init(user: read.userID, messageID: message.id, ordinal: 1, status: .read, sender: message.sender.userID)]))
                 for user in ["ana", "ben", "cleo"] {
                     let view = try await calls.get(id, as: user)
                     #expect(repaired.numbers[user] == view.numbers && view.unreadCount == 0)

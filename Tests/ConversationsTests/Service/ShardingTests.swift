@@ -88,13 +88,16 @@ import Testing
         func call(_ function: String, _ actor: String, _ arguments: String) -> String {
             "SELECT * FROM \(function)('\(app)', '\(actor)', \(arguments))"
         }
+        func receipt(_ message: MessageID, _ status: Int) -> String {
+            "SELECT * FROM conversations.give_receipts('\(app)', '\(id)', ARRAY['ben'], ARRAY['\(message)']::uuid[], ARRAY[\(status)::int8], 1, NULL, NULL)"
+        }
         let create = "'\(id)', ARRAY['ben'], \(round % 2 == 0), ARRAY['t'], ARRAY['1'], 250, NULL, NULL"
         let sends = messages.map { ("send", call("conversations.send_message", "ana", "'\(id)', '\($0)', '', NULL, NULL, NULL")) }
         return [("create", call("conversations.create_conversation", "ana", create))] + sends + [
-            ("read", call("conversations.give_receipt", "ben", "'\(messages[0])', 2, NULL, NULL")),
-            ("delivery", call("conversations.give_receipt", "ben", "'\(messages[1])', 1, NULL, NULL")),
-            ("mark some read", call("conversations.mark_all_read", "ben", "'\(id)', 4, NULL, NULL")),
-            ("mark all read", call("conversations.mark_all_read", "ben", "'\(id)', NULL, NULL, NULL")),
+            ("read", receipt(messages[0], 2)), ("delivery", receipt(messages[1], 1)),
+            ("edit a part", call("conversations.edit_parts", "ana", "'\(messages[1])', '', 'x', '[]', now(), '{}', NULL, NULL")),
+            ("mark some read", call("conversations.mark_all_read", "ben", "'\(id)', 4, 1, NULL, NULL")),
+            ("mark all read", call("conversations.mark_all_read", "ben", "'\(id)', NULL, 1, NULL, NULL")),
             ("hide a message", call("conversations.delete_message", "ben", "'\(messages[4])', 'my_devices', NULL, NULL")),
             ("delete a message", call("conversations.delete_message", "ana", "'\(messages[4])', 'all_participants', NULL, NULL")),
             (

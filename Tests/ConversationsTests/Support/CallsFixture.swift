@@ -34,6 +34,10 @@ struct CallsFixture: Sendable {
     /// Participants of a conversation at most.
     static let participantsLimit = 6
     static let metadataKeysLimit = 100
+    /// Beyond it receipts are told to the sender and the reader only.
+    static let receiptAudienceLimit = 4
+    /// Long enough for receipts that are given at once to meet.
+    static let receiptWindow = Duration.milliseconds(20)
 
     /// Runs `body` with everything started, and ends it afterwards.
     @discardableResult
@@ -68,12 +72,10 @@ struct CallsFixture: Sendable {
 
     private static func router(_ database: Database, _ publisher: Publisher, _ logger: Logger) -> CallRouter {
         let support = CallSupport(
-            database: database, directory: IdentityDirectory(database: database), publisher: publisher, participantsLimit: participantsLimit,
-            metadataKeysLimit: metadataKeysLimit)
+            database: database, directory: IdentityDirectory(database: database), publisher: publisher, epoch: EpochSource(database: database),
+            participantsLimit: participantsLimit, receiptAudienceLimit: receiptAudienceLimit, metadataKeysLimit: metadataKeysLimit)
         var router = CallRouter(logger: logger)
-        ConversationCalls(support).register(on: &router)
-        MessageCalls(support).register(on: &router)
-        SyncCalls(support).register(on: &router)
+        ConversationsService.register(support, receiptWindow: receiptWindow, on: &router)
         return router
     }
 

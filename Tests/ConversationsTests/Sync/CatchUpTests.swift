@@ -158,21 +158,5 @@ extension StoreTests {
                 #expect(none.heads.isEmpty && none.added.isEmpty && none.users.isEmpty && none.asOf >= heads.asOf)
             }
         }
-
-        @Test("a user follows those he is in a conversation with now")
-        func followed() async throws {
-            try await CallsFixture.run { calls in
-                let first = try await calls.conversation(["ben", "cleo"])
-                let second = try await calls.conversation(["cleo", "dora"])
-                _ = try await calls.create(["eve"], by: "ben")
-                #expect(try await calls.followed(by: "ana") == ["ben", "cleo", "dora"])
-                try await calls.patch(first, [remove("ben")])
-                #expect(try await calls.followed(by: "ana") == ["cleo", "dora"])
-                #expect(try await calls.followed(by: "ben") == ["eve"])
-                try await calls.delete(second, .allParticipants)
-                #expect(try await calls.followed(by: "ana") == ["cleo"])
-                #expect(try await calls.with(app: .random()).followed(by: "ana").isEmpty)
-            }
-        }
     }
 }

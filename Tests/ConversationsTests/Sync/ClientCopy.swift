@@ -34,7 +34,7 @@ struct ClientCopy {
                 messages = messages.filter { $0.value.position > upTo }
                 participants = nil
             case .messageHidden(let id, _): messages[id] = nil
-            case .conversationShown, .identityChanged: break
+            default: break
             }
         }
     }
@@ -47,8 +47,9 @@ struct ClientCopy {
         case .messageCreated(let id, _, let message): messages[id] = message
         case .messageDeleted(let id, _, _): messages[id] = nil
         case .receipts(let receipts): for receipt in receipts { raise(receipt.messageID, receipt.user, to: receipt.status) }
-        case .allRead(let user, let upTo):
+        case .allRead(let user, let upTo, _):
             for message in messages.values where message.position <= upTo { raise(message.id, user, to: .read) }
+        case .partsChanged(let id, _, _, let message): messages[id] = message
         case .conversationCreated, .metadataChanged, .conversationDeleted: break
         }
     }

@@ -45,7 +45,7 @@ struct Follower {
                 let count = try calls.heard(id).last?.messageCount ?? 0
                 numbers[user] = UserNumbers(uncounted: count, hidden: count, position: change.position)
             case .messageHidden(_, let view): numbers[user] = view?.numbers
-            case .conversationShown, .identityChanged: Issue.record("unexpected \(change.content)")
+            default: Issue.record("unexpected \(change.content)")
             }
         }
         #expect(changes == (own ? 1 : 0), place)

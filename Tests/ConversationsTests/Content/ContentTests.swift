@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import Model
+import SwiftProtobuf
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    @Suite struct ContentTests {
+        @Test("content is seen by its uploader, and by those who see a message that refers to it")
+        func access() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let content = try await calls.content()
+                #expect(try await calls.canSee(content, "ana"))
+                #expect(try await calls.canSee(content, "ben") == false)
+                let message = try await calls.send(id, parts: [.content(content), .text("look")])
+                #expect(message.parts.first?.size == 10)
+                #expect(try await calls.canSee(content, "ben"))
+                #expect(try await calls.canSee(content, "cleo") == false)
+                #expect(try await calls.with(app: .random()).canSee(content, "ana") == false)
+                try await calls.delete(message.id, by: "ben", .myDevices)
+                #expect(try await calls.canSee(content, "ben") == false)
+                // Passed on by somebody who sees it.
+                let other = try await calls.conversation(["cleo"])
+                _ = try await calls.send(other, parts: [.content(content)])
+                #expect(try await calls.canSee(content, "cleo"))
+            }
+        }
+
+        @Test("nobody can send content that is not there, or none of his business")
+        func unsendable() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let (foreign, unfinished) = (try await calls.content(of: "cleo"), try await calls.content(uploaded: false))
+                for content in [foreign, unfinished, .random()] {
+                    let failure = try await calls.refusal { try await calls.send(id, parts: [.text("a"), .content(content)]) }
+                    #expect(failure?.detail == .property("parts.1.content"))
+                }
+                #expect(try await calls.get(id).messageCount == 0)
+            }
+        }
+
+        @Test("what no message refers to is swept after a while; what one refers to stays as long as it does")
+        func sweep() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let (unused, used, lost) = (try await calls.content(), try await calls.content(), try await calls.content())
+                _ = try await calls.send(id, parts: [.content(used)])
+                let message = try await calls.send(id, parts: [.content(lost)])
+                try await calls.delete(message.id, by: "ana", .allParticipants)
+                let mine = Set([unused, used, lost])
+                #expect(try await calls.sweepContents(olderThan: 3600).filter { mine.contains($0) }.isEmpty)
+                #expect(Set(try await calls.sweepContents(olderThan: 0)).intersection(mine) == [unused, lost])
+                #expect(try await calls.canSee(unused, "ana") == false)
+                #expect(try await calls.refusal { try await calls.send(id, parts: [.content(unused)]) }?.detail == .property("parts.0.content"))
+                // Named again until its bytes are gone.
+                #expect(Set(try await calls.sweepContents(olderThan: 0)).intersection(mine) == [unused, lost])
+                _ = try await calls.call(AccountAPI.forgetContents, .with { $0.contentIds = [Data(unused), Data(lost), Data(used)] })
+                #expect(Set(try await calls.sweepContents(olderThan: 0)).intersection(mine).isEmpty)
+                #expect(try await calls.canSee(used, "ben"))
+                #expect(
+                    try await calls.refusal { try await calls.call(AccountAPI.finishContent, .with { $0.contentID = Data(unused) }) }?.code
+                        == .notFound)
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Testing
+
+@testable import Wire
+
+@Suite struct ReceiptAudienceTests {
+    private func packets(_ content: Change.Content, for reader: UserID, numbers: [UserID: UserNumbers] = [:]) -> [JSONValue] {
+        let change = sampleChange(content, numbers: numbers)
+        return renderer.tails(for: change, variant: Variant(of: change, for: reader, version: .v3)).map { packet($0, reader: reader) }
+    }
+
+    @Test("receipts of a large conversation are told to the sender and the reader only")
+    func narrow() {
+        let receipts = [
+            Change.Receipt(user: ben.userID, messageID: messageID, ordinal: 1, status: .read, sender: ana.userID, audience: .senderAndReader),
+            Change.Receipt(
+                user: ben.userID, messageID: MessageID(rawValue: uuid(partUUID)), ordinal: 2, status: .read, sender: cleo.userID, audience: .reader),
+        ]
+        let numbers = [ben.userID: UserNumbers(uncounted: 1, hidden: 0, position: Position(7))]
+        let told = packets(.receipts(receipts), for: ben.userID, numbers: numbers)
+        #expect(told.count == 3 && told.last?["body"]?["data"]?[0]?["property"] == .string("unread_message_count"))
+        let toAna = packets(.receipts(receipts), for: ana.userID, numbers: numbers)
+        #expect(toAna.count == 1 && toAna.first?["body"]?["object"]?["id"] == .string("layer:///messages/\(messageUUID)"))
+        #expect(packets(.receipts(receipts), for: cleo.userID, numbers: numbers).isEmpty)
+    }
+
+    @Test("all read is told to those named, and to the reader")
+    func allRead() {
+        let content = Change.Content.allRead(user: ben.userID, upTo: Position(5), toldTo: [ana.userID])
+        #expect(packets(content, for: ben.userID).count == 2)
+        #expect(packets(content, for: ana.userID).map { $0["type"] } == [.string("operation")])
+        #expect(packets(content, for: cleo.userID).isEmpty)
+    }
+
+    @Test("where receipts are switched off, each sees his own status and the sender what he may know")
+    func switchedOff() {
+        var message = sampleMessage(recipients: [
+            .init(userID: ana.userID, status: .read), .init(userID: ben.userID, status: .read, shownStatus: .delivered),
+            .init(userID: cleo.userID, status: .delivered, shownStatus: .sent),
+        ])
+        message.receiptPolicy = [.noDelivery, .noRead]
+        func shown(_ reader: UserID) -> JSONValue? { written { renderer.write(message, for: reader, version: .v3, into: &$0) }["recipient_status"] }
+        #expect(
+            shown(ana.userID)
+                == json(#"{"layer:///identities/ana":"read","layer:///identities/ben.o":"delivered","layer:///identities/cleo":"sent"}"#))
+        #expect(shown(ben.userID) == json(#"{"layer:///identities/ana":"read","layer:///identities/ben.o":"read"}"#))
+        #expect(shown(cleo.userID) == json(#"{"layer:///identities/ana":"read","layer:///identities/cleo":"delivered"}"#))
+    }
+}
