@@ -143,7 +143,8 @@ let package = Package(
         library(
             "StrataCommand", "Services/Strata",
             [
-                "Model", "Postgres", "Schema", "LocalServers", "ProtocolClient", jwtKit, crypto, cryptoExtras, x509, swiftASN1,
+                "Model", "RPC", "Contracts", "Postgres", "Schema", "LocalServers", "ProtocolClient", swiftProtobuf, jwtKit, crypto, cryptoExtras,
+                x509, swiftASN1,
                 asyncHTTPClient, subprocess, systemPackage, argumentParser, logging, nioCore, nioPosix, nioHTTP1, lifecycle,
             ], exclude: ["Main"]),
         executable("StrataMain", "Services/Strata/Main", ["StrataCommand", argumentParser]),

@@ -14,7 +14,9 @@ public struct StrataCommand: AsyncParsableCommand {
             .strata/ (or STRATA_HOME).
             """,
         version: StrataVersion.current,
-        subcommands: [DevCommand.self, MigrateCommand.self, AppCommand.self, TokenCommand.self, DemoCommand.self, DoctorCommand.self]
+        subcommands: [
+            DevCommand.self, MigrateCommand.self, AppCommand.self, TokenCommand.self, AnnounceCommand.self, DemoCommand.self, DoctorCommand.self,
+        ]
     )
 
     /// Makes the root command, which by itself shows the help.
