@@ -24,7 +24,7 @@ struct BenchCommand: AsyncParsableCommand {
         commandName: "bench", abstract: "Measures the parts and the whole, each against a baseline of the same run.")
 
     /// What can be measured.
-    enum Part: String, CaseIterable, ExpressibleByArgument { case wire, rpc, redis, postgres, fanout, idle, path }
+    enum Part: String, CaseIterable, ExpressibleByArgument { case wire, rpc, redis, postgres, fanout, idle, path, receipts }
 
     @Argument(help: "What to measure; everything if nothing is named.")
     var parts: [Part] = []
@@ -50,6 +50,7 @@ struct BenchCommand: AsyncParsableCommand {
         case .rpc: return try await RPCBench.run(seconds: Double(seconds))
         case .redis, .postgres: return try await withServers(part)
         case .fanout, .idle, .path: return try await withSystem(part)
+        case .receipts: return try await ReceiptBench.run(group: MultiThreadedEventLoopGroup.singleton)
         }
     }
 

@@ -24,7 +24,8 @@ final class BenchSystem: Sendable {
     }
 
     /// Starts everything and waits until it is up.
-    init(participants: Int = 250) async throws {
+    /// - Parameter settings: further ones of the services.
+    init(settings: [String: String] = [:]) async throws {
         home = FileManager.default.temporaryDirectory.appendingPathComponent("strata-bench-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: home.path)
@@ -34,7 +35,7 @@ final class BenchSystem: Sendable {
         process.arguments = ["dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])", "--log-level", "warning"]
         var environment = ProcessInfo.processInfo.environment
         environment["STRATA_HOME"] = home.path
-        environment["STRATA_PARTICIPANTS_LIMIT"] = "\(participants)"
+        environment.merge(settings) { $1 }
         process.environment = environment
         process.standardOutput = FileHandle.nullDevice
         try process.run()
