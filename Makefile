@@ -35,7 +35,7 @@ lint:
 	@scripts/lint.sh
 
 fmt:
-	@find Shared Services Tests Package.swift -name '*.swift' ! -name '*.pb.swift' -print0 | xargs -0 swift format -i --parallel
+	@find Shared Services Tests docs Package.swift -name '*.swift' ! -name '*.pb.swift' ! -name 'ProtocolDocs+Files.swift' -print0 | xargs -0 swift format -i --parallel
 
 bench: setup
 	@scripts/build.sh release
