@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks docs/openapi.yaml and docs/asyncapi.yaml beyond what docs.py looks at: every reference leads somewhere, and every example fits its schema.
 
-Needs PyYAML and jsonschema, both of which schemathesis brings with it.
+Needs PyYAML and jsonschema_rs, both of which schemathesis brings with it.
 """
 import pathlib
 import sys
 
-import jsonschema
+import jsonschema_rs
 import yaml
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
@@ -68,9 +68,9 @@ def check(name):
             continue
         for schema, value in examples(node):
             count += 1
-            validator = jsonschema.Draft202012Validator({**schema, "components": document.get("components", {})})
+            validator = jsonschema_rs.Draft202012Validator({**schema, "components": document.get("components", {})})
             for error in validator.iter_errors(value):
-                problems.append(f"{name}: {'/'.join(path)}: example: {'/'.join(map(str, error.path))}: {error.message[:200]}")
+                problems.append(f"{name}: {'/'.join(path)}: example: {'/'.join(map(str, error.instance_path))}: {error.message[:200]}")
     return problems, count
 
 
