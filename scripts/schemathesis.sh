@@ -66,7 +66,7 @@ sign_in() {
 ana=$(sign_in ana)
 ben=$(sign_in ben)
 for number in 1 2 3 4 5 6; do
-    "$strata" announce --app "$app" --from "The operators" --to ana --to ben "Announcement $number" >/dev/null 2>&1 || true
+    "$strata" announce --app "$app" --from "The operators" --to ana --to ben "Announcement $number" >/dev/null
 done
 export STRATA_SEED=$(jq -n --arg app "$app" --arg ana "$ana" --arg ben "$ben" --arg t1 "$(token cleo)" --arg t2 "$(token dan)" \
     '{app: $app, ana: $ana, ben: $ben, tokens: [$t1, $t2]}')
@@ -81,5 +81,5 @@ export SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH=$PWD/scripts PYTHONDONTW
 cd "$work"
 "$venv/bin/schemathesis" run "$OLDPWD/docs/openapi.yaml" --url "$STRATA_API" -H "Authorization: Layer session-token=\"$ana\"" \
     --checks not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance \
-    --phases examples,coverage,fuzzing --max-examples 20 --seed 3 --generation-deterministic \
+    --phases examples,coverage,fuzzing --max-examples 25 --seed 3 --generation-deterministic \
     --suppress-health-check all --request-timeout 15 --warnings off --continue-on-failure "$@"

@@ -42,9 +42,10 @@ def conversation(by="ana", **more):
 
 
 def message(in_conversation, by="ana", **more):
+    """Its UUID and those of its parts; nothing if the conversation is gone."""
     parts = [{"mime_type": "text/plain", "body": "one"}, {"mime_type": "text/plain", "body": "dHdv", "encoding": "base64"}]
     made = call("POST", f"/conversations/{in_conversation}/messages", {"parts": parts, **more}, by)
-    return last(made["id"]), [last(part["id"]) for part in made["parts"]]
+    return made and (last(made["id"]), [last(part["id"]) for part in made["parts"]])
 
 
 def content(upload):
@@ -78,6 +79,15 @@ class Objects:
         call("POST", "/push_tokens", {"token": "t", "type": "gcm", "device_id": "device"})
         self.announcements = [last(item["id"]) for item in call("GET", "/announcements") or []]
 
+    def fresh_message(self):
+        """For one request. Schemathesis remembers ids it was shown, and may have deleted the conversation they usually are in."""
+        made = message(self.full)
+        while made is None:
+            self.full = conversation()
+            self.conversations.append(self.full)
+            made = message(self.full)
+        return made
+
 
 OBJECTS = None
 
@@ -107,7 +117,7 @@ def substitute(case, parameters):
         parameters["conversation_id"] = DICE.choice([conversation(), there.left]) if spoils else DICE.choice(there.conversations)
     if "message_id" in parameters and is_proper(parameters["message_id"]):
         changes_parts = "/parts" in path and method != "GET"
-        chosen, parts = message(there.full) if is_deletion or changes_parts and DICE.random() < 0.7 else DICE.choice(there.messages)
+        chosen, parts = there.fresh_message() if is_deletion or changes_parts and DICE.random() < 0.7 else DICE.choice(there.messages)
         parameters["message_id"] = chosen
         if "part" in parameters and (is_proper(parameters["part"]) or str(parameters["part"]).isdigit()):
             parameters["part"] = DICE.choice([parts[0], parts[1], "0", "1", parameters["part"]])
@@ -132,9 +142,10 @@ def before_call(context, case, kwargs):
     """Everything random in here comes from one seed."""
     if case.path_parameters and DICE.random() < 0.8:
         substitute(case, case.path_parameters)
-    if case.path == "/sessions" and isinstance(case.body, dict) and case.headers.get("Accept") == ACCEPT and SEED["tokens"] and DICE.random() < 0.5:
+    if not isinstance(case.body, dict) or case.method.upper() != "POST":
+        return
+    if case.path == "/sessions" and case.headers.get("Accept") == ACCEPT and SEED["tokens"] and DICE.random() < 0.5:
         case.body = {"app_id": SEED["app"], "identity_token": SEED["tokens"].pop()}
-    if case.path.endswith("/messages") and isinstance(case.body, dict) and isinstance(case.body.get("parts"), list) and DICE.random() < 0.3:
-        made = content(upload=DICE.random() < 0.8)
-        if made:
+    if case.path.endswith("/messages") and isinstance(case.body.get("parts"), list) and DICE.random() < 0.3:
+        if made := content(upload=DICE.random() < 0.8):
             case.body["parts"] = [{"mime_type": "text/plain", "content": {"id": f"layer:///content/{made[0]}", "size": 4}}]
