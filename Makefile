@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test lint fmt bench clean
+.PHONY: help setup build run test check-api lint fmt bench clean
 
 # debug builds several times faster; release is what to measure and to deploy.
 CONFIGURATION ?= debug
@@ -12,6 +12,7 @@ ARGS ?=
 help:
 	@echo "make run     install what is missing, build, and run everything on this machine (strata dev)"
 	@echo "make test    the same set-up, then all tests"
+	@echo "make check-api   the descriptions in docs/ against a running Strata (downloads schemathesis the first time)"
 	@echo "make lint    format and licence headers"
 	@echo "make fmt     put the format right"
 	@echo "make bench   benchmarks (release build)"
@@ -31,11 +32,15 @@ test: setup
 	@scripts/build.sh debug --build-tests
 	@swift test --skip-build --disable-xctest --no-parallel $(ARGS)
 
+check-api: build
+	@python3 scripts/docs.py --check
+	@scripts/schemathesis.sh
+
 lint:
 	@scripts/lint.sh
 
 fmt:
-	@find Shared Services Tests Package.swift -name '*.swift' ! -name '*.pb.swift' -print0 | xargs -0 swift format -i --parallel
+	@find Shared Services Tests docs Package.swift -name '*.swift' ! -name '*.pb.swift' ! -name 'ProtocolDocs+Files.swift' -print0 | xargs -0 swift format -i --parallel
 
 bench: setup
 	@scripts/build.sh release

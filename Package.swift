@@ -105,6 +105,7 @@ let package = Package(
                 systemPackage,
             ]),
         library("Schema", "Shared/Schema", ["Postgres"], resources: [.embedInCode("Migrations")]),
+        library("ProtocolDocs", "docs/ProtocolDocs", []),
         library("LocalServers", "Shared/LocalServers", [subprocess, systemPackage, logging]),
         library(
             "ProtocolClient", "Shared/ProtocolClient",
@@ -116,7 +117,8 @@ let package = Package(
         library(
             "Gateway", "Services/Gateway",
             [
-                "Model", "Wire", "RPC", "Contracts", "Redis", "ServiceKit", swiftProtobuf, hummingbird, hummingbirdCore, hummingbirdTLS,
+                "Model", "Wire", "RPC", "Contracts", "Redis", "ServiceKit", "ProtocolDocs", swiftProtobuf, hummingbird, hummingbirdCore,
+                hummingbirdTLS,
                 nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes,
                 crypto, logging, metrics, coreMetrics, lifecycle, configuration, collections,
             ], exclude: ["Main"]),
@@ -173,7 +175,7 @@ let package = Package(
             ]),
         tests("MetadataTests", ["Metadata", "Contracts", "Model", "TestSupport", "Postgres", "Redis", logging]),
         tests("PresenceTests", ["Presence", "Contracts", "Model", "TestSupport", "Redis", logging]),
-        tests("GatewayTests", ["Gateway", "Contracts", "Model", "Wire", nioCore, nioEmbedded, nioWebSocket, logging]),
+        tests("GatewayTests", ["Gateway", "ProtocolDocs", "Contracts", "Model", "Wire", nioCore, nioEmbedded, nioWebSocket, logging]),
         tests("StrataTests", ["StrataCommand", "LocalServers", argumentParser, cryptoExtras, x509, swiftASN1]),
         tests("EndToEndTests", ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis", logging]),
         .executableTarget(

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Format and licence headers. Generated code (*.pb.swift) is as its generator made it.
+# Format and licence headers. Generated code (*.pb.swift, ProtocolDocs+Files.swift) is as its generator made it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mapfile -d '' files < <(find Shared Services Tests -name '*.swift' ! -name '*.pb.swift' -print0 | sort -z)
+mapfile -d '' files < <(find Shared Services Tests docs -name '*.swift' ! -name '*.pb.swift' ! -name 'ProtocolDocs+Files.swift' -print0 | sort -z)
 swift format lint --strict --parallel Package.swift "${files[@]}"
 
 bare=()

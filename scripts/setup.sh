@@ -42,6 +42,9 @@ want postgresql has_postgres
 want postgresql-client command -v psql
 want redis-server command -v redis-server
 want util-linux command -v setpriv
+want python3 command -v python3
+want python3-venv python3 -c 'import ensurepip'
+want python3-yaml python3 -c 'import yaml'
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 say "Missing: ${missing[*]}"

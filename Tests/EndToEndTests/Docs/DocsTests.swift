@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+import Testing
+
+extension EndToEnd {
+    @Suite("the description of the protocol")
+    struct DocsTests {
+        private static let files = [
+            ("/docs/", "index.html", "text/html"), ("/docs/errors", "errors.html", "text/html"),
+            ("/docs/openapi.yaml", "openapi.yaml", "application/yaml"), ("/docs/asyncapi.yaml", "asyncapi.yaml", "application/yaml"),
+        ]
+
+        private func committed(_ name: String) throws -> Data {
+            var root = URL(fileURLWithPath: #filePath)
+            for _ in 0..<4 { root.deleteLastPathComponent() }
+            return try Data(contentsOf: root.appending(path: "docs/\(name)"))
+        }
+
+        @Test("it is served to anybody, as it is in the repository", arguments: files)
+        func served(_ path: String, _ name: String, _ type: String) async throws {
+            let client = try await Cluster.shared().client()
+            let answer = try await client.call("GET", path, headers: ["Accept": ""])
+            #expect(answer.status == 200)
+            #expect(answer.body == (try committed(name)))
+            #expect(answer.header("Content-Type")?.hasPrefix(type) == true)
+            #expect(answer.header("Content-Security-Policy")?.contains("default-src 'none'") == true)
+            #expect(answer.header("X-Content-Type-Options") == "nosniff")
+        }
+
+        @Test("HEAD answers without the bytes, and what is known already is not sent again", arguments: files)
+        func conditional(_ path: String, _ name: String, _ type: String) async throws {
+            let client = try await Cluster.shared().client()
+            let head = try await client.call("HEAD", path, headers: ["Accept": ""])
+            #expect(head.status == 200)
+            #expect(head.body.isEmpty)
+            #expect(head.header("Content-Length") == (try committed(name)).count.description)
+            let tag = try #require(head.header("ETag"))
+            for (known, status) in [(tag, 304), ("\"other\", W/\(tag)", 304), ("\"other\"", 200)] {
+                let answer = try await client.call("GET", path, headers: ["Accept": "", "If-None-Match": known])
+                #expect(answer.status == status)
+                #expect(answer.body.isEmpty == (status == 304))
+                #expect(answer.header("ETag") == tag)
+            }
+        }
+
+        @Test("without the slash the page is found, too")
+        func redirected() async throws {
+            let client = try await Cluster.shared().client()
+            for method in ["GET", "HEAD"] {
+                let answer = try await client.call(method, "/docs", headers: ["Accept": ""])
+                #expect(answer.status == 308)
+                #expect(answer.header("Location") == "https://chat.test/docs/")
+            }
+        }
+
+        @Test("an error object's URL leads to its explanation")
+        func errors() async throws {
+            let client = try await Cluster.shared().client()
+            let page = String(decoding: try await client.call("GET", "/docs/errors").body, as: UTF8.self)
+            for path in ["/conversations", "/nothing/here"] {
+                let url = try #require(try await client.call("GET", path).json["url"].string)
+                let anchor = try #require(url.split(separator: "#").last)
+                #expect(url.hasPrefix("https://chat.test/docs/errors#"))
+                #expect(page.contains("id=\"\(anchor)\""))
+            }
+        }
+    }
+}
