@@ -11,7 +11,7 @@ ARGS ?=
 
 help:
 	@echo "make run     install what is missing, build, and run everything on this machine (strata dev)"
-	@echo "make test    the same set-up, then all tests"
+	@echo "make test    the same set-up, then check-api and all tests"
 	@echo "make check-api   the descriptions in docs/ against a running Strata (downloads schemathesis the first time)"
 	@echo "make lint    format and licence headers"
 	@echo "make fmt     put the format right"
@@ -30,11 +30,11 @@ run: build
 
 test: setup
 	@scripts/build.sh debug --build-tests
+	@$(if $(ARGS),,scripts/check-api.sh)
 	@swift test --skip-build --disable-xctest --no-parallel $(ARGS)
 
 check-api: build
-	@python3 scripts/docs.py --check
-	@scripts/schemathesis.sh
+	@scripts/check-api.sh
 
 lint:
 	@scripts/lint.sh
