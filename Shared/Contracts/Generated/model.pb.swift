@@ -869,7 +869,7 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
     /// Of the message.
     public var sender: String = String()
 
-    /// Who is told: 0 everybody, 1 the sender of the message and the reader, 2 the reader, 3 the sender.
+    /// Who is told: 0 everybody, 1 the sender of the message and the reader, 2 the reader.
     public var audience: Int32 = 0
 
     public var unknownFields = SwiftProtobuf.UnknownStorage()

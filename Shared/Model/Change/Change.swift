@@ -120,8 +120,6 @@ public struct Change: Hashable, Sendable {
             case senderAndReader = 1
             /// Where receipts of this kind are switched off.
             case reader = 2
-            /// Of a read receipt where only those are switched off: to the sender it is a delivery.
-            case sender = 3
         }
 
         /// Whether `user` is told of it.
@@ -130,7 +128,6 @@ public struct Change: Hashable, Sendable {
             case .everybody: true
             case .senderAndReader: user == self.user || user == sender
             case .reader: user == self.user
-            case .sender: user == sender
             }
         }
     }
