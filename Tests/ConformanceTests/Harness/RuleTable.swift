@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+
+/// All rules, in the order of the description's sections.
+enum RuleTable {
+    /// One for each test function.
+    enum Chapter: Int, CaseIterable {
+        case conventions = 1
+        case sessions = 3
+        case identities, conversations, messages, receipts, content, announcements
+        case channels = 11
+        case sockets, fanOut, patches, versions, traces, checklist
+    }
+
+    static func rules(_ chapter: Chapter) -> [Rule] {
+        switch chapter {
+        case .conventions: S01.rules
+        case .sessions: S03.rules
+        case .identities: []
+        case .conversations: []
+        case .messages: []
+        case .receipts: []
+        case .content: []
+        case .announcements: []
+        case .channels: []
+        case .sockets: []
+        case .fanOut: []
+        case .patches: []
+        case .versions: []
+        case .traces: []
+        case .checklist: []
+        }
+    }
+
+    static let all = Chapter.allCases.flatMap { rules($0) }
+    static let allCases = all.flatMap { rule in rule.versions.map { RuleCase(rule: rule, version: $0) } }
+
+    /// What is to be run of a chapter: all of it, or, while somebody works on a rule, those with `STRATA_CONFORMANCE_ONLY` in their name.
+    static func cases(_ chapter: Chapter) -> [RuleCase] {
+        let cases = rules(chapter).flatMap { rule in rule.versions.map { RuleCase(rule: rule, version: $0) } }
+        guard let only = ProcessInfo.processInfo.environment["STRATA_CONFORMANCE_ONLY"] else { return cases }
+        return cases.filter { $0.name.contains(only) }
+    }
+}
