@@ -33,7 +33,7 @@ extension ProtocolSocket {
     }
 
     @discardableResult
-    func typing(_ action: String, in conversation: String) async throws -> ReceivedPacket {
+    func typingSeen(_ action: String, in conversation: String) async throws -> ReceivedPacket {
         try await next("typing \(action)", deadline: Fixture.deadline) { $0.isTyping(action, conversation: conversation) }
     }
 

@@ -18,8 +18,8 @@ enum RuleTable {
         switch chapter {
         case .conventions: S01.rules
         case .sessions: S03.rules
-        case .identities: []
-        case .conversations: []
+        case .identities: S04.rules
+        case .conversations: S05.rules
         case .messages: []
         case .receipts: []
         case .content: []
