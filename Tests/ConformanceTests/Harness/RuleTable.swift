@@ -20,9 +20,9 @@ enum RuleTable {
         case .sessions: S03.rules
         case .identities: S04.rules
         case .conversations: S05.rules
-        case .messages: []
-        case .receipts: []
-        case .content: []
+        case .messages: S06.rules
+        case .receipts: S07.rules
+        case .content: S08.rules
         case .announcements: []
         case .channels: []
         case .sockets: []
