@@ -23,9 +23,9 @@ enum RuleTable {
         case .messages: S06.rules
         case .receipts: S07.rules
         case .content: S08.rules
-        case .announcements: []
-        case .channels: []
-        case .sockets: []
+        case .announcements: S09.rules
+        case .channels: S11.rules
+        case .sockets: S12Requests.rules + S12Changes.rules
         case .fanOut: []
         case .patches: []
         case .versions: []

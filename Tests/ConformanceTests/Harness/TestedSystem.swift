@@ -105,7 +105,11 @@ struct OperatorCommand: Sendable {
     /// Runs it to its end.
     /// - Returns: what it printed.
     @discardableResult
-    func run(_ words: String...) async throws -> String {
+    func run(_ words: String...) async throws -> String { try await run(words: words) }
+
+    /// Runs it to its end.
+    @discardableResult
+    func run(words: [String]) async throws -> String {
         let exit = try await ChildProcess.run(Launch(program, words, environment: environment))
         guard exit.isSuccess else { throw HarnessError("strata \(words.joined(separator: " ")): \(exit.output)") }
         return exit.output

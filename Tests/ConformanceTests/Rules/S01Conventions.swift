@@ -539,8 +539,7 @@ enum S01 {
         },
         Rule("1.9", "a repeated create emits nothing") { f in
             let scene = try await Scene(f)
-            let message = try await scene.ana.sendID("once", to: scene.conversation)
-            for socket in scene.all { try await socket.message("once") }
+            let message = try await scene.sent("once")
             let seen = try await scene.seen {
                 _ = try await scene.ana.call("POST", Layer.path(scene.conversation) + "/messages", User.message("once", id: message))
                 _ = try await scene.ana.call("POST", "/conversations", User.conversation([scene.ben.id], id: scene.conversation))

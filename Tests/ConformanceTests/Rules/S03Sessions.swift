@@ -192,7 +192,10 @@ enum S03 {
 
     private static let identityTokens: [Rule] = [
         unbelieved("that is no token") { f in try await post(f, f.app.id, "not.a.token") },
-        unbelieved("that is empty") { f in try await post(f, f.app.id, "") },
+        Rule("3.4", "an identity token that is empty is 422 identity_token") { f in
+            let answer = try await post(f, f.app.id, "")
+            f.refused(answer, answer.errorID == "missing_property" ? "missing_property" : "invalid_property", property: "identity_token")
+        },
         unbelieved("with two parts") { f in try await post(f, f.app.id, "eyJhbGciOiJSUzI1NiJ9.e30") },
         unbelieved("signed with another key") { f in try await signIn(f, key: f.system.strangeKey) },
         unbelieved("whose claims were changed after it was signed") { f in
