@@ -25,12 +25,12 @@ enum RuleTable {
         case .content: S08.rules
         case .announcements: S09.rules
         case .channels: S11.rules
-        case .sockets: S12Requests.rules + S12Changes.rules
-        case .fanOut: []
-        case .patches: []
-        case .versions: []
-        case .traces: []
-        case .checklist: []
+        case .sockets: S12Requests.rules + S12Changes.rules + S12Sync.rules
+        case .fanOut: S13.rules
+        case .patches: S14.rules
+        case .versions: S15.rules
+        case .traces: S16.rules
+        case .checklist: S17.rules
         }
     }
 
