@@ -8,8 +8,8 @@ actor RuleRunner {
 
     /// How many rules are tried at a time. They mostly wait for the server.
     private static let atATime = 8
-    /// The longest a rule may take.
-    private static let patience = Duration.seconds(150)
+    /// The longest a rule may take; the slow ones wait for two minutes of silence.
+    private static let patience = (slow: Duration.seconds(200), other: Duration.seconds(120))
 
     private let turns = Turnstile(places: atATime)
     private var running: [RuleCase: Task<Outcome, Never>] = [:]
@@ -50,6 +50,7 @@ actor RuleRunner {
             return Outcome(failures: ["the system did not start: \(error)"])
         }
         let fixture = Fixture(system: system, version: ruleCase.version)
+        let patience = ruleCase.rule.isSlow ? patience.slow : patience.other
         await withTaskGroup(of: Bool.self) { group in
             group.addTask {
                 do {

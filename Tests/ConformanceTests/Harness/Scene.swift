@@ -59,6 +59,28 @@ struct Scene: Sendable {
         return result
     }
 
+    /// What every socket is sent by an action in other conversations than the one of the fence, or in none. There is no order between conversations,
+    /// so the number of packets that should come is waited for first.
+    /// - Parameters:
+    ///   - counts: how many packets each of ``all`` should be sent.
+    ///   - fence: a conversation that all know and in which nothing else happens.
+    func seen(_ counts: [Int], fence: String, _ action: () async throws -> Void) async throws -> [[ReceivedPacket]] {
+        let starts = all.map(\.receivedCount)
+        try await action()
+        let text = "fence \(Layer.uuid())"
+        for (index, socket) in all.enumerated() {
+            let (start, count) = (starts[index], counts[index])
+            await socket.wait { $0.filter { $0.index >= start && $0.type != "response" }.count >= count }
+        }
+        try await ana.send(text, to: fence)
+        var result: [[ReceivedPacket]] = []
+        for (socket, start) in zip(all, starts) {
+            let end = try await socket.message(text)
+            result.append(socket.packets(from: start).filter { $0.index < end.index && $0.type != "response" })
+        }
+        return result
+    }
+
     /// Sends a message that every socket has when this returns, with what comes along with it.
     @discardableResult
     func sent(_ text: String, by sender: User? = nil) async throws -> String {

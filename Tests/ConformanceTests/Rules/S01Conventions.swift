@@ -430,6 +430,18 @@ enum S01 {
                 f.equal(page.header("Layer-Count"), "101")
             }
         },
+        Rule("1.8", "a page of identities or of those followed has 500 at most, and by default", .doc) { f in
+            let ana = try await f.user("ana")
+            let socket = try await ana.socket()
+            let others = (0..<501).map { "p\($0).\(f.mark)" }
+            f.succeeded(try await ana.call("POST", "/following/users", .array(others.map { .string($0) })), 202)
+            for other in others { try await socket.change("create", "Identity", Layer.identity(other)) }
+            for path in ["/following", "/identities", "/identities?page_size=1000"] {
+                let page = try await ana.does("GET", path)
+                f.equal(page.json.array?.count, 500, path)
+                f.equal(page.header("Layer-Count"), "501", path)
+            }
+        },
         Rule("1.8", "a page_size that is no positive number is 422") { f in
             let ana = try await f.user("ana")
             for size in ["abc", "-1", "0", "1.5"] {

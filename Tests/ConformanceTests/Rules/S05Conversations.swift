@@ -114,6 +114,12 @@ enum S05 {
                 let answer = try await ana.call("POST", "/conversations", User.conversation([], metadata: nested(33)))
                 f.refused(answer, "invalid_property")
             },
+            Rule("5.1", "a path of more than 1024 bytes is 422", .doc) { f in
+                let ana = try await f.user("ana")
+                let (fits, long) = (String(repeating: "k", count: 1024), String(repeating: "k", count: 1025))
+                f.succeeded(try await ana.call("POST", "/conversations", User.conversation([], metadata: .object([fits: "x"]))), 201)
+                f.refused(try await ana.call("POST", "/conversations", User.conversation([], metadata: .object([long: "x"]))), "invalid_property")
+            },
             Rule("5.1", "the number of keys has no limit of its own") { f in
                 let ana = try await f.user("ana")
                 let tree = JSONValue.object(Dictionary(uniqueKeysWithValues: (0..<1000).map { ("key\($0)", .string("\($0)")) }))

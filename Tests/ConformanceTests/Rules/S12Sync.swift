@@ -456,13 +456,6 @@ enum S12Sync {
             await socket.close(code: 1000)
             f.equal(socket.closure?.code, 1000)
         },
-        Rule("12.10", "a frame that is not masked closes the socket") { f in
-            let ana = try await f.user("ana")
-            let socket = try await ana.socket()
-            try? await socket.send(opcode: 1, Array("{}".utf8), mask: false)
-            let code = try await socket.waitForClose(deadline: Fixture.deadline).code
-            f.check([nil, 1002, 1003, 1008].contains(code), "\(code ?? 0)")
-        },
     ]
 
     // MARK: 12.11

@@ -24,7 +24,8 @@ enum S13 {
             // Conversations that are gone carry no fence: another one of the same people does.
             let fence = try await scene.ana.converse(scene.ben)
             for socket in scene.all { try await socket.change("create", "Conversation", fence) }
-            let seen = try await scene.seen(fence: fence) { try await action(scene, prepared) }
+            let counts = [me.count, me.count, others.count, others.count]
+            let seen = try await scene.seen(counts, fence: fence) { try await action(scene, prepared) }
             let names = ["the acting socket", "the actor's other socket", "a socket of the other", "another socket of the other"]
             for (index, packets) in seen.enumerated() { f.equal(packets.map(\.summary), index < 2 ? me : others, names[index]) }
         }
