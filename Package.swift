@@ -178,6 +178,7 @@ let package = Package(
         tests("GatewayTests", ["Gateway", "ProtocolDocs", "Contracts", "Model", "Wire", nioCore, nioEmbedded, nioWebSocket, logging]),
         tests("StrataTests", ["StrataCommand", "LocalServers", argumentParser, cryptoExtras, x509, swiftASN1]),
         tests("EndToEndTests", ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis", logging]),
+        tests("ConformanceTests", ["TestSupport", "ProtocolClient", "LocalServers", crypto, cryptoExtras]),
         .executableTarget(
             name: "Bench",
             dependencies: [

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Foundation
 import Hummingbird
 import Model
 import Wire
@@ -57,8 +58,11 @@ extension RESTRouter {
 extension RESTContext {
     func conversationID() throws(Failure) -> ConversationID { try id("id", what: "conversation") }
     func messageID() throws(Failure) -> MessageID { try id("id", what: "message") }
+    /// A user id as it stands in a URL, or an identity's whole id escaped to one segment (spec 1.6).
     func userID() throws(Failure) -> UserID {
-        guard let text = coreContext.parameters.get("user"), let user = UserID(parsing: text) else { throw .notFound("identity") }
+        guard let text = coreContext.parameters.get("user") else { throw .notFound("identity") }
+        let whole = text.removingPercentEncoding.flatMap { $0.hasPrefix("layer:///identities/") ? $0 : nil }
+        guard let user = UserID(parsing: whole ?? text) else { throw .notFound("identity") }
         return user
     }
 }

@@ -16,7 +16,7 @@ extension ProtocolClient {
     ) async throws -> ProtocolSocket {
         let address = try SocketAddressParts(webSocketURL)
         let query = sessionToken.map { "?session_token=\($0)" } ?? ""
-        var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "\(address.path)/\(query)")
+        var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: address.path + (options.target ?? "/\(query)"))
         head.headers.add(name: "Host", value: address.authority)
         let subprotocol = options.subprotocol ?? version.subprotocol
         if !subprotocol.isEmpty { head.headers.add(name: "Sec-WebSocket-Protocol", value: subprotocol) }

@@ -23,6 +23,8 @@ public final class ProtocolSocket: Sendable {
         public var headers: [String: String] = [:]
         /// The subprotocol offered; nil: that of the client's version. Empty: none.
         public var subprotocol: String?
+        /// The path and query asked for, below the path of the WebSocket URL; nil: `/` with the session token in the query.
+        public var target: String?
 
         /// As documented beside each.
         public init() {}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+
+/// What answers must look like (1.5, 1.11).
+extension Fixture {
+    /// The numbers of errors, and their HTTP statuses.
+    static let errors: [String: (code: Int, status: Int)] = [
+        "service_unavailable": (1, 503), "invalid_app_id": (2, 403), "invalid_request_id": (3, 400), "authentication_required": (4, 401),
+        "app_suspended": (5, 403), "user_suspended": (6, 403), "rate_limit_exceeded": (7, 429), "request_timeout": (8, 408),
+        "invalid_operation": (9, 422), "invalid_request": (10, 400), "internal_server_error": (100, 500), "access_denied": (101, 403),
+        "not_found": (102, 404), "missing_property": (104, 422), "invalid_property": (105, 422), "invalid_endpoint": (106, 404),
+        "invalid_header": (107, 406), "conflict": (108, 409), "method_not_allowed": (109, 405), "id_in_use": (111, 409),
+    ]
+
+    /// A success with this status, and with JSON where there is a body.
+    func succeeded(_ answer: RESTAnswer, _ status: Int, line: UInt = #line) {
+        guard answer.status == status else { return fail("status \(answer.status) \(answer.json), not \(status)", line: line) }
+        if answer.body.isEmpty { return }
+        check(isJSON(answer), "Content-Type \(answer.header("Content-Type") ?? "none")", line: line)
+        check(status != 204, "204 with a body", line: line)
+    }
+
+    /// A refusal with this error, complete.
+    func refused(_ answer: RESTAnswer, _ id: String, property: String? = nil, header: String? = nil, line: UInt = #line) {
+        let expected = Self.errors[id]
+        guard answer.status == expected?.status, answer.errorID == id else {
+            return fail("\(answer.status) \(answer.json), not \(expected?.status ?? 0) \(id)", line: line)
+        }
+        check(isJSON(answer), "Content-Type \(answer.header("Content-Type") ?? "none")", line: line)
+        refused(answer.json, id, property: property, header: header, line: line)
+    }
+
+    /// The answer of a socket that refuses with this error.
+    func refused(_ answer: SocketAnswer, _ id: String, property: String? = nil, line: UInt = #line) {
+        guard answer.errorID == id else { return fail("\(answer.packet.body), not \(id)", line: line) }
+        refused(answer.data, id, property: property, header: nil, line: line)
+    }
+
+    private func refused(_ error: JSONValue, _ id: String, property: String?, header: String?, line: UInt) {
+        equal(error["code"].int, Self.errors[id]?.code, "code", line: line)
+        check(error["message"].string?.isEmpty == false, "no message", line: line)
+        check(error["url"].string?.hasPrefix("https://") == true, "url \(error["url"])", line: line)
+        check(error["data"].object != nil, "data is \(error["data"])", line: line)
+        if let property { equal(error["data"]["property"].string, property, "data.property", line: line) }
+        if let header { equal(error["data"]["header"].string?.lowercased(), header.lowercased(), "data.header", line: line) }
+        if id == "authentication_required" { check(error["data"]["nonce"].string?.isEmpty == false, "no nonce", line: line) }
+    }
+
+    private func isJSON(_ answer: RESTAnswer) -> Bool { answer.header("Content-Type")?.hasPrefix("application/json") == true }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+
+extension ProtocolSocket {
+    /// A request with the patience of these tests.
+    func ask(_ method: String, _ objectID: String? = nil, _ data: JSONValue? = nil) async throws -> SocketAnswer {
+        try await request(method, objectID: objectID, data: data, deadline: Fixture.deadline)
+    }
+
+    /// A request that must succeed.
+    @discardableResult
+    func does(_ method: String, _ objectID: String? = nil, _ data: JSONValue? = nil, line: UInt = #line) async throws -> JSONValue {
+        let answer = try await ask(method, objectID, data)
+        guard answer.isSuccess else { throw HarnessError("\(method): \(answer.data) (line \(line))") }
+        return answer.data
+    }
+
+    /// Takes the next change of this kind.
+    @discardableResult
+    func change(
+        _ operation: String, _ type: String, _ id: String? = nil, where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
+    ) async throws -> ReceivedPacket {
+        try await next("\(type) \(operation) \(id ?? "")", deadline: Fixture.deadline) {
+            $0.isChange(operation, type, id: id) && matches($0.data)
+        }
+    }
+
+    /// Takes the message whose first part says this; what was sent to its conversation before has come then, too.
+    @discardableResult
+    func message(_ text: String) async throws -> ReceivedPacket {
+        try await change("create", "Message") { $0["parts"][0]["body"].string == text }
+    }
+
+    @discardableResult
+    func typingSeen(_ action: String, in conversation: String) async throws -> ReceivedPacket {
+        try await next("typing \(action)", deadline: Fixture.deadline) { $0.isTyping(action, conversation: conversation) }
+    }
+
+    /// Waits until what has come, taken or not, is as it should be; gives up after the patience of these tests, which is for the caller to notice.
+    func wait(until isEnough: @escaping @Sendable ([ReceivedPacket]) -> Bool) async {
+        let coming = packets()
+        if isEnough(history) { return }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await _ in coming where isEnough(self.history) { return } }
+            group.addTask { try? await Task.sleep(for: Fixture.patience) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// The packets from this number on.
+    func packets(from index: Int) -> [ReceivedPacket] { history.filter { $0.index >= index } }
+}
+
+extension JSONValue {
+    /// The first operation of a patch on a property.
+    func operation(_ property: String) -> JSONValue? { array?.first { $0["property"].string == property } }
+
+    /// Whether a patch has this operation.
+    func has(_ operation: String, _ property: String, value: JSONValue? = nil, id: String? = nil) -> Bool {
+        (array ?? [])
+            .contains {
+                $0["operation"].string == operation && $0["property"].string == property && (value == nil || $0["value"] == value)
+                    && (id == nil || $0["id"].string == id)
+            }
+    }
+
+    /// The user ids of a list of identities.
+    var userIDs: Set<String> { Set((array ?? []).compactMap { $0["user_id"].string }) }
+    /// The ids of a list of objects.
+    var ids: [String] { (array ?? []).compactMap { $0["id"].string } }
+}
+
+extension ReceivedPacket {
+    /// What the packet tells, in few words: `M create`, `C update set last_message, set total_message_count`, `signal started`.
+    /// Users are named without what makes their ids unique; operations are in alphabetical order.
+    var summary: String {
+        switch type {
+        case "change":
+            let letter = ["Conversation": "C", "Message": "M", "MessagePart": "P", "Identity": "I", "Announcement": "A"][objectType ?? ""] ?? "?"
+            let operations = (data.array ?? []).map { "\($0["operation"].string ?? "?") \(Self.short($0["property"].string ?? "?"))" }
+            let mode = data["mode"].string
+            let detail = operation == "update" ? operations.sorted().joined(separator: ", ") : operation == "delete" ? mode ?? "null" : ""
+            return "\(letter) \(operation ?? "?")" + (detail.isEmpty ? "" : " " + detail)
+        case "operation": return "operation \(body["method"].string ?? "?")"
+        case "signal": return "signal \(data["action"].string ?? "?")"
+        case "response": return "response \(body["method"].string ?? "?")"
+        default: return "unknown \(type)"
+        }
+    }
+
+    /// A path whose segments are cut at the dots that are not escaped.
+    static func segments(_ path: String) -> [String] {
+        var result = [""]
+        var isEscaped = false
+        for character in path {
+            if isEscaped {
+                result[result.count - 1].append(character)
+                isEscaped = false
+            } else if character == "\\" {
+                isEscaped = true
+            } else if character == "." {
+                result.append("")
+            } else {
+                result[result.count - 1].append(character)
+            }
+        }
+        return result
+    }
+
+    private static func short(_ path: String) -> String {
+        segments(path)
+            .map { segment in
+                guard segment.hasPrefix("layer:///identities/") else { return segment }
+                return String(segment.dropFirst("layer:///identities/".count).prefix { $0 != "." })
+            }
+            .joined(separator: ".")
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+
+/// Ana with two devices, Ben with two, on different gateways, and a conversation of theirs that all of them know.
+struct Scene: Sendable {
+    let fixture: Fixture
+    let ana: User
+    /// Another session of Ana's.
+    let anaElsewhere: User
+    let ben: User
+    /// The socket of ``ana``, the one that acts.
+    let acting: ProtocolSocket
+    /// The socket of ``anaElsewhere``.
+    let own: ProtocolSocket
+    /// Sockets of one session of Ben's, on either gateway.
+    let other: ProtocolSocket
+    let otherToo: ProtocolSocket
+    let conversation: String
+
+    init(_ f: Fixture, metadata: JSONValue? = nil, distinct: Bool = false, inviting others: [User] = []) async throws {
+        fixture = f
+        ana = try await f.user("ana", gateway: 0)
+        anaElsewhere = try await f.user("ana", gateway: 1)
+        ben = try await f.user("ben", gateway: 1)
+        acting = try await ana.socket()
+        own = try await anaElsewhere.socket()
+        other = try await ben.socket()
+        otherToo = try await ben.socket(gateway: 0)
+        conversation = try await ana.converse([ben.id] + others.map(\.id), metadata: metadata, distinct: distinct)
+        for socket in [acting, own, other, otherToo] { try await socket.change("create", "Conversation", conversation) }
+    }
+
+    /// All sockets: Ana's acting one, her other one, Ben's two.
+    var all: [ProtocolSocket] { [acting, own, other, otherToo] }
+
+    /// What every socket is sent by an action, responses aside: what comes before a message that is sent after it.
+    /// - Parameters:
+    ///   - sockets: which ones; nil: ``all``.
+    ///   - conversation: where that message is sent; nil: ``conversation``. All who listen must be in it, and have been told of it.
+    ///   - sender: who sends it; nil: Ana.
+    func seen(
+        on sockets: [ProtocolSocket]? = nil, fence conversation: String? = nil, by sender: User? = nil, _ action: () async throws -> Void
+    ) async throws -> [[ReceivedPacket]] {
+        let sockets = sockets ?? all
+        let starts = sockets.map(\.receivedCount)
+        try await action()
+        let text = "fence \(Layer.uuid())"
+        try await (sender ?? ana).send(text, to: conversation ?? self.conversation)
+        var result: [[ReceivedPacket]] = []
+        for (socket, start) in zip(sockets, starts) {
+            let fence = try await socket.message(text)
+            result.append(socket.packets(from: start).filter { $0.index < fence.index && $0.type != "response" })
+            // What the fence itself brings must not be taken for what a later action brings.
+            _ = try await socket.next("the fence's update", deadline: Fixture.deadline) {
+                $0.index > fence.index && $0.isChange("update", "Conversation") && $0.data.operation("last_message") != nil
+            }
+        }
+        return result
+    }
+
+    /// What every socket is sent by an action in other conversations than the one of the fence, or in none. There is no order between conversations,
+    /// so the number of packets that should come is waited for first.
+    /// - Parameters:
+    ///   - counts: how many packets each of ``all`` should be sent.
+    ///   - fence: a conversation that all know and in which nothing else happens.
+    func seen(_ counts: [Int], fence: String, _ action: () async throws -> Void) async throws -> [[ReceivedPacket]] {
+        let starts = all.map(\.receivedCount)
+        try await action()
+        let text = "fence \(Layer.uuid())"
+        for (index, socket) in all.enumerated() {
+            let (start, count) = (starts[index], counts[index])
+            await socket.wait { $0.filter { $0.index >= start && $0.type != "response" }.count >= count }
+        }
+        try await ana.send(text, to: fence)
+        var result: [[ReceivedPacket]] = []
+        for (socket, start) in zip(all, starts) {
+            let end = try await socket.message(text)
+            result.append(socket.packets(from: start).filter { $0.index < end.index && $0.type != "response" })
+        }
+        return result
+    }
+
+    /// Sends a message that every socket has when this returns, with what comes along with it.
+    @discardableResult
+    func sent(_ text: String, by sender: User? = nil) async throws -> String {
+        let id = try await (sender ?? ana).sendID(text, to: conversation)
+        for socket in all {
+            try await socket.message(text)
+            try await socket.change("update", "Conversation", conversation) { $0.has("set", "last_message", id: id) }
+        }
+        return id
+    }
+}
