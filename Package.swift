@@ -174,7 +174,9 @@ let package = Package(
         tests("PresenceTests", ["Presence", "Contracts", "Model", "TestSupport", "Redis", logging]),
         tests("GatewayTests", ["Gateway", "Contracts", "Model", "Wire", nioCore, nioEmbedded, nioWebSocket, logging]),
         tests("StrataTests", ["StrataCommand", "LocalServers", argumentParser, cryptoExtras, x509, swiftASN1]),
-        tests("EndToEndTests", ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis", logging]),
+        tests(
+            "EndToEndTests",
+            ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis", nioCore, nioPosix, logging]),
         .executableTarget(
             name: "Bench",
             dependencies: [

@@ -58,6 +58,8 @@ extension Socket {
     /// Joins what became known while another catch-up ran. Conversations the socket is in are left until it leaves them.
     func startLateJoins() {
         guard isOpen, catchUpTask == nil, case .live = phase else { return }
+        // What was told twice, or found by a catch-up meanwhile, has been joined; kept until the user is removed, it would show him everything again.
+        lateJoins = lateJoins.filter { id, before in !rooms.contains { $0.id == id && before < $0.last } }
         let ready = lateJoins.filter { id, _ in !rooms.contains { $0.id == id } }
         guard !ready.isEmpty else { return }
         for id in ready.keys { lateJoins[id] = nil }

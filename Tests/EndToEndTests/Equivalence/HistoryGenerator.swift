@@ -49,6 +49,7 @@ struct HistoryGenerator {
             device(index, .openLate(via: generator.int(0...1)))
         }
         endRound()
+        plan.endsWithMessages = generator.chance(40)
         plan.replayAgain = plan.members.indices.filter { _ in generator.chance(30) }
     }
 

@@ -56,6 +56,8 @@ struct HistoryPlan: Sendable {
     var rounds: [[Step]] = []
     /// Members who lose the connection after everything, and have the whole history replayed onto what they hold.
     var replayAgain: [Int] = []
+    /// Whether one more message goes to every conversation when all have been compared, and all are compared again.
+    var endsWithMessages = false
     /// Whether each operation has to be done: in a planned course of events, but not in a random one.
     var mustSucceed = false
 

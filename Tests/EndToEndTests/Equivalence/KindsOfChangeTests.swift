@@ -35,7 +35,7 @@ extension EndToEnd {
 
         static let kinds: [Kind] = [
             Kind("conversation created", (0, .create(1, with: [1, 3], distinct: false, metadata: nil, overSocket: false))),
-            Kind("conversation created over a socket", (1, .create(1, with: [0, 2], distinct: true, metadata: ["a": "b"], overSocket: true))),
+            Kind("conversation created over a socket", (1, .create(1, with: [0, 3], distinct: true, metadata: ["a": "b"], overSocket: true))),
             Kind("participant added", (0, .patch(0, [.add(3)]))),
             Kind("participant removed", (0, .patch(0, [.remove(1)]))),
             Kind("participant removes himself", (1, .patch(0, [.remove(1)]))),
@@ -84,6 +84,7 @@ extension EndToEnd {
             var generator = SeededGenerator(seed: .random(in: .min ... .max))
             var plan = HistoryPlan(name: "\(kind.testDescription), \(presence)", members: [])
             plan.mustSucceed = true
+            plan.endsWithMessages = true
             let suffix = generator.int(0...Int.max)
             for (index, name) in ["ana", "ben", "cleo", "dora"].enumerated() {
                 let isLate = presence == .late && (index == 1 || index == 2)

@@ -30,7 +30,6 @@ extension EndToEnd {
                 "\(count) histories in \(seconds) s: \(report.requests) operations, \(report.refusals) of them refused, \(report.packets) packets, "
                     + "\(report.replays) replays, \(report.loads) lists loaded, \(report.failures.count) differences or faults")
             for failure in report.failures.prefix(50) { Issue.record("\(failure)") }
-            #expect(report.failures.isEmpty)
         }
 
         private static func run(seeds: [UInt64], in app: TestApp) async -> HistoryRun.Report {
