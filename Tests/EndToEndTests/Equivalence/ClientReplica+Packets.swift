@@ -29,7 +29,7 @@ extension ClientReplica {
             faults.append("a change of nothing: \(packet)")
             return []
         }
-        defer { if type == "Conversation" { reached(packet.body["position"].int, in: id) } }
+        defer { if let conversation = packet.conversationID { reached(packet.body["position"].int, in: conversation) } }
         switch (packet.operation, type) {
         case ("create", _):
             guard packet.data["id"].string == id else {

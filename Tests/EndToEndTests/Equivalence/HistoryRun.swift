@@ -126,6 +126,7 @@ struct HistoryRun: Sendable {
 
     private func perform(_ step: HistoryPlan.Step, in round: Int) async throws {
         let client = clients[step.actor]
+        if ReplicaClient.isTraced { print("\(plan.name), round \(round), \(client.user.user): \(step.operation)") }
         switch step.operation {
         case .drop(let losing): await client.drop(losing: losing)
         case .connect(let gateway): if !client.isOnline { try await client.connect(via: gateway) }
@@ -195,7 +196,8 @@ struct HistoryRun: Sendable {
             let answer = try await socket.ask(method, object, body)
             return answer.isSuccess ? nil : answer.errorID ?? "unsuccessful"
         } catch let error as ProtocolClientError where error.code == .closed || error.code == .transport {
-            return try await rest("POST", path, body, client)
+            let refusal = try await rest("POST", path, body, client)
+            return refusal == "id_in_use" ? nil : refusal
         }
     }
 

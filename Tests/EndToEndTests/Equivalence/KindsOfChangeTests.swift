@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import ProtocolClient
 import Testing
 
@@ -74,6 +75,8 @@ extension EndToEnd {
         @Test("told of it, they hold what is loaded afresh", arguments: kinds)
         func told(_ kind: Kind) async throws {
             let app = try await Cluster.shared().app()
+            let only = ProcessInfo.processInfo.environment["STRATA_KIND"]
+            if let only, only != kind.testDescription { return }
             for presence in Presence.allCases {
                 let report = try await HistoryRun.start(Self.plan(kind, presence), in: app).run()
                 #expect(report.failures == [])

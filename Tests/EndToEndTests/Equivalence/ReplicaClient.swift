@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import ProtocolClient
 import Synchronization
 
@@ -22,6 +23,9 @@ final class ReplicaClient: Sendable {
         var loads = 0
         var faults: [String] = []
     }
+
+    /// `STRATA_HISTORY_TRACE`: everything is printed, for the one who looks for a fault.
+    static let isTraced = ProcessInfo.processInfo.environment["STRATA_HISTORY_TRACE"] != nil
 
     let user: TestUser
     let state: Watched<State>
@@ -114,6 +118,7 @@ final class ReplicaClient: Sendable {
             let needs = state.change { state -> [ClientReplica.Need] in
                 guard state.connection == connection else { return [] }
                 state.packets += 1
+                if Self.isTraced { print("\(self.user.user) #\(connection) \(packet)") }
                 state.firstTimestamp = state.firstTimestamp ?? packet.timestamp
                 _ = state.ledger.note(packet)
                 return state.replica.apply(packet)
