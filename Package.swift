@@ -177,7 +177,9 @@ let package = Package(
         tests("PresenceTests", ["Presence", "Contracts", "Model", "TestSupport", "Redis", logging]),
         tests("GatewayTests", ["Gateway", "ProtocolDocs", "Contracts", "Model", "Wire", nioCore, nioEmbedded, nioWebSocket, logging]),
         tests("StrataTests", ["StrataCommand", "LocalServers", argumentParser, cryptoExtras, x509, swiftASN1]),
-        tests("EndToEndTests", ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis", logging]),
+        tests(
+            "EndToEndTests",
+            ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis", nioCore, nioPosix, logging]),
         tests("ConformanceTests", ["TestSupport", "ProtocolClient", "LocalServers", crypto, cryptoExtras]),
         .executableTarget(
             name: "Bench",

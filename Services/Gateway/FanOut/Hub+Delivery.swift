@@ -45,7 +45,7 @@ extension Hub {
         services.metrics.deliveries.increment(by: room.members.count)
         // What he had deleted from his devices comes back whole: the conversation first, then the message.
         for socket in returning {
-            leave(socket, room)
+            leave(socket, room, at: change.position)
             socket.join([room.id: Position(change.position.rawValue - 1)])
         }
     }
@@ -68,12 +68,12 @@ extension Hub {
     private func settle(_ change: Change, in room: Room) {
         switch change.content {
         case .conversationDeleted:
-            for member in room.members where member.skip < change.position { leave(member.socket, room) }
+            for member in room.members where member.skip < change.position { leave(member.socket, room, at: change.position) }
         case .participantsChanged(let added, let removed, _, _):
             if !removed.isEmpty {
                 let gone = room.members.filter { $0.skip < change.position && removed.contains($0.socket.key.user) }
                 for member in gone {
-                    leave(member.socket, room)
+                    leave(member.socket, room, at: change.position)
                     member.socket.startLateJoins()
                 }
             }

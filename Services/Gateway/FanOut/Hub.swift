@@ -119,7 +119,9 @@ final class Hub: @unchecked Sendable {
         if !released.isEmpty { fanOut.release(released, for: self) }
     }
 
-    func leave(_ socket: Socket, _ room: Room) {
+    /// - Parameter position: of the change because of which it leaves.
+    func leave(_ socket: Socket, _ room: Room, at position: Position) {
+        socket.hasLeft(room.id, at: position)
         room.members.removeAll { $0.socket === socket }
         socket.rooms.removeAll { $0 === room }
         if forgetIfEmpty(room) { fanOut.release([room.id], for: self) }

@@ -50,9 +50,18 @@ extension Socket {
         // The first catch-up, which has not begun, will find it.
         if case .waiting = phase { return }
         if let room = rooms.first(where: { $0.id == id }), position <= room.last { return }
+        // Told late, of what a catch-up has found meanwhile, together with his removal after it.
+        if let left = left[id], position <= left { return }
         let before = Position(position.rawValue - 1)
         lateJoins[id] = min(lateJoins[id] ?? before, before)
         startLateJoins()
+    }
+
+    /// The user has no part in the conversation any more since `position`. That he was added before may be told once more: to join by it now would
+    /// show everything again.
+    func hasLeft(_ id: ConversationID, at position: Position) {
+        left[id] = max(left[id] ?? position, position)
+        if let before = lateJoins[id], before < position { lateJoins[id] = nil }
     }
 
     /// Joins what became known while another catch-up ran. Conversations the socket is in are left until it leaves them.

@@ -82,6 +82,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var replay: SocketRequest?
     /// Conversations to join once the running catch-up has ended.
     var lateJoins: [ConversationID: Position] = [:]
+    /// Conversations the user has left, and by which change.
+    var left: [ConversationID: Position] = [:]
 
     // Liveness and presence
     var lastHeard: NIODeadline

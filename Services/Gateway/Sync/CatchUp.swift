@@ -264,4 +264,13 @@ extension Change {
         default: false
         }
     }
+
+    /// Whether `user` has no part in the conversation any more because of it.
+    func excludes(_ user: UserID) -> Bool {
+        switch content {
+        case .participantsChanged(_, let removed, _, _): removed.contains(user)
+        case .conversationDeleted: true
+        default: false
+        }
+    }
 }

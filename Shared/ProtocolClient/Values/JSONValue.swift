@@ -14,12 +14,12 @@ public enum JSONValue: Hashable, Sendable {
     case object([String: JSONValue])
 
     /// Parses a JSON text, of which any value may be the outermost.
-    /// - Throws: `DecodingError` if it is not JSON.
-    public init(parsing data: some DataProtocol) throws { self = try JSONDecoder().decode(JSONValue.self, from: Data(data)) }
+    /// - Throws: an error if it is not JSON.
+    public init(parsing data: some DataProtocol) throws { self = try Array(data).withUnsafeBufferPointer { try JSONText.parse($0) } }
 
     /// Parses a JSON text, of which any value may be the outermost.
-    /// - Throws: `DecodingError` if it is not JSON.
-    public init(parsing text: String) throws { try self.init(parsing: Data(text.utf8)) }
+    /// - Throws: an error if it is not JSON.
+    public init(parsing text: String) throws { self = try Array(text.utf8).withUnsafeBufferPointer { try JSONText.parse($0) } }
 
     /// The JSON text, with the members of objects in order.
     public var text: String {

@@ -11,7 +11,7 @@ import Testing
 extension EndToEnd {
     @Suite("strata demo")
     struct DemoTests {
-        private func arguments(_ app: TestApp, _ urls: [String]) -> [String] {
+        static func arguments(_ app: TestApp, _ urls: [String]) -> [String] {
             let addresses = zip(["--url", "--url2"], urls).flatMap { [$0, $1] }
             return ["demo", "--typing-seconds", "1"] + addresses
                 + [
@@ -24,7 +24,7 @@ extension EndToEnd {
         func passes() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
-            let launch = Launch(try Executables.find("strata"), arguments(app, cluster.urls))
+            let launch = Launch(try Executables.find("strata"), Self.arguments(app, cluster.urls))
             let exit = try await ChildProcess.run(launch, timeout: .seconds(240))
             #expect(exit.status == 0, "\(exit.output)")
             #expect(exit.output.contains("through gateway 2"))
@@ -37,7 +37,7 @@ extension EndToEnd {
             let app = try await cluster.app()
             let log = try TestDirectory.make("demo") + "/transcript"
             let demo = try await ChildProcess.start(
-                Launch(try Executables.find("strata"), arguments(app, cluster.urls), deathSignal: .kill, output: .append(to: log)))
+                Launch(try Executables.find("strata"), Self.arguments(app, cluster.urls), deathSignal: .kill, output: .append(to: log)))
             let victim = cluster.instances(of: kind)[0]
             for moment in ["sets trip.city", "A message, its receipts", "Ben's connection is cut"] {
                 try await eventually("the demo says: \(moment)") {

@@ -62,6 +62,12 @@ actor ServiceProcess {
         try? await admin.shutdown()
     }
 
+    /// Of the running process; nil if it has ended.
+    var pid: Int32? { child.flatMap { $0.isRunning ? $0.pid : nil } }
+
+    /// What it says of itself at `/health/live` or `/health/ready`.
+    func health(_ path: String) async throws -> Int { try await admin.call("GET", path, deadline: Waiting.deadline).status }
+
     /// All it has written.
     var output: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
 }

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+
+/// What some users do, and how their connections fare, decided beforehand.
+///
+/// Steps of one round happen at the same time; a round begins when the one before it has ended.
+struct HistoryPlan: Sendable {
+    struct Member: Sendable {
+        let name: String
+        var version = ProtocolVersion.v3
+        var gateway = 0
+        /// Whether the first socket is opened in the middle of it all, after the lists have been loaded over REST.
+        var isLate = false
+    }
+
+    /// One operation of a patch.
+    enum Patch: Sendable {
+        case add(Int)
+        case remove(Int)
+        case set(String, JSONValue)
+        case delete(String)
+    }
+
+    /// Users, conversations and messages are numbers.
+    enum Operation: Sendable {
+        case create(Int, with: [Int], distinct: Bool, metadata: JSONValue?, overSocket: Bool)
+        case patch(Int, [Patch])
+        case send(Int, parts: JSONValue, notification: JSONValue?, overSocket: Bool)
+        case deleteMessage(Int, forAll: Bool)
+        case deleteConversation(Int, query: String)
+        case receipt(Int, String)
+        /// Up to where the reader has read of what he holds, from 0 to 100; nil sends no position.
+        case markAllRead(Int, upTo: Int?)
+        case drop(losing: Bool)
+        case connect(via: Int)
+        case openLate(via: Int)
+    }
+
+    struct Step: Sendable {
+        let actor: Int
+        let operation: Operation
+    }
+
+    /// Where a message goes.
+    struct Message: Sendable {
+        let id: String
+        let conversation: Int
+    }
+
+    /// To find it again by.
+    let name: String
+    var members: [Member]
+    var conversations: [String] = []
+    var messages: [Message] = []
+    var rounds: [[Step]] = []
+    /// Members who lose the connection after everything, and have the whole history replayed onto what they hold.
+    var replayAgain: [Int] = []
+    /// Whether one more message goes to every conversation when all have been compared, and all are compared again.
+    var endsWithMessages = false
+    /// Whether each operation has to be done: in a planned course of events, but not in a random one.
+    var mustSucceed = false
+
+    /// The conversations in which this member was not from the beginning, or not all the time.
+    func interrupted(_ member: Int) -> Set<String> {
+        var found: Set<String> = []
+        for case .patch(let conversation, let patches) in rounds.joined().map(\.operation) {
+            for patch in patches {
+                switch patch {
+                case .add(member), .remove(member): found.insert(conversations[conversation])
+                case .add, .remove, .set, .delete: break
+                }
+            }
+        }
+        for step in rounds.joined() where step.actor == member {
+            if case .deleteConversation(let conversation, let query) = step.operation, query.contains("leave=true") {
+                found.insert(conversations[conversation])
+            }
+        }
+        return found
+    }
+}
+
+extension HistoryPlan {
+    mutating func newConversation(_ generator: inout SeededGenerator) -> Int {
+        conversations.append("layer:///conversations/\(generator.uuid())")
+        return conversations.count - 1
+    }
+
+    mutating func newMessage(in conversation: Int, _ generator: inout SeededGenerator) -> Int {
+        messages.append(Message(id: "layer:///messages/\(generator.uuid())", conversation: conversation))
+        return messages.count - 1
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+import Synchronization
+
+@testable import StrataCommand
+
+/// One device of a user: a socket that is lost and opened again, replays asked for as stock clients do, and a replica kept by what comes.
+final class ReplicaClient: Sendable {
+    struct State: Sendable {
+        var replica: ClientReplica
+        var ledger = PacketLedger()
+        /// The socket in use.
+        var socket: ProtocolSocket?
+        /// What comes over any connection but the present one is lost.
+        var connection = 0
+        /// Replays that have not been answered.
+        var pendingReplays = 0
+        var firstTimestamp: String?
+        var packets = 0
+        var replays = 0
+        var loads = 0
+        var faults: [String] = []
+    }
+
+    /// `STRATA_HISTORY_TRACE`: everything is printed, for the one who looks for a fault.
+    static let isTraced = ProcessInfo.processInfo.environment["STRATA_HISTORY_TRACE"] != nil
+
+    let user: TestUser
+    let state: Watched<State>
+    /// Conversations the user did not see from their beginning, or not all the time: packets cannot have told all.
+    private let mayLoad: Set<String>
+    private let consumer = Mutex<Task<Void, Never>?>(nil)
+
+    init(_ user: TestUser, mayLoad: Set<String> = []) {
+        self.user = user
+        self.mayLoad = mayLoad
+        state = Watched(State(replica: ClientReplica(identity: user.identity)))
+    }
+
+    var isOnline: Bool { state.change { $0.socket != nil } }
+    var socket: ProtocolSocket? { state.change { $0.socket } }
+
+    // MARK: Connections
+
+    /// Loads all lists over REST, as a client does before its first socket.
+    func loadLists() async throws {
+        let fresh = try await FreshState(of: user)
+        state.change { state in
+            for conversation in fresh.conversations { state.replica.take(conversation: conversation) }
+            for message in fresh.messages.values.joined() { state.replica.take(message: message) }
+        }
+    }
+
+    /// Opens a socket. If one was open before, everything since its last packet is asked for; the answer is awaited by ``replaysAnswered()``.
+    /// - Parameter since: replay from here instead.
+    func connect(via gateway: Int, since: String? = nil) async throws {
+        let socket = try await user.openSilent(via: gateway)
+        let packets = socket.packets()
+        let (connection, last) = state.change { state in
+            state.connection += 1
+            state.socket = socket
+            state.ledger.connectionOpened()
+            return (state.connection, since ?? state.ledger.lastTimestamp)
+        }
+        consumer.withLock { $0 = Task { await self.consume(packets, connection, socket) } }
+        guard let last else {
+            _ = try await socket.ask("Counter.read")
+            // From the first packet on, the client knows where to replay from.
+            _ = await state.first(within: Waiting.limit) { $0.ledger.lastTimestamp == nil && $0.connection == connection ? nil : true }
+            return
+        }
+        state.change { state in
+            state.replays += 1
+            state.pendingReplays += 1
+        }
+        Task { await self.replay(over: socket, from: last) }
+    }
+
+    private func replay(over socket: ProtocolSocket, from time: String) async {
+        var fault: String?
+        do {
+            let answer = try await socket.ask("Event.replay", nil, ["from_timestamp": .string(time)])
+            if !answer.isSuccess { fault = "a replay was refused: \(answer.data)" }
+        } catch let error as ProtocolClientError where error.code == .closed {
+            // Dropped in the middle.
+        } catch {
+            fault = "a replay was not answered: \(error)"
+        }
+        state.change { [fault] state in
+            state.pendingReplays -= 1
+            if let fault { state.faults.append(fault) }
+        }
+    }
+
+    /// Loses the connection without a word.
+    /// - Parameter losing: whether what has come but has not been looked at is lost, too.
+    func drop(losing: Bool) async {
+        let socket = state.change { state in
+            if losing { state.connection += 1 }
+            defer { state.socket = nil }
+            return state.socket
+        }
+        await socket?.abort(reset: losing)
+        await consumer.withLock { $0 }?.value
+    }
+
+    /// Waits until no replay is under way.
+    func replaysAnswered() async {
+        _ = await state.first(within: Waiting.limit) { $0.pendingReplays == 0 ? true : nil }
+    }
+
+    // MARK: Packets
+
+    private func consume(_ packets: AsyncStream<ReceivedPacket>, _ connection: Int, _ socket: ProtocolSocket) async {
+        for await packet in packets {
+            let needs = state.change { state -> [ClientReplica.Need] in
+                guard state.connection == connection else { return [] }
+                state.packets += 1
+                if Self.isTraced { print("\(self.user.user) #\(connection) \(packet)") }
+                state.firstTimestamp = state.firstTimestamp ?? packet.timestamp
+                _ = state.ledger.note(packet)
+                return state.replica.apply(packet)
+            }
+            // What comes meanwhile waits: it is newer than what is loaded, or contained in it.
+            for need in needs { await load(need, connection) }
+        }
+        state.change { state in
+            state.faults += socket.violations
+            if state.socket === socket {
+                state.socket = nil
+                state.faults.append("the server closed the socket: \(socket.closure?.code.map(String.init) ?? "no code")")
+            }
+        }
+    }
+
+    private func load(_ need: ClientReplica.Need, _ connection: Int) async {
+        do {
+            switch need {
+            case .messages(of: let id):
+                guard mayLoad.contains(id) else { return }
+                let list = try await FreshState.messages(of: id, for: user)
+                state.change { state in
+                    guard state.connection == connection else { return }
+                    state.loads += 1
+                    state.replica.replaceMessages(of: id, by: list)
+                }
+            case .conversation(let id):
+                let answer = try await user.call("GET", layerPath(id))
+                guard answer.isSuccess else { return }
+                state.change { state in
+                    guard state.connection == connection else { return }
+                    state.loads += 1
+                    state.replica.take(conversation: answer.json)
+                }
+            }
+        } catch {
+            state.change { $0.faults.append("\(need) could not be loaded: \(error)") }
+        }
+    }
+
+    // MARK: The end
+
+    /// Waits until the client holds what was loaded afresh, looking after each packet; returns what is different when it has waited long enough.
+    func differences(from fresh: FreshState, within limit: Duration) async -> [String] {
+        let heads = fresh.conversations.filter { $0["participants"].array?.isEmpty == false }
+            .compactMap { conversation in
+                conversation["id"].string.map { ($0, conversation["position"].int ?? 0) }
+            }
+        let isSame: @Sendable (inout State) -> Bool? = { state in
+            for (id, head) in heads where (state.replica.positions[id] ?? 0) < head { return nil }
+            return state.replica.differences(from: fresh).isEmpty ? true : nil
+        }
+        if await state.first(within: limit, isSame) == true { return [] }
+        return state.change { state in
+            let late = heads.filter { (state.replica.positions[$0.0] ?? 0) < $0.1 }
+                .map {
+                    "\($0.0) was told up to \(state.replica.positions[$0.0] ?? 0) instead of \($0.1)"
+                }
+            return state.replica.differences(from: fresh) + late
+        }
+    }
+
+    /// Everything that was against the rules on the way.
+    var faults: [String] { state.change { $0.faults + $0.replica.faults + $0.ledger.faults } }
+}
