@@ -34,6 +34,16 @@ struct ClientPacketTests {
         #expect(try parse(#"{"type":"signal","body":{\#(body),"request_id":"r2"}}"#) == .typing(conversationID, action, requestID: "r2"))
     }
 
+    @Test("a signal about something that is no conversation is dropped, and refused if it wants a response")
+    func otherSignal() throws {
+        let body = #""type":"typing_indicator","object":{"id":"layer:///channels/\#(conversationUUID)"},"data":{"action":"started"}"#
+        #expect(try parse(#"{"type":"signal","body":{\#(body)}}"#) == .dropped)
+        guard case .refused("r2", _, _) = try parse(#"{"type":"signal","body":{\#(body),"request_id":"r2"}}"#) else {
+            Issue.record("not refused")
+            return
+        }
+    }
+
     @Test(
         "frames that cannot be answered are refused",
         arguments: [

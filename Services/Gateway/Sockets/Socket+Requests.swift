@@ -22,6 +22,7 @@ extension Socket {
             clientSpoke(replaying: false)
             typing(action, in: conversation)
             if let requestID { send(hub.services.renderer.response(to: requestID, method: "")) }
+        case .dropped: clientSpoke(replaying: false)
         case .refused(let id, let method, let failure):
             clientSpoke(replaying: false)
             respond(to: SocketRequest(number: 0, packet: ClientPacket.Request(id: id, method: method)), .failure(failure))

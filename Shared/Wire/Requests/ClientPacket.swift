@@ -7,6 +7,8 @@ public enum ClientPacket: Hashable, Sendable {
     case request(Request)
     /// `requestID`: the client wants a response.
     case typing(ConversationID, TypingAction, requestID: String?)
+    /// A signal nobody is told of, since it is about something that is no conversation (spec 12.6); it wants no response.
+    case dropped
     /// Something with a `request_id` that can only be answered by a failure.
     case refused(requestID: String, method: String, Failure)
 
@@ -76,6 +78,7 @@ public enum ClientPacket: Hashable, Sendable {
         do throws(Failure) {
             guard try body.requiredString("type") == "typing_indicator" else { throw body.invalid("type", "is not a known signal") }
             guard case .string(let object)? = body["object"]?["id"], let conversation = ConversationID(parsing: object) else {
+                if id == nil, case .string(let object)? = body["object"]?["id"], object.hasPrefix("layer:///") { return .dropped }
                 throw .invalid("object.id", "is not the id of a conversation")
             }
             guard case .string(let word)? = body["data"]?["action"], let action = TypingAction(rawValue: word) else {
