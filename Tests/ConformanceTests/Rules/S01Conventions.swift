@@ -299,7 +299,7 @@ enum S01 {
                 f.equal(try await ana.get("/conversations?from_id=\(from)").ids, [first])
             }
         },
-        Rule("1.6", "UUIDs are compared without regard to case and returned as they came") { f in
+        Rule("1.6", "UUIDs are compared without regard to case") { f in
             let ana = try await f.user("ana")
             let id = "layer:///conversations/" + Layer.uuid().uppercased()
             let created = try await ana.does("POST", "/conversations", User.conversation([], id: id)).json

@@ -289,7 +289,8 @@ enum S04 {
             let (follower, other) = (try await users[1].socket(), try await users[2].socket())
             _ = try await f.user(id: users[0].userID, name: "Ana the Second")
             let update = try await follower.change("update", "Identity", users[0].id)
-            f.equal(update.summary, "I update set display_name")
+            f.check(update.data.has("set", "display_name", value: "Ana the Second"), "\(update.data)")
+            f.check((update.data.array ?? []).allSatisfy { $0["operation"] == "set" && $0["property"] != "user_id" }, "\(update.data)")
             let fence = try await ownFence(users[2], other)
             f.check(!other.history.contains { $0.index < fence.index && $0.type == "change" }, "Cleo was told")
         },

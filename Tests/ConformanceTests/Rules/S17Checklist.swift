@@ -113,7 +113,7 @@ enum S17 {
             let id = Layer.newMessage()
             let part: JSONValue = [
                 "mime_type": "application/vnd.layer.choice+json;role=root;node-id=xY_9;parent-node-id=Q", "body": "{}",
-                "id": .string("\(id)/parts/\(Layer.uuid().uppercased())"),
+                "id": .string("\(id)/parts/\(Layer.uuid())"),
             ]
             let sent = try await ana.socket().does("Message.create", try await ana.converse([]), ["id": .string(id), "parts": [part]])
             f.equal(sent["parts"][0]["mime_type"], part["mime_type"])
