@@ -16,6 +16,8 @@ struct EdgeResponder<Inner: HTTPResponder>: HTTPResponder where Inner.Context ==
         let request = overridden(request)
         var response = try await answer(request, context)
         if let origin = request.headers[.origin] { allow(origin, &response) }
+        // A body would be taken for the beginning of the next answer. Routes for GET do not answer HEAD, refusals do.
+        if request.method == .head { response = response.createHeadResponse() }
         services.metrics.answered(status: response.status.code, method: request.method.rawValue, in: .now - start)
         return response
     }

@@ -57,6 +57,15 @@ extension Socket {
         startLateJoins()
     }
 
+    /// Until the catch-up that is beginning attaches it again, the user's own log is read and sent by that: what he deletes from his devices must not
+    /// overtake the conversation it is in.
+    /// - Returns: up to where it has been sent.
+    func yieldUserLog() -> Position? {
+        if let userPosition { owedUserPosition = userPosition }
+        userPosition = nil
+        return owedUserPosition
+    }
+
     /// The user has no part in the conversation any more since `position`. That he was added before may be told once more: to join by it now would
     /// show everything again.
     func hasLeft(_ id: ConversationID, at position: Position) {

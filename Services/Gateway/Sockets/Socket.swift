@@ -53,6 +53,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var rooms: [Hub.Room] = []
     /// Position in the user's own log; nil while not attached.
     var userPosition: Position?
+    /// While a catch-up is at it: up to where it was sent before.
+    var owedUserPosition: Position?
     var watched: Set<UserKey> = []
 
     // Outgoing

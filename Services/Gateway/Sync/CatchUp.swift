@@ -65,7 +65,8 @@ struct CatchUp {
     private mutating func start(_ reason: Reason) async throws -> Bool {
         switch reason {
         case .joined(let conversations):
-            log = OwedLog(joined: conversations)
+            let position = try await hub.loop.submit { [socket] in socket.yieldUserLog() }.get()
+            log = OwedLog(joined: conversations, userPosition: position)
             return true
         case .opened(let since), .replay(let since):
             let baseline = try await services.baseline(since: since, GatewayServices.Call(key))
@@ -142,6 +143,13 @@ struct CatchUp {
             case .skipped(let id, let position): log.advance(id, to: position)
             case .userChange(let change):
                 log.advanceUser(to: change.position)
+                switch change.content {
+                case .conversationHidden(let id, _, true): log.hidden(id)
+                case .conversationShown(let view?):
+                    log.returns(view.conversation.id)
+                    log.shown(view)
+                default: break
+                }
                 items.append(.userChange(change))
             case .change(let change):
                 items += try await prepared(change)
@@ -185,6 +193,11 @@ struct CatchUp {
         let id = change.conversationID
         if change.introduces(key.user) {
             return log.isContained(change) ? [] : try await shownWhole(change)
+        }
+        if log.isGone(id) {
+            if change.excludes(key.user) { log.left(id) }
+            guard case .messageCreated(_, _, _?) = change.content else { return [] }
+            log.returns(id)
         }
         let introduction = log.needsShowing(id) ? try await shownWhole(change) : []
         switch change.content {

@@ -32,8 +32,10 @@ struct OwedLog {
         /// The client does not know the conversation: before anything else it is shown whole, and until then the socket is not attached,
         /// since only that look shows whether the user is still a participant.
         var needsShowing = false
+        /// The user has deleted it on his devices, as the log tells, and nothing has brought it back since: he is told nothing of it.
+        var isGone = false
         var isAttached = false
-        var isAttachable: Bool { isMember && !isAttached && !needsShowing }
+        var isAttachable: Bool { isMember && !isAttached && (!needsShowing || isGone) }
     }
 
     private var standings: [ConversationID: Standing] = [:]
@@ -46,8 +48,9 @@ struct OwedLog {
 
     init() {}
 
-    /// Conversations the user has just been added to.
-    init(joined conversations: [ConversationID: Position]) {
+    /// Conversations the user has just been added to. What he deletes on his devices meanwhile is in his own log, which is read along with theirs.
+    init(joined conversations: [ConversationID: Position], userPosition: Position? = nil) {
+        self.userPosition = userPosition
         for (id, after) in conversations {
             standings[id] = Standing(
                 position: after, isOwed: true, isUnverified: false, numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero),
@@ -131,6 +134,23 @@ struct OwedLog {
 
     mutating func left(_ id: ConversationID) {
         standings[id]?.isMember = false
+    }
+
+    /// The user has deleted the conversation on his devices, and nothing has brought it back so far.
+    mutating func hidden(_ id: ConversationID) {
+        guard standings[id]?.isAttached == false else { return }
+        standings[id]?.isGone = true
+        standings[id]?.isHidden = true
+        standings[id]?.needsShowing = true
+    }
+
+    func isGone(_ id: ConversationID) -> Bool { standings[id]?.isGone ?? false }
+
+    /// A message brings the conversation back; before that it has to be shown.
+    mutating func returns(_ id: ConversationID) {
+        guard isGone(id) else { return }
+        standings[id]?.isGone = false
+        standings[id]?.isHidden = false
     }
 
     mutating func countsChanged(in id: ConversationID) { standings[id]?.isTouched = true }

@@ -54,6 +54,8 @@ struct HistoryPlan: Sendable {
     var conversations: [String] = []
     var messages: [Message] = []
     var rounds: [[Step]] = []
+    /// Before this round all who are there are compared, too; what follows changes what they are known to hold.
+    var snapshotBefore: Int?
     /// Members who lose the connection after everything, and have the whole history replayed onto what they hold.
     var replayAgain: [Int] = []
     /// Whether one more message goes to every conversation when all have been compared, and all are compared again.

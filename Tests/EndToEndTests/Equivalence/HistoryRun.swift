@@ -56,6 +56,7 @@ struct HistoryRun: Sendable {
     func run() async -> Report {
         do {
             for (number, round) in plan.rounds.enumerated() {
+                if plan.snapshotBefore == number { try await compare(clients.indices.filter { clients[$0].isOnline }, "before the change") }
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for step in round { group.addTask { try await perform(step, in: number) } }
                     try await group.waitForAll()

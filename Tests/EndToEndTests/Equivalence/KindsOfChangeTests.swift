@@ -102,6 +102,7 @@ extension EndToEnd {
                 let send = HistoryPlan.Operation.send(message, parts: text, notification: nil, overSocket: false)
                 plan.rounds.append([HistoryPlan.Step(actor: message % 2, operation: send)])
             }
+            plan.snapshotBefore = plan.rounds.count
             let steps = kind.steps.map { HistoryPlan.Step(actor: $0.0, operation: $0.1) }
             let all = Array(plan.members.indices)
             switch presence {
