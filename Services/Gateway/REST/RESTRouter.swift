@@ -40,6 +40,7 @@ struct RESTRouter: Sendable {
         registerFollowing(on: router)
         registerAnnouncements(on: router)
         registerDevices(on: router)
+        registerContent(on: router)
         return EdgeResponder(inner: router.buildResponder(), services: services)
     }
 
