@@ -15,19 +15,27 @@ struct GatewayServices: Sendable {
     let presence: RPCClient
     let settings: GatewaySettings
     let renderer: Renderer
+    /// Nil: none is kept here.
+    let content: RichContent?
     let sessions: SessionDirectory
     let identities = IdentityCache()
     let metrics = GatewayMetrics()
     let logger: Logger
 
-    init(conversations: RPCClient, metadata: RPCClient, presence: RPCClient, settings: GatewaySettings, logger: Logger) {
+    init(
+        conversations: RPCClient, metadata: RPCClient, presence: RPCClient, settings: GatewaySettings, contentStore: (any ContentStore)? = nil,
+        logger: Logger
+    ) {
         self.conversations = conversations
         self.metadata = metadata
         self.presence = presence
         self.settings = settings
         self.logger = logger
+        let content = contentStore.map { RichContent(store: $0, settings: settings) }
+        self.content = content
         renderer = Renderer(
-            baseURL: settings.publicURL, webSocketURL: settings.webSocketURL, fullReceiptRecipients: settings.receiptRecipients)
+            baseURL: settings.publicURL, webSocketURL: settings.webSocketURL, fullReceiptRecipients: settings.receiptRecipients,
+            locateContent: { content?.location(of: $0) ?? ContentLocation(downloadURL: nil, expiration: nil) })
         sessions = SessionDirectory(conversations: conversations)
     }
 

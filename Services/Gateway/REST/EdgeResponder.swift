@@ -53,7 +53,7 @@ struct EdgeResponder<Inner: HTTPResponder>: HTTPResponder where Inner.Context ==
                 .accessControlAllowMethods: "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS",
                 .accessControlAllowHeaders: """
                 authorization, content-type, accept, client-id, layer-xdk-version, upload-content-type, upload-content-length, \
-                upload-origin, x-http-method-override, if-none-match
+                upload-origin, x-http-method-override, if-none-match, range
                 """,
                 .accessControlMaxAge: "86400",
             ])
@@ -63,7 +63,7 @@ struct EdgeResponder<Inner: HTTPResponder>: HTTPResponder where Inner.Context ==
     private func allow(_ origin: String, _ response: inout Response) {
         response.headers[.accessControlAllowOrigin] = origin
         response.headers[.accessControlAllowCredentials] = "true"
-        response.headers[.accessControlExposeHeaders] = "Layer-Count, Link"
+        response.headers[.accessControlExposeHeaders] = "Layer-Count, Link, Content-Range, ETag, Retry-After"
         response.headers[.vary] = "Origin"
     }
 }

@@ -13,6 +13,8 @@ struct RESTContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     /// Of the whole request, across all services.
     let trace: TraceID
+    /// The connection it came on.
+    let channel: any Channel
     /// The protocol version asked for; set before a route that needs it runs.
     var version = WireVersion.v3
     /// Whose request it is; set before a route that needs it runs.
@@ -21,6 +23,7 @@ struct RESTContext: RequestContext {
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
         trace = .random()
+        channel = source.channel
     }
 
     /// A call to a service on behalf of the request's user.
@@ -49,6 +52,8 @@ struct RESTContext: RequestContext {
 struct RESTAnswer {
     var status: HTTPResponse.Status
     var json: ByteBuffer?
+    /// A body that is no JSON, with its type in ``headers``.
+    var stream: ResponseBody?
     var headers: HTTPFields = [:]
 
     static let noContent = RESTAnswer(status: .noContent)
@@ -71,7 +76,7 @@ struct RESTAnswer {
 
     var response: Response {
         var headers = headers
-        guard let json else { return Response(status: status, headers: headers) }
+        guard let json else { return Response(status: status, headers: headers, body: stream ?? ResponseBody()) }
         // Stock clients parse a body only if the type begins with exactly this (spec 1.5).
         headers[.contentType] = "application/json"
         return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: json))

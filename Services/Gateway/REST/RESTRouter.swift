@@ -41,6 +41,7 @@ struct RESTRouter: Sendable {
         registerAnnouncements(on: router)
         registerDevices(on: router)
         registerDocs(on: router)
+        registerContent(on: router)
         return EdgeResponder(inner: router.buildResponder(), services: services)
     }
 

@@ -18,15 +18,17 @@ public final class GatewayService: Sendable {
     private let hubs: [Hub]
     private let subscriber: RedisSubscriber
     private let servers: [any Service]
+    private let sweepers: [any Service]
 
     /// Puts the gateway together; nothing is connected yet.
     /// - Throws: an error that names the setting at fault.
     public init(settings: GatewaySettings, eventLoopGroup: any EventLoopGroup, logger: Logger) throws {
+        let store = try Self.contentStore(settings, logger)
         let calls = GatewayServices(
             conversations: RPCClient(configuration: settings.conversations, eventLoopGroup: eventLoopGroup, logger: logger),
             metadata: RPCClient(configuration: settings.metadata, eventLoopGroup: eventLoopGroup, logger: logger),
             presence: RPCClient(configuration: settings.presence, eventLoopGroup: eventLoopGroup, logger: logger), settings: settings,
-            logger: logger)
+            contentStore: store, logger: logger)
         // The subscriber delivers on the fan-out's own loop, so that no publication changes threads before it is known who needs it.
         let loop = eventLoopGroup.next()
         let fanOut = FanOut(loop: loop, source: calls, logger: logger)
@@ -38,8 +40,22 @@ public final class GatewayService: Sendable {
                 Hub(index: index, loop: loop, fanOut: fanOut, services: calls)
             }
         self.calls = calls
+        sweepers = store.map { [ContentSweeper(services: calls, store: $0, age: settings.contentUnreferencedAge, logger: logger)] } ?? []
         self.fanOut = fanOut
         servers = try Self.servers(settings, calls, fanOut, hubs, eventLoopGroup, logger)
+    }
+
+    private static func contentStore(_ settings: GatewaySettings, _ logger: Logger) throws -> (any ContentStore)? {
+        guard let directory = settings.contentDirectory else {
+            logger.notice("rich content is not taken, since STRATA_CONTENT_DIRECTORY is not set")
+            return nil
+        }
+        do {
+            return try FileContentStore(directory: directory)
+        } catch {
+            logger.error("the directory for rich content cannot be used", metadata: ["reason": "\(error)"])
+            throw SettingsError(key: "STRATA_CONTENT_DIRECTORY", problem: .invalid, expected: "a directory that the gateway can write to")
+        }
     }
 
     private static func servers(
@@ -66,7 +82,7 @@ public final class GatewayService: Sendable {
     /// Everything that has to run, in the order of dependency.
     public var services: [any Service] {
         [calls.conversations, calls.metadata, calls.presence, subscriber, FanOutService(fanOut: fanOut, hubs: hubs, subscriber: subscriber)]
-            + servers
+            + sweepers + servers
     }
 
     /// Ready means that each of the three services can be called. Without Redis changes are found by asking, so it is not required.

@@ -37,6 +37,13 @@ public struct GatewaySettings: Sendable {
     /// Requests of one socket that are worked on or wait; beyond it they are refused with `service_unavailable`. `STRATA_SOCKET_REQUESTS`,
     /// 1 to 100,000.
     public var requestsPerSocket = 256
+    /// Where the bytes of rich content are kept: a directory of this machine, or of a volume that all gateways share.
+    /// `STRATA_CONTENT_DIRECTORY`; none: no content is taken.
+    public var contentDirectory: String?
+    /// Bytes of one content. `STRATA_CONTENT_MAX_BYTES`, default 2 GiB.
+    public var contentMaxBytes = 2 << 30
+    /// Content that has been in no message for so long is removed. `STRATA_CONTENT_UNREFERENCED_AGE`, from 1 second, default a day.
+    public var contentUnreferencedAge = Duration.seconds(86_400)
 
     /// The required ones; everything else has its default.
     public init(
@@ -66,6 +73,10 @@ public struct GatewaySettings: Sendable {
         receiptRecipients = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptRecipients, in: 2...10_000)
         socketBacklogBytes = try settings.int("STRATA_SOCKET_BACKLOG_BYTES", default: socketBacklogBytes, in: 1 << 16...1 << 26)
         requestsPerSocket = try settings.int("STRATA_SOCKET_REQUESTS", default: requestsPerSocket, in: 1...100_000)
+        contentDirectory = try settings.optionalString("STRATA_CONTENT_DIRECTORY")
+        contentMaxBytes = try settings.int("STRATA_CONTENT_MAX_BYTES", default: contentMaxBytes, in: 1...1 << 50)
+        contentUnreferencedAge = try settings.duration(
+            "STRATA_CONTENT_UNREFERENCED_AGE", default: contentUnreferencedAge, in: .seconds(1) ... .seconds(365 * 86_400))
         if try settings.optionalString("STRATA_HTTPS_PORT") != nil {
             httpsPort = try settings.int("STRATA_HTTPS_PORT", in: 0...65_535)
             tls = try Self.tls(settings)

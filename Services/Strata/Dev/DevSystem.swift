@@ -58,7 +58,7 @@ actor DevSystem {
         let certificate = try makeCertificate()
         let context = ServicePlan.Context(
             settings: settings, clusterSecret: secrets.cluster, postgresURLs: DevDatabase.urls(on: postgres, secrets), redisURL: redis.url,
-            certificate: certificate.certificate, key: certificate.key, inherited: environment)
+            certificate: certificate.certificate, key: certificate.key, inherited: environment, contentDirectory: home.content)
         state = await initialState(plan, postgres, redis, certificate)
         listening = Task { for await happening in happenings { heard(happening) } }
         await superviseServers(postgres, redis)

@@ -30,6 +30,8 @@ struct ServicePlan: Equatable, Sendable {
         var key: String
         /// Our own environment: settings of the services that the operator made there are handed on.
         var inherited: [String: String]
+        /// Where gateways keep rich content, unless the operator has said otherwise.
+        var contentDirectory: String?
     }
 
     /// In the order in which they are started.
@@ -117,6 +119,7 @@ struct ServicePlan: Equatable, Sendable {
             environment["STRATA_TLS_CERTIFICATE"] = context.certificate
             environment["STRATA_TLS_KEY"] = context.key
             environment["STRATA_PUBLIC_URL"] = context.settings.publicURL
+            environment["STRATA_CONTENT_DIRECTORY"] = context.inherited["STRATA_CONTENT_DIRECTORY"] ?? context.contentDirectory
             for kind in ServiceKind.allCases where kind.takesCalls {
                 environment["STRATA_\(kind.rawValue.uppercased())_ADDRESSES"] = addresses(of: kind)
             }

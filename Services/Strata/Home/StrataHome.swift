@@ -21,6 +21,7 @@ struct StrataHome: Sendable, Equatable {
     var postgres: String { path + "/postgres" }
     var redis: String { path + "/redis" }
     var logs: String { path + "/logs" }
+    var content: String { path + "/content" }
     var keys: String { path + "/keys" }
     var tls: String { path + "/tls" }
     var lock: String { path + "/lock" }
@@ -30,7 +31,7 @@ struct StrataHome: Sendable, Equatable {
     /// Makes the directories. The home itself can be entered by everybody, since PostgreSQL may run as another user; what is secret in it cannot be read.
     func make() throws {
         try Self.makeDirectory(path, mode: 0o711)
-        for directory in [logs, keys, tls, redis] { try Self.makeDirectory(directory, mode: 0o700) }
+        for directory in [logs, content, keys, tls, redis] { try Self.makeDirectory(directory, mode: 0o700) }
     }
 
     /// Makes what is needed to keep keys, and nothing else: for commands that work on a database elsewhere.

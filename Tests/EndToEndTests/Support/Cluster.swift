@@ -126,6 +126,7 @@ extension Cluster {
                     environment[kind == .gateway ? "STRATA_HTTP_HOST" : "STRATA_RPC_HOST"] = "127.0.0.1"
                     if kind == .gateway {
                         environment["STRATA_PUBLIC_URL"] = "https://chat.test"
+                        environment["STRATA_CONTENT_DIRECTORY"] = directory + "/content"
                         environment.merge(addresses) { $1 }
                         urls.append("http://127.0.0.1:\(port)")
                     }

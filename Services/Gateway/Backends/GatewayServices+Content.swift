@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Model
+import RPC
+import SwiftProtobuf
+
+/// Rich content: what it is and who may see it is kept by the conversations service, its bytes by the gateways (spec 8).
+extension GatewayServices {
+    /// Notes that the caller is about to upload so many bytes.
+    func createContent(_ upload: ContentTokens.Upload, _ call: Call) async throws(Failure) {
+        let request = ProtoCreateContentRequest.with {
+            $0.appID = call.appData
+            $0.owner = call.user
+            $0.id = Data(upload.id)
+            $0.mimeType = upload.type
+            $0.size = Int64(clamping: upload.size)
+        }
+        _ = try await conversations.call(AccountAPI.createContent, request, deadline: call.deadline, trace: call.trace)
+    }
+
+    /// All of its bytes are stored.
+    /// - Throws: `not_found` if nobody waits for it any more: they are to be removed again.
+    func finishContent(_ id: ContentID, trace: TraceID) async throws(Failure) {
+        let request = ProtoFinishContentRequest.with { $0.contentID = Data(id) }
+        _ = try await conversations.call(AccountAPI.finishContent, request, deadline: .now + .seconds(10), trace: trace)
+    }
+
+    /// - Throws: `not_found` for those who may not see it, too.
+    func content(_ id: ContentID, _ call: Call) async throws(Failure) -> (size: Int, isUploaded: Bool) {
+        let request = ProtoGetContentRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.contentID = Data(id)
+        }
+        let answer = try await conversations.call(AccountAPI.getContent, request, deadline: call.deadline, trace: call.trace)
+        return (Int(clamping: answer.size), answer.isUploaded)
+    }
+
+    /// Takes what has been in no message for so long out of reach.
+    /// - Returns: what is out of reach, and still has to be removed and forgotten.
+    func sweepContents(age: Duration, limit: Int) async throws(Failure) -> [ContentID] {
+        let request = ProtoSweepContentsRequest.with {
+            $0.age = age.components.seconds
+            $0.limit = Int32(clamping: limit)
+        }
+        let answer = try await conversations.call(AccountAPI.sweepContents, request, deadline: .now + .seconds(30), trace: .random())
+        return try Self.converted { try answer.doomed.map { try ContentID(contract: $0) } }
+    }
+
+    /// Their bytes are gone.
+    func forgetContents(_ ids: [ContentID]) async throws(Failure) {
+        let request = ProtoForgetContentsRequest.with { $0.contentIds = ids.map { Data($0) } }
+        _ = try await conversations.call(AccountAPI.forgetContents, request, deadline: .now + .seconds(30), trace: .random())
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import NIOCore
+
+/// Where the bytes of rich content are kept (spec 8): files for now; an object store can take their place.
+///
+/// What was written never changes: of several writers of the same content the first to finish wins, and the others succeed as well.
+protocol ContentStore: Sendable {
+    /// Keeps exactly `size` bytes, durably once this returns. After an error nothing of them is left.
+    /// - Parameters:
+    ///   - type: handed back when the content is read.
+    ///   - bytes: read as fast as they are stored, and not on once there are too many.
+    func write<Bytes: AsyncSequence & Sendable>(
+        _ id: ContentID, type: String, size: Int, from bytes: Bytes
+    ) async throws(ContentStoreError) where Bytes.Element == ByteBuffer
+
+    /// - Returns: nil if there is no such content, or not all of it yet.
+    func open(_ id: ContentID) async throws(ContentStoreError) -> (any ContentReader)?
+
+    /// Removes the content, if there is any. Readers that have it open go on reading.
+    func remove(_ id: ContentID) async throws(ContentStoreError)
+
+    /// Removes what writers that died have left more than a day ago.
+    /// - Returns: how many there were.
+    func removeLeftovers() async throws(ContentStoreError) -> Int
+}
+
+/// Content that is there, whole. It is let go of when nothing refers to the reader any more.
+protocol ContentReader: Sendable {
+    var type: String { get }
+    /// In bytes.
+    var size: Int { get }
+    /// - Returns: between one byte and `count` bytes; none only at the end.
+    func read(at offset: Int, atMost count: Int) async throws(ContentStoreError) -> ByteBuffer
+}
+
+/// Why bytes could not be stored or read.
+enum ContentStoreError: Error, Hashable {
+    /// There were more or fewer bytes than announced.
+    case wrongLength
+    /// The bytes stopped coming.
+    case brokenOff
+    /// There is no room; says which limit it is.
+    case full(String)
+    /// Anything else; says what was tried, and what came of it.
+    case failed(String)
+}

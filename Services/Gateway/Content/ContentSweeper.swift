@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+import CoreMetrics
+import Logging
+import Metrics
+import Model
+import ServiceLifecycle
+
+/// Removes the bytes of content that no message refers to, and what uploads have left that were cut off by a crash.
+///
+/// Every gateway does it, at its own moments; that several do it at once does no harm.
+struct ContentSweeper: Service {
+    let services: GatewayServices
+    let store: any ContentStore
+    let age: Duration
+    let logger: Logger
+
+    private let swept = Counter(label: "strata_gateway_contents_swept_total")
+    private let failures = Counter(label: "strata_gateway_content_sweep_failures_total")
+
+    /// The longest pause; content that may be removed after less is looked for as often as that.
+    private static let longestPause = Duration.seconds(3600)
+    private static let leftoverPause = Duration.seconds(86_400)
+    private static let batch = 500
+
+    init(services: GatewayServices, store: any ContentStore, age: Duration, logger: Logger) {
+        self.services = services
+        self.store = store
+        self.age = age
+        self.logger = logger
+    }
+
+    /// Works until the service stops. Failures are logged, and tried again at the next turn.
+    func run() async throws {
+        let interval = min(age, Self.longestPause)
+        await cancelWhenGracefulShutdown {
+            var pause = interval * Double.random(in: 0.01...0.2)
+            var nextLeftovers = ContinuousClock.now
+            while (try? await Task.sleep(for: pause)) != nil {
+                if ContinuousClock.now >= nextLeftovers {
+                    await removeLeftovers()
+                    nextLeftovers = .now + Self.leftoverPause
+                }
+                await turn()
+                pause = interval * Double.random(in: 0.8...1.2)
+            }
+        }
+    }
+
+    private func turn() async {
+        do throws(Failure) {
+            try await sweep()
+        } catch {
+            failures.increment()
+            logger.warning("content that nobody refers to could not be removed", metadata: ["error.id": "\(error.code.id)"])
+        }
+    }
+
+    /// Removes all there is to remove. Its record goes last, so that nothing is forgotten whose bytes are still there.
+    func sweep() async throws(Failure) {
+        while true {
+            let doomed = try await services.sweepContents(age: age, limit: Self.batch)
+            for id in doomed {
+                do throws(ContentStoreError) {
+                    try await store.remove(id)
+                } catch {
+                    throw error.failure(logger: logger)
+                }
+            }
+            if !doomed.isEmpty { try await services.forgetContents(doomed) }
+            swept.increment(by: Int64(doomed.count))
+            if doomed.count < Self.batch { return }
+        }
+    }
+
+    private func removeLeftovers() async {
+        do throws(ContentStoreError) {
+            let count = try await store.removeLeftovers()
+            if count > 0 { logger.info("removed what unfinished uploads have left", metadata: ["count": "\(count)"]) }
+        } catch {
+            failures.increment()
+            _ = error.failure(logger: logger)
+        }
+    }
+}

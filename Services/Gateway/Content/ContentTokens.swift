@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+import Crypto
+import FoundationEssentials
+import Model
+import ServiceKit
+
+/// The secret part of the URLs under which content is uploaded and downloaded without a session (spec 8).
+///
+/// A token says what it permits, and until when, and carries a code that only holders of the cluster secret can make; so nothing is stored, any
+/// gateway takes the tokens of any other, and whoever has one can do just this.
+struct ContentTokens: Sendable {
+    /// What an upload token permits.
+    struct Upload: Hashable {
+        let id: ContentID
+        /// Exactly so many bytes.
+        let size: Int
+        let type: String
+    }
+
+    /// What a download token permits.
+    struct Download: Hashable {
+        let id: ContentID
+        let expiresAt: Timestamp
+    }
+
+    private enum Kind: UInt8 {
+        case upload = 1
+        case download = 2
+    }
+
+    /// How long an upload may take to begin.
+    static let uploadLifetime = Duration.seconds(86_400)
+    /// Seconds in which equal content is shown under equal URLs, so that caches know it again. A URL lives as long as that at least, and less
+    /// than twice as long.
+    private static let period: Int64 = 3600
+
+    private static let codeBytes = 16
+    /// Kind, expiry, id.
+    private static let headBytes = 25
+    /// More than any of ours.
+    private static let textBytes = 512
+
+    private let key: SymmetricKey
+
+    /// - Parameter clusterSecret: what all processes of the installation share.
+    init(clusterSecret: String) {
+        key = HKDF<SHA256>
+            .deriveKey(
+                inputKeyMaterial: SymmetricKey(data: Array(clusterSecret.utf8)), info: Array("strata content v1".utf8), outputByteCount: 32)
+    }
+
+    /// Valid for a day, and for one content.
+    func issue(_ upload: Upload, at now: Timestamp) -> String {
+        let expiry = now.advanced(by: Self.uploadLifetime).microseconds / 1_000_000
+        var body = Self.head(.upload, expiry: expiry, upload.id)
+        withUnsafeBytes(of: Int64(clamping: upload.size).bigEndian) { body += $0 }
+        body += Array(upload.type.utf8)
+        return sealed(body)
+    }
+
+    /// Nil for what is none of ours, or has expired.
+    func upload(_ token: some StringProtocol, at now: Timestamp) -> Upload? {
+        guard let (id, _, rest) = opened(token, .upload, at: now), rest.count >= 8 else { return nil }
+        let size = rest.prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        return Upload(id: id, size: Int(clamping: size), type: String(decoding: rest.dropFirst(8), as: UTF8.self))
+    }
+
+    /// Valid for an hour at least.
+    func issueDownload(of id: ContentID, at now: Timestamp) -> (token: String, expiresAt: Timestamp) {
+        let expiry = (now.microseconds / 1_000_000 / Self.period + 2) * Self.period
+        return (sealed(Self.head(.download, expiry: expiry, id)), Timestamp(microseconds: expiry * 1_000_000))
+    }
+
+    /// Nil for what is none of ours, or has expired.
+    func download(_ token: some StringProtocol, at now: Timestamp) -> Download? {
+        guard let (id, expiresAt, rest) = opened(token, .download, at: now), rest.isEmpty else { return nil }
+        return Download(id: id, expiresAt: expiresAt)
+    }
+
+    // MARK: Sealing
+
+    private static func head(_ kind: Kind, expiry: Int64, _ id: ContentID) -> [UInt8] {
+        var bytes = [kind.rawValue]
+        withUnsafeBytes(of: expiry.bigEndian) { bytes += $0 }
+        withUnsafeBytes(of: id.rawValue.uuid) { bytes += $0 }
+        return bytes
+    }
+
+    private func sealed(_ body: [UInt8]) -> String { Base64URL.encode(body + code(of: body)) }
+
+    private func opened(
+        _ token: some StringProtocol, _ kind: Kind, at now: Timestamp
+    ) -> (id: ContentID, expiresAt: Timestamp, rest: ArraySlice<UInt8>)? {
+        guard token.utf8.count <= Self.textBytes, let bytes = Base64URL.decode(token), bytes.count >= Self.headBytes + Self.codeBytes else {
+            return nil
+        }
+        let body = bytes.dropLast(Self.codeBytes)
+        guard Self.isEqual(bytes.suffix(Self.codeBytes), code(of: body)), body.first == kind.rawValue else { return nil }
+        let expiresAt = Timestamp(microseconds: body[1..<9].reduce(Int64(0)) { $0 << 8 | Int64($1) } &* 1_000_000)
+        guard now < expiresAt else { return nil }
+        var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        withUnsafeMutableBytes(of: &uuid) { $0.copyBytes(from: body[9..<Self.headBytes]) }
+        return (ContentID(rawValue: UUID(uuid: uuid)), expiresAt, body.dropFirst(Self.headBytes))
+    }
+
+    private func code(of body: some DataProtocol) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: body, using: key)).prefix(Self.codeBytes).map { $0 }
+    }
+
+    /// Takes the same time wherever the two differ.
+    private static func isEqual(_ left: ArraySlice<UInt8>, _ right: [UInt8]) -> Bool {
+        guard left.count == right.count else { return false }
+        return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}

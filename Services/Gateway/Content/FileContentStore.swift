@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import Model
+import NIOCore
+
+/// Content as files under one directory: of one machine, or of a volume that all gateways share.
+///
+/// A file is written under a temporary name and gets its own, `ab/cd/<id>`, only when it is complete and on the disk. Behind the content's
+/// bytes it holds a ``ContentTrailer``.
+struct FileContentStore: ContentStore {
+    private let directory: String
+    private let calls: FileCalls
+
+    /// Where files are while they are being written.
+    private var incoming: String { directory + "/incoming" }
+    /// Bytes that are collected before they are written.
+    private static let writeBytes = 256 * 1024
+    /// Bytes that may be written and not be on the disk yet, so that the end of a large upload does not take for ever.
+    private static let unsyncedBytes = 64 << 20
+    /// Seconds after which a file that nobody writes to has been abandoned.
+    private static let leftoverAge = 86_400
+
+    /// Makes the directory where it is missing.
+    /// - Throws: ``ContentStoreError/failed(_:)`` if it cannot be used.
+    init(directory: String, calls: FileCalls = FileCalls()) throws(ContentStoreError) {
+        var path = directory
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        self.directory = path
+        self.calls = calls
+        try Self.makeDirectories(path + "/incoming")
+        guard access(path + "/incoming", R_OK | W_OK | X_OK) == 0 else { throw .system("use of the directory") }
+    }
+
+    // MARK: Writing
+
+    func write<Bytes: AsyncSequence & Sendable>(
+        _ id: ContentID, type: String, size: Int, from bytes: Bytes
+    ) async throws(ContentStoreError) where Bytes.Element == ByteBuffer {
+        let temporary = "\(incoming)/\(id)-\(UInt64.random(in: .min ... .max))"
+        do throws(ContentStoreError) {
+            let file = try await FileCalls.run { () throws(ContentStoreError) in
+                guard let file = OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL) else { throw .system("create") }
+                return file
+            }
+            try await copy(bytes, to: file, size: size)
+            let trailer = ContentTrailer(type: type, size: size).bytes
+            try await FileCalls.run { () throws(ContentStoreError) in
+                try calls.writeAll(trailer, to: file, at: size)
+                try calls.syncAll(file)
+                try publish(temporary, id)
+            }
+        } catch {
+            _ = try? await FileCalls.run { () throws(ContentStoreError) in unlink(temporary) }
+            throw error
+        }
+    }
+
+    private func copy<Bytes: AsyncSequence & Sendable>(
+        _ bytes: Bytes, to file: OpenFile, size: Int
+    ) async throws(ContentStoreError) where Bytes.Element == ByteBuffer {
+        var (collected, written, synced) = (ByteBuffer(), 0, 0)
+        do {
+            for try await next in bytes {
+                guard written + collected.readableBytes + next.readableBytes <= size else { throw ContentStoreError.wrongLength }
+                collected.writeImmutableBuffer(next)
+                guard collected.readableBytes >= Self.writeBytes else { continue }
+                let syncs = written + collected.readableBytes - synced >= Self.unsyncedBytes
+                try await put(collected, into: file, at: written, syncs: syncs)
+                written += collected.readableBytes
+                if syncs { synced = written }
+                collected = ByteBuffer()
+            }
+        } catch let error as ContentStoreError {
+            throw error
+        } catch {
+            throw .brokenOff
+        }
+        guard written + collected.readableBytes == size else { throw .wrongLength }
+        try await put(collected, into: file, at: written, syncs: false)
+    }
+
+    private func put(_ chunk: ByteBuffer, into file: OpenFile, at offset: Int, syncs: Bool) async throws(ContentStoreError) {
+        try await FileCalls.run { () throws(ContentStoreError) in
+            try calls.writeAll(chunk, to: file, at: offset)
+            if syncs { try calls.syncAll(file) }
+        }
+    }
+
+    /// Gives a complete file its name, which it keeps for good: another upload of the same content changes nothing.
+    private func publish(_ temporary: String, _ id: ContentID) throws(ContentStoreError) {
+        let (first, folder) = folders(of: id)
+        try Self.makeDirectories(folder)
+        if link(temporary, path(of: id)) == 0 || errno == EEXIST {
+            unlink(temporary)
+        } else {
+            // Not every file system has hard links.
+            guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(errno), rename(temporary, path(of: id)) == 0 else { throw .system("rename") }
+        }
+        for path in [folder, first, directory] { try calls.syncDirectory(path) }
+    }
+
+    // MARK: Reading and removing
+
+    func open(_ id: ContentID) async throws(ContentStoreError) -> (any ContentReader)? {
+        try await FileCalls.run { () throws(ContentStoreError) -> (any ContentReader)? in
+            guard let file = OpenFile(path(of: id), O_RDONLY) else {
+                if errno == ENOENT || errno == ENOTDIR { return nil }
+                throw .system("open")
+            }
+            guard let trailer = try ContentTrailer(endOf: file) else { throw .failed("open: the file is damaged") }
+            return FileContentReader(file: file, type: trailer.type, size: trailer.size)
+        }
+    }
+
+    func remove(_ id: ContentID) async throws(ContentStoreError) {
+        try await FileCalls.run { () throws(ContentStoreError) in
+            guard unlink(path(of: id)) == 0 || errno == ENOENT || errno == ENOTDIR else { throw .system("remove") }
+        }
+    }
+
+    func removeLeftovers() async throws(ContentStoreError) -> Int {
+        try await FileCalls.run { () throws(ContentStoreError) in try removeLeftovers(before: Int(time(nil)) - Self.leftoverAge) }
+    }
+
+    private func removeLeftovers(before limit: Int) throws(ContentStoreError) -> Int {
+        guard let listing = opendir(incoming) else { throw .system("list") }
+        defer { closedir(listing) }
+        var count = 0
+        while let entry = readdir(listing) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { start in
+                start.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            let path = incoming + "/" + name
+            var status = stat()
+            guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int(status.st_mtim.tv_sec) < limit else { continue }
+            if unlink(path) == 0 { count += 1 }
+        }
+        return count
+    }
+
+    // MARK: Paths
+
+    private func folders(of id: ContentID) -> (first: String, second: String) {
+        let text = id.description
+        let first = "\(directory)/\(text.prefix(2))"
+        return (first, "\(first)/\(text.dropFirst(2).prefix(2))")
+    }
+
+    private func path(of id: ContentID) -> String { "\(folders(of: id).second)/\(id)" }
+
+    private static func makeDirectories(_ path: String) throws(ContentStoreError) {
+        if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else { throw .system("make directory") }
+        try makeDirectories(String(path[..<slash]))
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("make directory") }
+    }
+}
+
+/// A file that is open for reading.
+private struct FileContentReader: ContentReader {
+    let file: OpenFile
+    let type: String
+    let size: Int
+
+    func read(at offset: Int, atMost count: Int) async throws(ContentStoreError) -> ByteBuffer {
+        let count = max(0, min(count, size - offset))
+        return try await FileCalls.run { () throws(ContentStoreError) in try file.read(at: offset, count: count) }
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+import Logging
+import Model
+import Wire
+
+/// Rich content as a gateway serves it: the bytes, and the URLs under which they come and go.
+struct RichContent: Sendable {
+    let store: any ContentStore
+    let tokens: ContentTokens
+    /// The public base of all URLs, without a trailing slash.
+    let baseURL: String
+
+    init(store: any ContentStore, settings: GatewaySettings) {
+        self.store = store
+        tokens = ContentTokens(clusterSecret: settings.clusterSecret)
+        baseURL = settings.publicURL
+    }
+
+    /// Where content can be fetched for a while, by anybody.
+    func location(of id: ContentID) -> ContentLocation {
+        let (token, expiresAt) = tokens.issueDownload(of: id, at: .now())
+        return ContentLocation(downloadURL: "\(baseURL)/content/downloads/\(token)", expiration: expiresAt)
+    }
+
+    /// Where the bytes of content are taken.
+    func uploadURL(for upload: ContentTokens.Upload) -> String { "\(baseURL)/content/uploads/\(tokens.issue(upload, at: .now()))" }
+}
+
+extension ContentStoreError {
+    /// What the client is told. What an operator must know is logged.
+    func failure(logger: Logger) -> Failure {
+        switch self {
+        case .wrongLength: return .invalid("Upload-Content-Length", "is not the number of bytes that were sent")
+        case .brokenOff: return Failure(.invalidRequest, "The body ended too early.")
+        case .full(let reason):
+            logger.error("there is no room for rich content", metadata: ["reason": "\(reason)"])
+            return .unavailable
+        case .failed(let reason):
+            logger.error("rich content cannot be stored or read", metadata: ["reason": "\(reason)"])
+            return .unavailable
+        }
+    }
+}

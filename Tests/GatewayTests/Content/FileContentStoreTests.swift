@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Model
+import NIOCore
+import Synchronization
+import Testing
+
+@testable import Gateway
+
+@Suite("file content store")
+struct FileContentStoreTests {
+    private let id = ContentID.random()
+
+    @Test("what was written is read, whole and in pieces, with its type", arguments: [0, 1, 255, 70_000, 300_000, 1_000_000])
+    func roundTrip(_ size: Int) async throws {
+        try await withStore { store, directory in
+            let bytes = Self.bytes(size)
+            try await store.write(id, type: "image/png", size: size, from: Pieces(bytes, of: 7001))
+            let reader = try #require(try await store.open(id))
+            #expect(reader.type == "image/png")
+            #expect(reader.size == size)
+            #expect(try await reader.read(at: 0, atMost: size + 100) == ByteBuffer(bytes: bytes))
+            #expect(try await reader.read(at: size / 2, atMost: 10) == ByteBuffer(bytes: bytes.dropFirst(size / 2).prefix(10)))
+            #expect(try await reader.read(at: size, atMost: 10).readableBytes == 0)
+            let text = id.description
+            #expect(Self.files(directory) == ["\(text.prefix(2))/\(text.dropFirst(2).prefix(2))/\(text)"])
+        }
+    }
+
+    @Test("an upload that is too short, too long or broken off leaves nothing", arguments: [-1, 1, 600_000])
+    func wrongLength(_ difference: Int) async throws {
+        try await withStore { store, directory in
+            let bytes = Self.bytes(700_000 + difference)
+            await #expect(throws: ContentStoreError.wrongLength) {
+                try await store.write(id, type: "a/b", size: 700_000, from: Pieces(bytes, of: 50_000))
+            }
+            await #expect(throws: ContentStoreError.brokenOff) {
+                try await store.write(id, type: "a/b", size: 700_000, from: Pieces(bytes.prefix(600_000), of: 50_000, breaks: true))
+            }
+            #expect(Self.files(directory) == [])
+            #expect(try await store.open(id) == nil)
+        }
+    }
+
+    @Test("no more than one piece is read beyond the announced length")
+    func endless() async throws {
+        try await withStore { store, directory in
+            let pieces = Pieces(Self.bytes(10_000_000), of: 1000)
+            await #expect(throws: ContentStoreError.wrongLength) { try await store.write(id, type: "a/b", size: 5000, from: pieces) }
+            #expect(pieces.given.load(ordering: .relaxed) == 6)
+            #expect(Self.files(directory) == [])
+        }
+    }
+
+    @Test("a full disk is named, and leaves nothing", arguments: [ENOSPC, EDQUOT])
+    func full(_ code: Int32) async throws {
+        let room = Mutex(400_000)
+        let calls = FileCalls(write: { file, bytes, count, offset in
+            let allowed = room.withLock { room in
+                let allowed = min(room, count)
+                room -= allowed
+                return allowed
+            }
+            guard allowed > 0 else {
+                errno = code
+                return -1
+            }
+            return pwrite(file, bytes, allowed, off_t(offset))
+        })
+        try await withStore(calls) { store, directory in
+            let error = await #expect(throws: ContentStoreError.self) {
+                try await store.write(id, type: "a/b", size: 700_000, from: Pieces(Self.bytes(700_000), of: 50_000))
+            }
+            guard case .full(let reason)? = error else { return #expect(Bool(false), "\(String(describing: error))") }
+            #expect(reason.hasPrefix("write: "))
+            #expect(Self.files(directory) == [])
+        }
+    }
+
+    @Test("bytes that do not reach the disk are not acknowledged, and leave nothing")
+    func notSynced() async throws {
+        let calls = FileCalls(sync: { _ in
+            errno = EIO
+            return -1
+        })
+        try await withStore(calls) { store, directory in
+            let error = await #expect(throws: ContentStoreError.self) {
+                try await store.write(id, type: "a/b", size: 10, from: Pieces(Self.bytes(10), of: 3))
+            }
+            guard case .failed? = error else { return #expect(Bool(false), "\(String(describing: error))") }
+            #expect(Self.files(directory) == [])
+        }
+    }
+
+    @Test("a signal in the midst of a write is no error")
+    func interrupted() async throws {
+        let calls = Mutex(0)
+        let interrupting = FileCalls(write: { file, bytes, count, offset in
+            guard calls.withLock({ $0 += 1; return $0.isMultiple(of: 2) }) else {
+                errno = EINTR
+                return -1
+            }
+            return pwrite(file, bytes, min(count, 1000), off_t(offset))
+        })
+        try await withStore(interrupting) { store, _ in
+            let bytes = Self.bytes(5500)
+            try await store.write(id, type: "a/b", size: 5500, from: Pieces(bytes, of: 5500))
+            #expect(try await store.open(id)?.read(at: 0, atMost: 10_000) == ByteBuffer(bytes: bytes))
+        }
+    }
+
+    @Test("of two uploads of the same content the first stays")
+    func twice() async throws {
+        try await withStore { store, directory in
+            try await store.write(id, type: "first/one", size: 3, from: Pieces(Array("abc".utf8), of: 1))
+            try await store.write(id, type: "second/one", size: 3, from: Pieces(Array("xyz".utf8), of: 1))
+            let reader = try #require(try await store.open(id))
+            #expect(reader.type == "first/one")
+            #expect(try await reader.read(at: 0, atMost: 3) == ByteBuffer(string: "abc"))
+            #expect(Self.files(directory).count == 1)
+        }
+    }
+
+    @Test("removed content is gone but for those who are reading it; removing it again is no error")
+    func removal() async throws {
+        try await withStore { store, directory in
+            try await store.write(id, type: "a/b", size: 3, from: Pieces(Array("abc".utf8), of: 3))
+            let reader = try #require(try await store.open(id))
+            try await store.remove(id)
+            try await store.remove(id)
+            #expect(try await store.open(id) == nil)
+            #expect(try await reader.read(at: 1, atMost: 3) == ByteBuffer(string: "bc"))
+            #expect(Self.files(directory) == [])
+        }
+    }
+
+    @Test("a file that has lost its end is not served")
+    func damaged() async throws {
+        try await withStore { store, directory in
+            try await store.write(id, type: "a/b", size: 5000, from: Pieces(Self.bytes(5000), of: 5000))
+            let path = directory + "/" + (try #require(Self.files(directory).first))
+            for length in [5000, 4999, 10, 0] {
+                #expect(truncate(path, off_t(length)) == 0)
+                await #expect(throws: ContentStoreError.self) { _ = try await store.open(id) }
+            }
+        }
+    }
+
+    @Test("what a crash has left is removed after a day, and nothing else")
+    func leftovers() async throws {
+        try await withStore { store, directory in
+            try await store.write(id, type: "a/b", size: 3, from: Pieces(Array("abc".utf8), of: 3))
+            for (name, age) in [("old", 90_000.0), ("new", 80_000.0)] {
+                let path = "\(directory)/incoming/\(name)"
+                #expect(FileManager.default.createFile(atPath: path, contents: Data("x".utf8)))
+                try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -age)], ofItemAtPath: path)
+            }
+            #expect(try await store.removeLeftovers() == 1)
+            #expect(Self.files(directory).count == 2)
+            #expect(Self.files(directory).contains("incoming/new"))
+        }
+    }
+
+    @Test("a directory that cannot be used is refused at once")
+    func unusable() throws {
+        let file = NSTemporaryDirectory() + "/content-\(UUID())"
+        #expect(FileManager.default.createFile(atPath: file, contents: nil))
+        defer { unlink(file) }
+        #expect(throws: ContentStoreError.self) { try FileContentStore(directory: file) }
+    }
+
+    // MARK: Help
+
+    private func withStore(_ calls: FileCalls = FileCalls(), _ body: (FileContentStore, String) async throws -> Void) async throws {
+        let directory = NSTemporaryDirectory() + "/content-\(UUID())/deeper"
+        defer { try? FileManager.default.removeItem(atPath: (directory as NSString).deletingLastPathComponent) }
+        try await body(try FileContentStore(directory: directory + "/", calls: calls), directory)
+    }
+
+    private static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) } }
+
+    /// All plain files below a directory.
+    private static func files(_ directory: String) -> [String] {
+        (FileManager.default.enumerator(atPath: directory)?.allObjects as? [String] ?? []).filter { name in
+            (try? FileManager.default.attributesOfItem(atPath: "\(directory)/\(name)")[.type] as? FileAttributeType) == .typeRegular
+        }
+        .sorted()
+    }
+}
+
+/// Bytes that come piece by piece, and may break off.
+private final class Pieces: AsyncSequence, Sendable {
+    struct Broken: Error {}
+
+    let given = Atomic(0)
+    private let bytes: [UInt8]
+    private let length: Int
+    private let breaks: Bool
+
+    init(_ bytes: some Sequence<UInt8>, of length: Int, breaks: Bool = false) {
+        self.bytes = Array(bytes)
+        self.length = length
+        self.breaks = breaks
+    }
+
+    struct Iterator: AsyncIteratorProtocol {
+        let pieces: Pieces
+        var offset = 0
+
+        mutating func next() async throws -> ByteBuffer? {
+            guard offset < pieces.bytes.count else {
+                if pieces.breaks { throw Broken() }
+                return nil
+            }
+            let piece = pieces.bytes[offset..<min(offset + pieces.length, pieces.bytes.count)]
+            offset += piece.count
+            pieces.given.add(1, ordering: .relaxed)
+            return ByteBuffer(bytes: piece)
+        }
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(pieces: self) }
+}
