@@ -65,7 +65,6 @@ extension Socket {
         switch item {
         case .change(let change):
             answer(from: change)
-            if change.excludes(key.user) { hasLeft(change.conversationID, at: change.position) }
             let variant = Variant(of: change, for: key.user, version: version, includesNumbers: false)
             send(renderer.tails(for: change, variant: variant), values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
         case .conversation(let view, let change):

@@ -114,7 +114,8 @@ struct CatchUp {
         let attachments = log.attachments
         let user = log.userPosition.map { (position: $0, fanOutLast: log.userFanOutLast) }
         let (refused, isUserRefused) = try await hub.loop
-            .submit { [socket, summaries = log.summaries] in
+            .submit { [socket, summaries = log.summaries, departures = log.departures] in
+                for (id, position) in departures { socket.hasLeft(id, at: position) }
                 var refused: [ConversationID] = []
                 let isUserRefused = user.map { !socket.hub.attachUser(socket, position: $0.position, fanOutLast: $0.fanOutLast) } ?? false
                 for attachment in attachments {
@@ -151,6 +152,7 @@ struct CatchUp {
                 default: break
                 }
                 items.append(.userChange(change))
+                if let shown = try await shownAgain(after: change) { items.append(shown) }
             case .change(let change):
                 items += try await prepared(change)
                 log.advance(change.conversationID, to: change.position)
@@ -235,6 +237,23 @@ struct CatchUp {
         }
         log.shown(view)
         return [.conversation(view, change)]
+    }
+
+    /// What he had deleted from his devices has come back since. The client keeps the conversation and removes the messages, but what else changed
+    /// before the deletion is not told any more: so the conversation is shown as it is now.
+    private mutating func shownAgain(after change: UserChange) async throws -> ReplayItem? {
+        guard case .conversationHidden(let id, _, wholly: false) = change.content else { return nil }
+        do throws(Failure) {
+            let view = try await services.conversation(id, GatewayServices.Call(key))
+            log.shown(view)
+            return .userChange(
+                UserChange(
+                    appID: change.appID, user: change.user, position: change.position, createdAt: change.createdAt, content: .conversationShown(view))
+            )
+        } catch {
+            if error.code == .notFound || error.code == .accessDenied { return nil }
+            throw error
+        }
     }
 
     private func send(_ items: [ReplayItem]) async throws {

@@ -170,6 +170,9 @@ struct OwedLog {
         }
     }
 
+    /// The conversations he has no part in, and since when at the latest.
+    var departures: [ConversationID: Position] { standings.filter { !$0.value.isMember }.mapValues(\.position) }
+
     var summaries: [ConversationID: Summary] {
         standings.filter { $0.value.isTouched && !$0.value.isAttached }
             .reduce(into: [:]) { summaries, item in
