@@ -83,6 +83,11 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     /// Conversations to join once the running catch-up has ended.
     var lateJoins: [ConversationID: Position] = [:]
 
+    // Limits
+    let rateKey: RateKey
+    /// Frames that may still be refused before the socket is closed; nil while none was.
+    var patience: TokenBucket?
+
     // Liveness and presence
     var lastHeard: NIODeadline
     var hasPresence = false
@@ -95,6 +100,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         self.session = session
         self.version = version
         self.hub = hub
+        rateKey = RateKey(tokenDigest: session.tokenDigest)
         openedAt = .now()
         lastHeard = .now()
     }
@@ -139,8 +145,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         let frame = unwrapInboundIn(data)
         lastHeard = .now()
         switch frame.opcode {
-        case .text: received(frame.unmaskedData)
-        case .ping: sendControl(.pong, frame.unmaskedData)
+        case .text: if isAdmitted { received(frame.unmaskedData) } else { refuse(frame.unmaskedData) }
+        case .ping: if isAdmitted { sendControl(.pong, frame.unmaskedData) } else { refuse(nil) }
         case .pong: break
         case .connectionClose:
             sendControl(.connectionClose, frame.unmaskedData)

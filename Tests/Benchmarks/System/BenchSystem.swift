@@ -35,6 +35,9 @@ final class BenchSystem: Sendable {
         var environment = ProcessInfo.processInfo.environment
         environment["STRATA_HOME"] = home.path
         environment["STRATA_PARTICIPANTS_LIMIT"] = "\(participants)"
+        // All of the load comes from one address.
+        environment["STRATA_RATE_LIMIT_SESSION"] = "0"
+        environment["STRATA_RATE_LIMIT_ADDRESS"] = "0"
         process.environment = environment
         process.standardOutput = FileHandle.nullDevice
         try process.run()
