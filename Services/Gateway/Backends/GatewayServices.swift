@@ -20,6 +20,7 @@ struct GatewayServices: Sendable {
     let sessions: SessionDirectory
     let identities = IdentityCache()
     let metrics = GatewayMetrics()
+    let limiter: RateLimiter
     let logger: Logger
 
     init(
@@ -30,6 +31,7 @@ struct GatewayServices: Sendable {
         self.metadata = metadata
         self.presence = presence
         self.settings = settings
+        limiter = RateLimiter(settings.rateLimits)
         self.logger = logger
         let content = contentStore.map { RichContent(store: $0, settings: settings) }
         self.content = content

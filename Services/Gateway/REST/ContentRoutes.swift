@@ -131,10 +131,11 @@ extension RESTRouter {
 
     /// Whether a list of entity tags has this one in it.
     private static func names(_ list: String, _ tag: String) -> Bool {
-        list.split(separator: ",").contains { item in
-            let item = item.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
-            return item == "*" || item == tag || item == "W/\(tag)"
-        }
+        list.split(separator: ",")
+            .contains { item in
+                let item = item.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
+                return item == "*" || item == tag || item == "W/\(tag)"
+            }
     }
 
     private func answer(_ status: HTTPResponse.Status, _ headers: HTTPFields, length: Int) -> RESTAnswer {

@@ -23,12 +23,28 @@ struct EdgeResponder<Inner: HTTPResponder>: HTTPResponder where Inner.Context ==
     }
 
     private func answer(_ request: Request, _ context: RESTContext) async throws -> Response {
+        if let wait = refusal(of: request, context) { return refused(for: wait, context) }
         if request.method == .options { return preflight() }
         let response = try await inner.respond(to: request, context: context)
         // What the routes answer is JSON, errors too; an error without is the router's own, which knows nothing of error objects.
         guard response.status.code >= 400, response.headers[.contentType] == nil else { return response }
         if response.status == .notFound { return failure(Failure(.invalidEndpoint, "There is no such method and path."), context) }
         return failure(Failure(.invalidRequest, "The request could not be understood (\(response.status.code))."), context)
+    }
+
+    /// Nobody is kept from finding out whether he is online.
+    private func refusal(of request: Request, _ context: RESTContext) -> Duration? {
+        if request.uri.path == "/ping" { return nil }
+        let forwarded = request.headers[values: .forwardedFor]
+        if let wait = services.limiter.admit(address: context.channel.remoteAddress, forwarded: forwarded) { return wait }
+        guard let header = request.headers[.authorization], let token = SessionToken(authorization: header) else { return nil }
+        return services.limiter.admit(session: RateKey(tokenDigest: token.digest))
+    }
+
+    private func refused(for wait: Duration, _ context: RESTContext) -> Response {
+        var response = failure(.rateLimited, context)
+        response.headers[.retryAfter] = "\(max(1, wait.components.seconds + (wait.components.attoseconds > 0 ? 1 : 0)))"
+        return response
     }
 
     private func failure(_ failure: Failure, _ context: RESTContext) -> Response {
@@ -66,4 +82,13 @@ struct EdgeResponder<Inner: HTTPResponder>: HTTPResponder where Inner.Context ==
         response.headers[.accessControlExposeHeaders] = "Layer-Count, Link, Content-Range, ETag, Retry-After"
         response.headers[.vary] = "Origin"
     }
+}
+
+extension HTTPField.Name {
+    fileprivate static let forwardedFor = Self("X-Forwarded-For")!
+}
+
+extension Failure {
+    /// More was asked for than one client may.
+    static let rateLimited = Failure(.rateLimitExceeded, "There were too many requests; please wait a little.")
 }

@@ -44,6 +44,10 @@ public struct GatewaySettings: Sendable {
     public var contentMaxBytes = 2 << 30
     /// Content that has been in no message for so long is removed. `STRATA_CONTENT_UNREFERENCED_AGE`, from 1 second, default a day.
     public var contentUnreferencedAge = Duration.seconds(86_400)
+    /// `STRATA_RATE_LIMIT_SESSION`, requests and frames of one session, default `200/4000`: 200 a second for good, 4000 at once.
+    /// `STRATA_RATE_LIMIT_ADDRESS`, requests and handshakes from one address, default `2000/20000`. `0` is no limit.
+    /// `STRATA_TRUSTED_PROXIES`, 0 to 16, default 0: that many proxies stand in front, whose `X-Forwarded-For` tells the clients' addresses.
+    var rateLimits = RateLimiter.Limits()
 
     /// The required ones; everything else has its default.
     public init(
@@ -77,6 +81,9 @@ public struct GatewaySettings: Sendable {
         contentMaxBytes = try settings.int("STRATA_CONTENT_MAX_BYTES", default: contentMaxBytes, in: 1...1 << 50)
         contentUnreferencedAge = try settings.duration(
             "STRATA_CONTENT_UNREFERENCED_AGE", default: contentUnreferencedAge, in: .seconds(1) ... .seconds(365 * 86_400))
+        rateLimits.session = try Self.rateLimit(settings, "STRATA_RATE_LIMIT_SESSION", default: rateLimits.session)
+        rateLimits.address = try Self.rateLimit(settings, "STRATA_RATE_LIMIT_ADDRESS", default: rateLimits.address)
+        rateLimits.trustedProxies = try settings.int("STRATA_TRUSTED_PROXIES", default: rateLimits.trustedProxies, in: 0...16)
         if try settings.optionalString("STRATA_HTTPS_PORT") != nil {
             httpsPort = try settings.int("STRATA_HTTPS_PORT", in: 0...65_535)
             tls = try Self.tls(settings)
@@ -90,6 +97,15 @@ public struct GatewaySettings: Sendable {
             throw SettingsError(key: "STRATA_PUBLIC_URL", problem: .invalid, expected: "https://host[:port], as clients reach it")
         }
         return url
+    }
+
+    private static func rateLimit(_ settings: Settings, _ key: String, default fallback: RateLimit?) throws -> RateLimit? {
+        guard let text = try settings.optionalString(key) else { return fallback }
+        if text == "0" { return nil }
+        guard let limit = RateLimit(setting: text) else {
+            throw SettingsError(key: key, problem: .invalid, expected: "requests a second and at once, such as 200/4000, or 0 for no limit")
+        }
+        return limit
     }
 
     private static func tls(_ settings: Settings) throws -> TLSConfiguration {

@@ -87,6 +87,11 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     /// Conversations the user has left, and by which change.
     var left: [ConversationID: Position] = [:]
 
+    // Limits
+    let rateKey: RateKey
+    /// Frames that may still be refused before the socket is closed; nil while none was.
+    var patience: TokenBucket?
+
     // Liveness and presence
     var lastHeard: NIODeadline
     var hasPresence = false
@@ -99,6 +104,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         self.session = session
         self.version = version
         self.hub = hub
+        rateKey = RateKey(tokenDigest: session.tokenDigest)
         openedAt = .now()
         lastHeard = .now()
     }
@@ -143,8 +149,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         let frame = unwrapInboundIn(data)
         lastHeard = .now()
         switch frame.opcode {
-        case .text: received(frame.unmaskedData)
-        case .ping: sendControl(.pong, frame.unmaskedData)
+        case .text: if isAdmitted { received(frame.unmaskedData) } else { refuse(frame.unmaskedData) }
+        case .ping: if isAdmitted { sendControl(.pong, frame.unmaskedData) } else { refuse(nil) }
         case .pong: break
         case .connectionClose:
             sendControl(.connectionClose, frame.unmaskedData)

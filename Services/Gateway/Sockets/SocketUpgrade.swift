@@ -32,6 +32,10 @@ final class SocketUpgrade: Sendable {
         guard request.isSocketPath, let version = request.version, let token = request.token else {
             return channel.eventLoop.makeSucceededFuture(nil)
         }
+        // What is refused is counted where it goes from here.
+        guard services.limiter.admit(address: channel.remoteAddress, forwarded: head.headers["X-Forwarded-For"]) == nil else {
+            return channel.eventLoop.makeSucceededFuture(nil)
+        }
         let promise = channel.eventLoop.makePromise(of: HTTPHeaders?.self)
         promise.completeWithTask {
             guard let session = try? await self.services.sessions.session(for: token, trace: .random()) else { return nil }

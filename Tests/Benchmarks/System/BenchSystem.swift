@@ -35,6 +35,9 @@ final class BenchSystem: Sendable {
         process.arguments = ["dev", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])", "--log-level", "warning"]
         var environment = ProcessInfo.processInfo.environment
         environment["STRATA_HOME"] = home.path
+        // All of the load comes from one address.
+        environment["STRATA_RATE_LIMIT_SESSION"] = "0"
+        environment["STRATA_RATE_LIMIT_ADDRESS"] = "0"
         environment.merge(settings) { $1 }
         process.environment = environment
         process.standardOutput = FileHandle.nullDevice

@@ -34,15 +34,20 @@ final class Cluster: Sendable {
     let postgres: PrivatePostgres
     let redis: PrivateRedis
     let databaseURL: String
+    /// Where all gateways keep rich content.
+    let contentDirectory: String
     let processes: [ServiceProcess]
     /// Base URL of each gateway.
     let urls: [String]
     private let clients: [ProtocolVersion: [ProtocolClient]]
 
-    private init(postgres: PrivatePostgres, redis: PrivateRedis, databaseURL: String, processes: [ServiceProcess], urls: [String]) throws {
+    private init(
+        postgres: PrivatePostgres, redis: PrivateRedis, databaseURL: String, contentDirectory: String, processes: [ServiceProcess], urls: [String]
+    ) throws {
         self.postgres = postgres
         self.redis = redis
         self.databaseURL = databaseURL
+        self.contentDirectory = contentDirectory
         self.processes = processes
         self.urls = urls
         clients = try Dictionary(
@@ -61,7 +66,9 @@ final class Cluster: Sendable {
         let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), ["migrate", "--database", database]))
         guard migration.isSuccess else { throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)") }
         let plan = try Plan(size: size, directory: directory, database: database, redis: redis.url)
-        let cluster = try Cluster(postgres: postgres, redis: redis, databaseURL: database, processes: plan.processes, urls: plan.urls)
+        let cluster = try Cluster(
+            postgres: postgres, redis: redis, databaseURL: database, contentDirectory: plan.contentDirectory, processes: plan.processes,
+            urls: plan.urls)
         do {
             try await cluster.startProcesses()
         } catch {
@@ -93,6 +100,18 @@ final class Cluster: Sendable {
         return all[gateway % all.count]
     }
 
+    /// An own one for one test.
+    static func with(_ size: Size, _ body: (Cluster) async throws -> Void) async throws {
+        let cluster = try await start(size)
+        do {
+            try await body(cluster)
+        } catch {
+            await cluster.stop()
+            throw error
+        }
+        await cluster.stop()
+    }
+
     func instances(of kind: ServiceProcess.Kind) -> [ServiceProcess] { processes.filter { $0.kind == kind } }
 
     /// A new app.
@@ -109,8 +128,10 @@ extension Cluster {
     private struct Plan {
         var processes: [ServiceProcess] = []
         var urls: [String] = []
+        let contentDirectory: String
 
         init(size: Size, directory: String, database: String, redis: String) throws {
+            contentDirectory = directory + "/content"
             let counts: [(ServiceProcess.Kind, Int)] = [
                 (.conversations, size.conversations), (.metadata, size.metadata), (.presence, size.presence), (.gateway, size.gateways),
             ]
@@ -126,7 +147,7 @@ extension Cluster {
                     environment[kind == .gateway ? "STRATA_HTTP_HOST" : "STRATA_RPC_HOST"] = "127.0.0.1"
                     if kind == .gateway {
                         environment["STRATA_PUBLIC_URL"] = "https://chat.test"
-                        environment["STRATA_CONTENT_DIRECTORY"] = directory + "/content"
+                        environment["STRATA_CONTENT_DIRECTORY"] = contentDirectory
                         environment.merge(addresses) { $1 }
                         urls.append("http://127.0.0.1:\(port)")
                     }

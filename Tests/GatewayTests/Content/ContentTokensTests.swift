@@ -17,7 +17,8 @@ struct ContentTokensTests {
         let (download, expiry) = tokens.issueDownload(of: upload.id, at: now)
         #expect(tokens.download(download, at: now) == ContentTokens.Download(id: upload.id, expiresAt: expiry))
         for text in [token, download] {
-            #expect(text.utf8.allSatisfy { Character(Unicode.Scalar($0)).isLetter || Character(Unicode.Scalar($0)).isNumber || "-_".utf8.contains($0) })
+            #expect(
+                text.utf8.allSatisfy { Character(Unicode.Scalar($0)).isLetter || Character(Unicode.Scalar($0)).isNumber || "-_".utf8.contains($0) })
         }
     }
 

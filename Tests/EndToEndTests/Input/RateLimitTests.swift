@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    @Suite("rate limits")
+    struct RateLimitTests {
+        /// So slow that nothing comes back while the test runs.
+        private static let size = Cluster.Size(
+            settings: ["STRATA_RATE_LIMIT_SESSION": "0.01/5", "STRATA_RATE_LIMIT_ADDRESS": "0.01/20", "STRATA_TRUSTED_PROXIES": "1"])
+
+        @Test("who asks for too much is told to wait, and others are not")
+        func limits() async throws {
+            try await Cluster.with(Self.size) { cluster in
+                let app = try await cluster.app()
+                let users = [try await app.signIn("ana"), try await app.signIn("ben"), try await app.signIn("cleo")]
+                try await requests(users)
+                try await addresses(cluster.client())
+                try await sockets(users[2])
+            }
+        }
+
+        private func requests(_ users: [TestUser]) async throws {
+            let headers = ["X-Forwarded-For": "10.0.0.1", "Origin": "https://app.example.org"]
+            for _ in 0..<5 { #expect(try await users[0].call("GET", "/conversations", headers: headers).status == 200) }
+            let refused = try await users[0].call("GET", "/conversations", headers: headers)
+            #expect(refused.status == 429)
+            #expect(refused.errorID == "rate_limit_exceeded")
+            #expect(refused.json["code"].int == 7)
+            #expect(refused.header("Content-Type") == "application/json")
+            #expect(refused.header("Access-Control-Allow-Origin") == "https://app.example.org")
+            #expect((1...100).contains(try #require(refused.header("Retry-After").flatMap { Int($0) })))
+            #expect(try await users[1].call("GET", "/conversations", headers: headers).status == 200)
+            for method in ["GET", "HEAD"] { #expect(try await users[0].call(method, "/ping", headers: headers).status == 200) }
+        }
+
+        private func addresses(_ client: ProtocolClient) async throws {
+            func nonce(_ forwarded: String) async throws -> RESTAnswer {
+                try await client.call("POST", "/nonces", headers: ["X-Forwarded-For": forwarded], deadline: Waiting.deadline)
+            }
+            for number in 0..<20 { #expect(try await nonce("10.9.9.\(number), 10.0.0.2").status == 201) }
+            let refused = try await nonce("10.0.0.3, 10.0.0.2")
+            #expect(refused.status == 429)
+            #expect(refused.header("Retry-After") != nil)
+            #expect(try await nonce("10.0.0.2, 10.0.0.3").status == 201)
+            for _ in 0..<30 {
+                #expect(try await client.call("HEAD", "/ping", headers: ["X-Forwarded-For": "10.0.0.2"], deadline: Waiting.deadline).status == 200)
+            }
+        }
+
+        private func sockets(_ user: TestUser) async throws {
+            var options = ProtocolSocket.Options()
+            options.headers = ["X-Forwarded-For": "10.0.0.2"]
+            let refusal = await #expect(throws: ProtocolClientError.self) {
+                _ = try await user.client.openSocket(sessionToken: user.token, options: options, deadline: Waiting.deadline)
+            }
+            #expect(refusal?.answer?.status == 429)
+            options.headers = ["X-Forwarded-For": "10.0.0.4"]
+            let socket = try await user.client.openSocket(sessionToken: user.token, options: options, deadline: Waiting.deadline)
+            for _ in 0..<5 { #expect(try await socket.ask("Counter.read").isSuccess) }
+            for _ in 0..<5 { #expect(try await socket.ask("Counter.read").errorID == "rate_limit_exceeded") }
+            #expect(socket.closure == nil)
+            try await socket.ping()
+            #expect(try await socket.waitForClose(deadline: Waiting.deadline).code == 1008)
+        }
+    }
+}
