@@ -120,6 +120,7 @@ extension Socket {
                         writer.endObject()
                     })
             }
+            sayHeldTyping()
             startLateJoins()
         case (.failure(let failure), .replay):
             // The client asks again, with pauses of its own; until then it is owed everything.

@@ -224,9 +224,24 @@ extension Socket {
 
     private typealias PresenceOf = (user: UserID, presence: Presence)
 
+    /// Conversations for which a typing signal is kept while the socket is catching up.
+    private static let heldTypingLimit = 8
+
+    /// What was said while the socket caught up.
+    func sayHeldTyping() {
+        let held = heldTyping
+        heldTyping = [:]
+        for (conversation, action) in held where rooms.contains(where: { $0.id == conversation }) { typing(action, in: conversation) }
+    }
+
     /// Only participants are heard; what comes too fast for the presence service is dropped.
     private func typing(_ action: TypingAction, in conversation: ConversationID) {
-        guard rooms.contains(where: { $0.id == conversation }), typingInFlight < 8 else { return }
+        guard rooms.contains(where: { $0.id == conversation }) else {
+            // It may be one that a catch-up is about to bring this socket into: then it is said, however short it was, when that has ended.
+            if catchUpTask != nil, heldTyping.count < Self.heldTypingLimit || heldTyping[conversation] != nil { heldTyping[conversation] = action }
+            return
+        }
+        guard typingInFlight < 8 else { return }
         typingInFlight += 1
         let (services, key) = (hub.services, key)
         Task {

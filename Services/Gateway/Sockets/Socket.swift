@@ -78,6 +78,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var isCreating = false
     var requestsInFlight = 0
     var typingInFlight = 0
+    /// What the client does at its keyboard in conversations that the socket is not in yet.
+    var heldTyping: [ConversationID: TypingAction] = [:]
     var catchUpTask: Task<Void, Never>?
     /// Tells a catch-up that was replaced from the one that counts.
     var catchUpAttempt = 0
