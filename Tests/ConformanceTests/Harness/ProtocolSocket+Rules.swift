@@ -37,13 +37,13 @@ extension ProtocolSocket {
         try await next("typing \(action)", deadline: Fixture.deadline) { $0.isTyping(action, conversation: conversation) }
     }
 
-    /// Waits until what has come, taken or not, is as it should be; gives up after the patience of these tests, which is for the caller to notice.
-    func wait(until isEnough: @escaping @Sendable ([ReceivedPacket]) -> Bool) async {
+    /// Waits until what has come, taken or not, is as it should be; gives up after a time, which is for the caller to notice.
+    func wait(for patience: Duration = Fixture.patience, until isEnough: @escaping @Sendable ([ReceivedPacket]) -> Bool) async {
         let coming = packets()
         if isEnough(history) { return }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { for await _ in coming where isEnough(self.history) { return } }
-            group.addTask { try? await Task.sleep(for: Fixture.patience) }
+            group.addTask { try? await Task.sleep(for: patience) }
             await group.next()
             group.cancelAll()
         }

@@ -81,6 +81,21 @@ struct Scene: Sendable {
         return result
     }
 
+    /// Ana begins to type, and goes on every 2.5 s as clients do, until both of Ben's sockets see it: signals are not kept for a socket that is still joining a
+    /// conversation, or for one that is not there.
+    @discardableResult
+    func startTyping() async throws -> ReceivedPacket {
+        for _ in 0..<10 {
+            try await acting.typing("started", in: conversation)
+            let conversation = conversation
+            let isSeen: @Sendable ([ReceivedPacket]) -> Bool = { $0.contains { $0.isTyping("started", conversation: conversation) } }
+            for socket in [other, otherToo] { await socket.wait(for: .milliseconds(2500), until: isSeen) }
+            if isSeen(other.history), isSeen(otherToo.history) { break }
+        }
+        try await otherToo.typingSeen("started", in: conversation)
+        return try await other.typingSeen("started", in: conversation)
+    }
+
     /// Sends a message that every socket has when this returns, with what comes along with it.
     @discardableResult
     func sent(_ text: String, by sender: User? = nil) async throws -> String {

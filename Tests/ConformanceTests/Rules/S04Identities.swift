@@ -61,8 +61,7 @@ enum S04 {
         },
         Rule("4.2", "the typist of a signal is a basic identity") { f in
             let scene = try await Scene(f)
-            try await scene.acting.typing("started", in: scene.conversation)
-            isBasic(f, try await scene.other.typingSeen("started", in: scene.conversation).data["sender"], scene.ana)
+            isBasic(f, try await scene.startTyping().data["sender"], scene.ana)
         },
     ]
 

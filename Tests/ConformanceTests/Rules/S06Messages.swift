@@ -301,8 +301,7 @@ enum S06 {
         },
         Rule("6.5", "a sent message ends its sender's typing", .doc) { f in
             let scene = try await Scene(f)
-            try await scene.acting.typing("started", in: scene.conversation)
-            try await scene.other.typingSeen("started", in: scene.conversation)
+            try await scene.startTyping()
             try await scene.ana.send("x", to: scene.conversation)
             try await scene.other.typingSeen("finished", in: scene.conversation)
             f.check(!scene.other.history.contains { $0.isTyping("paused") }, "paused")

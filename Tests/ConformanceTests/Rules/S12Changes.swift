@@ -338,6 +338,7 @@ enum S12Changes {
     private static let typing: [Rule] = [
         Rule("12.6", "started, paused and finished reach every other participant's sockets, with the typist as sender") { f in
             let scene = try await Scene(f)
+            try await scene.sent("all have joined the conversation")
             for action in ["started", "paused", "finished"] {
                 try await scene.acting.typing(action, in: scene.conversation)
                 for socket in [scene.other, scene.otherToo] {
@@ -352,6 +353,7 @@ enum S12Changes {
         },
         Rule("12.6", "a signal with a request_id is confirmed with success, one without is not answered") { f in
             let scene = try await Scene(f)
+            try await scene.sent("all have joined the conversation")
             let body: JSONValue = [
                 "type": "typing_indicator", "request_id": "t1", "object": ["id": .string(scene.conversation)], "data": ["action": "started"],
             ]
@@ -384,16 +386,14 @@ enum S12Changes {
         },
         Rule("12.6", "typing is not replayed and not told to those who come later") { f in
             let scene = try await Scene(f)
-            try await scene.acting.typing("started", in: scene.conversation)
-            try await scene.other.typingSeen("started", in: scene.conversation)
+            try await scene.startTyping()
             let later = try await scene.ben.silentSocket()
             try await later.does("Event.replay", nil, ["from_timestamp": "2019-01-01T00:00:00.000Z"])
             f.check(!later.history.contains { $0.type == "signal" }, "a signal")
         },
         Rule("12.6", "a started that is not renewed becomes paused after 10 seconds, finished after 10 more", slow: true) { f in
             let scene = try await Scene(f)
-            try await scene.acting.typing("started", in: scene.conversation)
-            let started = try await scene.other.typingSeen("started", in: scene.conversation)
+            let started = try await scene.startTyping()
             let paused = try await scene.other.typingSeen("paused", in: scene.conversation)
             let finished = try await scene.other.typingSeen("finished", in: scene.conversation)
             f.check(started.receivedAt.duration(to: paused.receivedAt) > .seconds(9), "paused too soon")
@@ -403,16 +403,14 @@ enum S12Changes {
         },
         Rule("12.6", "typing ends by the server although the typist's last socket is gone", slow: true) { f in
             let scene = try await Scene(f)
-            try await scene.acting.typing("started", in: scene.conversation)
-            try await scene.other.typingSeen("started", in: scene.conversation)
+            try await scene.startTyping()
             await scene.acting.abort()
             await scene.own.abort()
             for action in ["paused", "finished"] { try await scene.other.typingSeen(action, in: scene.conversation) }
         },
         Rule("12.6", "a started that is renewed does not become paused", slow: true) { f in
             let scene = try await Scene(f)
-            try await scene.acting.typing("started", in: scene.conversation)
-            let first = try await scene.other.typingSeen("started", in: scene.conversation)
+            let first = try await scene.startTyping()
             // Clients renew every 2.5 s; there is no event for that.
             for _ in 0..<5 {
                 try await Task.sleep(for: .milliseconds(2500))

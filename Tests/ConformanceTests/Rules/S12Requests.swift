@@ -87,8 +87,7 @@ enum S12Requests {
     private static let envelope: [Rule] = [
         Rule("12.2", "counters are 0, 1, 2, … over packets of every kind, per connection") { f in
             let scene = try await Scene(f)
-            try await scene.acting.typing("started", in: scene.conversation)
-            try await scene.other.typingSeen("started", in: scene.conversation)
+            try await scene.startTyping()
             try await scene.sent("x")
             try await scene.other.does("Counter.read")
             try await scene.ben.does("POST", Layer.path(scene.conversation) + "/mark_all_read", [:])

@@ -130,7 +130,10 @@ enum S13 {
                 return try await scene.sent("second", by: scene.ben)
             }
         ) { scene, message in try await scene.ana.does("DELETE", Layer.path(message) + "?mode=my_devices") },
-        line("typing: a signal to the others", me: [], others: ["signal started", "signal paused", "signal finished"]) { scene, _ in
+        line(
+            "typing: a signal to the others", me: [], others: ["signal started", "signal paused", "signal finished"],
+            prepare: { try await $0.sent("x") }
+        ) { scene, _ in
             for action in ["started", "paused", "finished"] {
                 try await scene.acting.typing(action, in: scene.conversation)
                 for socket in [scene.other, scene.otherToo] { try await socket.typingSeen(action, in: scene.conversation) }

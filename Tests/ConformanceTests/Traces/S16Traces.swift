@@ -196,6 +196,10 @@ enum S16 {
             let (ana, ben, conversation) = try await pair(f)
             let anas = try f.need(await ana.socket, "socket")
             let bens = try f.need(await ben.socket, "socket")
+            let message = try await ana.send("both have joined the conversation", to: conversation)["id"].string ?? ""
+            for client in [ana, ben] {
+                try await client.change("update", "Conversation", conversation) { $0.has("set", "last_message", id: message) }
+            }
             await ana.look()
             let count = anas.receivedCount
             for action in ["started", "started", "paused", "finished"] { try await ana.signal(action, in: conversation) }
