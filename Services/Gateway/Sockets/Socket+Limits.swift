@@ -26,6 +26,7 @@ extension Socket {
         switch packet {
         case .typing(_, _, let id): if let id { refuse(ClientPacket.Request(id: id, method: "")) }
         case .refused(let id, let method, _): refuse(ClientPacket.Request(id: id, method: method))
+        case .dropped: break
         case .request(let request): refuse(request)
         }
     }
