@@ -8,13 +8,14 @@ extension ClientReplica {
     /// Not differences, because no stock client could know better, or because they mean the same:
     /// - `participants` of a conversation the user is not in any more: he is told that he was removed, a fresh object has none (spec 5.1).
     /// - In a conversation the user is not in any more: messages that are deleted for all after his leaving, which are gone from a fresh load though nobody
-    ///   tells him, with the total and the last message that follow from it; and who has received and read the others since.
+    ///   tells him, with the total and the last message that follow from it; and who has received and read the others since. Such a conversation as
+    ///   a whole, if it is one of `deleted`.
     /// - A user in `recipient_status` who was added later and counts as having read (spec 6.1): no packet tells.
     /// - An empty object within metadata equals an absent one; a null member equals an absent one.
     /// - `is_unread` is what the own entry in `recipient_status` says; there is no packet for it (spec 12.4).
     /// - `position` of a conversation: changes that do not concern a user are not announced to him.
     /// - `download_url` and `expiration` of rich content, which are other ones each time.
-    func differences(from fresh: FreshState) -> [String] {
+    func differences(from fresh: FreshState, deleted: Set<String>) -> [String] {
         var differences: [String] = []
         let listed = Dictionary(fresh.conversations.map { ($0["id"].string ?? "", $0) }) { $1 }
         for id in Set(conversations.keys).union(listed.keys).sorted() {
@@ -26,6 +27,7 @@ extension ClientReplica {
                 }
                 differences += compare(short(id), held, fresh)
             case (nil, _): differences.append("\(short(id)) is not held, but listed")
+            case (_, nil) where deleted.contains(id) && !isParticipant(in: id): break
             default: differences.append("\(short(id)) is held, but not listed")
             }
         }
@@ -39,13 +41,16 @@ extension ClientReplica {
                 }
                 differences += compare(short(id), shown, normalised)
             case (nil, let fresh): differences.append("\(short(id)) in \(short(fresh?["conversation"]["id"].string ?? "")) is not held, but listed")
-            case (let held?, nil)
-            where !isParticipant(in: held["conversation"]["id"].string ?? "") && listed[held["conversation"]["id"].string ?? ""] != nil:
-                break
+            case (let held?, nil) where isForgotten(held, listed, deleted): break
             case (let held, nil): differences.append("\(short(id)) in \(short(held?["conversation"]["id"].string ?? "")) is held, but not listed")
             }
         }
         return differences
+    }
+
+    private func isForgotten(_ message: JSONValue, _ listed: [String: JSONValue], _ deleted: Set<String>) -> Bool {
+        guard let conversation = message["conversation"]["id"].string, !isParticipant(in: conversation) else { return false }
+        return listed[conversation] != nil || (deleted.contains(conversation) && conversations[conversation] != nil)
     }
 
     private func short(_ id: String) -> String { String(id.dropFirst("layer:///".count)) }

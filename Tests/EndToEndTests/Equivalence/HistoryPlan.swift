@@ -63,6 +63,19 @@ struct HistoryPlan: Sendable {
     /// Whether each operation has to be done: in a planned course of events, but not in a random one.
     var mustSucceed = false
 
+    /// The conversations somebody wants to delete for all.
+    var deletedForAll: Set<String> {
+        Set(
+            rounds.joined()
+                .compactMap { step in
+                    if case .deleteConversation(let conversation, "mode=all_participants") = step.operation {
+                        conversations[conversation]
+                    } else {
+                        nil
+                    }
+                })
+    }
+
     /// The conversations in which this member was not from the beginning, or not all the time.
     func interrupted(_ member: Int) -> Set<String> {
         var found: Set<String> = []

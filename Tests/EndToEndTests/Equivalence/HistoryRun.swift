@@ -31,25 +31,33 @@ struct HistoryRun: Sendable {
     /// How long a client that differs is waited for; all it has to get was committed before.
     private let patience = Duration.seconds(20)
     private let tally = Tally()
+    private let trace: HistoryTrace?
 
     private final class Tally: Sendable {
         let report = Mutex(Report())
     }
 
+    private init(plan: HistoryPlan, clients: [ReplicaClient], trace: HistoryTrace?) {
+        self.plan = plan
+        self.clients = clients
+        self.trace = trace
+    }
+
     /// Signs everybody in, and opens the first sockets.
     static func start(_ plan: HistoryPlan, in app: TestApp) async throws -> HistoryRun {
+        let trace = HistoryTrace()
         let clients = try await withThrowingTaskGroup(of: (Int, ReplicaClient).self) { group in
             for (index, member) in plan.members.enumerated() {
                 group.addTask {
                     let user = try await app.signIn(member.name, via: member.gateway, version: member.version)
-                    let client = ReplicaClient(user, mayLoad: plan.interrupted(index))
+                    let client = ReplicaClient(user, mayLoad: plan.interrupted(index), trace: trace)
                     if !member.isLate { try await client.connect(via: member.gateway) }
                     return (index, client)
                 }
             }
             return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
-        return HistoryRun(plan: plan, clients: clients)
+        return HistoryRun(plan: plan, clients: clients, trace: trace)
     }
 
     /// Does everything, compares, and closes the sockets.
@@ -86,6 +94,7 @@ struct HistoryRun: Sendable {
             report.replays += counts.1
             report.loads += counts.2
         }
+        if !report.failures.isEmpty { trace?.write(as: plan.name, failures: report.failures) }
         return report
     }
 
@@ -110,7 +119,7 @@ struct HistoryRun: Sendable {
                     let (client, member) = (clients[index], plan.members[index])
                     await client.replaysAnswered()
                     let fresh = try await FreshState(of: client.user, pageSize: 1 + index * 3)
-                    let differences = await client.differences(from: fresh, within: patience)
+                    let differences = await client.differences(from: fresh, deleted: plan.deletedForAll, within: patience)
                     for difference in differences { fail("\(member.name) (\(member.version.rawValue)) \(when): \(difference)") }
                 }
             }
@@ -127,7 +136,7 @@ struct HistoryRun: Sendable {
 
     private func perform(_ step: HistoryPlan.Step, in round: Int) async throws {
         let client = clients[step.actor]
-        if ReplicaClient.isTraced { print("\(plan.name), round \(round), \(client.user.user): \(step.operation)") }
+        trace?.note("\(plan.name), round \(round), \(client.user.user): \(step.operation)")
         switch step.operation {
         case .drop(let losing): await client.drop(losing: losing)
         case .connect(let gateway): if !client.isOnline { try await client.connect(via: gateway) }

@@ -24,17 +24,16 @@ final class ReplicaClient: Sendable {
         var faults: [String] = []
     }
 
-    /// `STRATA_HISTORY_TRACE`: everything is printed, for the one who looks for a fault.
-    static let isTraced = ProcessInfo.processInfo.environment["STRATA_HISTORY_TRACE"] != nil
-
     let user: TestUser
     let state: Watched<State>
     /// Conversations the user did not see from their beginning, or not all the time: packets cannot have told all.
     private let mayLoad: Set<String>
+    private let trace: HistoryTrace?
     private let consumer = Mutex<Task<Void, Never>?>(nil)
 
-    init(_ user: TestUser, mayLoad: Set<String> = []) {
+    init(_ user: TestUser, mayLoad: Set<String> = [], trace: HistoryTrace? = nil) {
         self.user = user
+        self.trace = trace
         self.mayLoad = mayLoad
         state = Watched(State(replica: ClientReplica(identity: user.identity)))
     }
@@ -118,7 +117,7 @@ final class ReplicaClient: Sendable {
             let needs = state.change { state -> [ClientReplica.Need] in
                 guard state.connection == connection else { return [] }
                 state.packets += 1
-                if Self.isTraced { print("\(self.user.user) #\(connection) \(packet)") }
+                self.trace?.note("\(self.user.user) #\(connection) \(packet)")
                 state.firstTimestamp = state.firstTimestamp ?? packet.timestamp
                 _ = state.ledger.note(packet)
                 return state.replica.apply(packet)
@@ -163,14 +162,15 @@ final class ReplicaClient: Sendable {
     // MARK: The end
 
     /// Waits until the client holds what was loaded afresh, looking after each packet; returns what is different when it has waited long enough.
-    func differences(from fresh: FreshState, within limit: Duration) async -> [String] {
+    /// - Parameter deleted: conversations that were deleted for all.
+    func differences(from fresh: FreshState, deleted: Set<String>, within limit: Duration) async -> [String] {
         let heads = fresh.conversations.filter { $0["participants"].array?.isEmpty == false }
             .compactMap { conversation in
                 conversation["id"].string.map { ($0, conversation["position"].int ?? 0) }
             }
         let isSame: @Sendable (inout State) -> Bool? = { state in
             for (id, head) in heads where (state.replica.positions[id] ?? 0) < head { return nil }
-            return state.replica.differences(from: fresh).isEmpty ? true : nil
+            return state.replica.differences(from: fresh, deleted: deleted).isEmpty ? true : nil
         }
         if await state.first(within: limit, isSame) == true { return [] }
         return state.change { state in
@@ -178,7 +178,7 @@ final class ReplicaClient: Sendable {
                 .map {
                     "\($0.0) was told up to \(state.replica.positions[$0.0] ?? 0) instead of \($0.1)"
                 }
-            return state.replica.differences(from: fresh) + late
+            return state.replica.differences(from: fresh, deleted: deleted) + late
         }
     }
 
