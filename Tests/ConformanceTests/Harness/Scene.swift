@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import ProtocolClient
 
 /// Ana with two devices, Ben with two, on different gateways, and a conversation of theirs that all of them know.
@@ -23,12 +24,20 @@ struct Scene: Sendable {
         ana = try await f.user("ana", gateway: 0)
         anaElsewhere = try await f.user("ana", gateway: 1)
         ben = try await f.user("ben", gateway: 1)
-        acting = try await ana.socket()
-        own = try await anaElsewhere.socket()
-        other = try await ben.socket()
-        otherToo = try await ben.socket(gateway: 0)
+        acting = try await Self.open(ana)
+        own = try await Self.open(anaElsewhere)
+        other = try await Self.open(ben)
+        otherToo = try await Self.open(ben, gateway: 0)
         conversation = try await ana.converse([ben.id] + others.map(\.id), metadata: metadata, distinct: distinct)
         for socket in [acting, own, other, otherToo] { try await socket.change("create", "Conversation", conversation) }
+    }
+
+    /// A socket that is up to date: with the answer to a replay everything before it has come, which otherwise happens some time after opening.
+    private static func open(_ user: User, gateway: Int? = nil) async throws -> ProtocolSocket {
+        let socket = try await user.silentSocket(gateway: gateway)
+        let now = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        try await socket.does("Event.replay", nil, ["from_timestamp": .string(now)])
+        return socket
     }
 
     /// All sockets: Ana's acting one, her other one, Ben's two.
