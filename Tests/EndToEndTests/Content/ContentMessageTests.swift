@@ -107,7 +107,8 @@ extension EndToEnd {
                 let answer = try await ana.call("POST", "/content", headers: ["Upload-Content-Length": "5", "Upload-Content-Type": "a/b"])
                 #expect(answer.status == 503)
                 #expect(answer.errorID == "service_unavailable")
-                #expect(cluster.instances(of: .gateway)[0].output.contains("STRATA_CONTENT_DIRECTORY"))
+                let log = await cluster.instances(of: .gateway)[0].output
+                #expect(log.contains("STRATA_CONTENT_DIRECTORY"))
             }
         }
     }
