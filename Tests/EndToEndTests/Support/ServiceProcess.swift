@@ -55,9 +55,6 @@ actor ServiceProcess {
     /// Ends what ``suspend()`` began.
     func resume() { child?.signal(SIGCONT) }
 
-    /// Its process id, once it has been started.
-    var pid: Int32? { child?.pid }
-
     /// Asks it to end.
     func stop() async {
         child?.signal(SIGCONT)

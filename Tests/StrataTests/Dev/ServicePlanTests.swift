@@ -55,7 +55,9 @@ struct ServicePlanTests {
         #expect(gateway["STRATA_CONTENT_DIRECTORY"] == "/h/content")
         var elsewhere = context
         elsewhere.inherited["STRATA_CONTENT_DIRECTORY"] = "/volume"
-        #expect(plan.environment(of: try #require(plan.instances.first { $0.name == "gateway-1" }), in: elsewhere)["STRATA_CONTENT_DIRECTORY"] == "/volume")
+        #expect(
+            plan.environment(of: try #require(plan.instances.first { $0.name == "gateway-1" }), in: elsewhere)["STRATA_CONTENT_DIRECTORY"]
+                == "/volume")
         let conversations = plan.environment(of: try #require(plan.instances.first { $0.kind == .conversations }), in: context)
         #expect(conversations["STRATA_POSTGRES_URL"] == "postgresql://c@h/strata")
         #expect(conversations["STRATA_TLS_KEY"] == nil)
