@@ -107,8 +107,8 @@ extension EndToEnd {
                 let answer = try await ana.call("POST", "/content", headers: ["Upload-Content-Length": "5", "Upload-Content-Type": "a/b"])
                 #expect(answer.status == 503)
                 #expect(answer.errorID == "service_unavailable")
-                let output = await cluster.instances(of: .gateway)[0].output
-                #expect(output.contains("STRATA_CONTENT_DIRECTORY"))
+                let log = await cluster.instances(of: .gateway)[0].output
+                #expect(log.contains("STRATA_CONTENT_DIRECTORY"))
             }
         }
     }
