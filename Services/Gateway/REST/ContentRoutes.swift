@@ -159,6 +159,8 @@ extension RESTRouter {
                 // Less than was promised: the connection ends here, which is what tells the client.
                 guard chunk.readableBytes > 0 else { throw ContentStoreError.brokenOff }
                 try await writer.write(chunk)
+                // Only the loop finds out that the client lags behind; ahead of it nobody would be held back.
+                try await channel.eventLoop.submit {}.get()
                 offset += chunk.readableBytes
                 stall.moved()
             }

@@ -44,7 +44,7 @@ public struct GatewaySettings: Sendable {
     public var contentMaxBytes = 2 << 30
     /// Content that has been in no message for so long is removed. `STRATA_CONTENT_UNREFERENCED_AGE`, from 1 second, default a day.
     public var contentUnreferencedAge = Duration.seconds(86_400)
-    /// `STRATA_RATE_LIMIT_SESSION`, requests and frames of one session, default `200/4000`: 200 a second for good, 4000 at once.
+    /// How much one client may ask for. `STRATA_RATE_LIMIT_SESSION`, requests and frames of one session, default `200/4000`: 200 a second for good, 4000 at once.
     /// `STRATA_RATE_LIMIT_ADDRESS`, requests and handshakes from one address, default `2000/20000`. `0` is no limit.
     /// `STRATA_TRUSTED_PROXIES`, 0 to 16, default 0: that many proxies stand in front, whose `X-Forwarded-For` tells the clients' addresses.
     var rateLimits = RateLimiter.Limits()

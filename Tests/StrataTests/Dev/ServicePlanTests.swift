@@ -42,7 +42,7 @@ struct ServicePlanTests {
             settings: try DevSettings(flags: .init(), environment: [:]), clusterSecret: "secret",
             postgresURLs: [.conversations: "postgresql://c@h/strata", .metadata: "postgresql://m@h/strata"], redisURL: "redis://127.0.0.1:1",
             certificate: "/c.pem", key: "/k.pem",
-            inherited: ["PATH": "/bin", "STRATA_TYPING_PAUSE": "10", "STRATA_HTTP_PORT": "1", "STRATA_HOME": "/h"])
+            inherited: ["PATH": "/bin", "STRATA_TYPING_PAUSE": "10", "STRATA_HTTP_PORT": "1", "STRATA_HOME": "/h"], contentDirectory: "/h/content")
         let gateway = plan.environment(of: try #require(plan.instances.first { $0.name == "gateway-2" }), in: context)
         #expect(gateway["STRATA_INSTANCE"] == "gateway-2")
         #expect(gateway["STRATA_HTTP_PORT"] == "8081")
@@ -52,9 +52,16 @@ struct ServicePlanTests {
         #expect(gateway["STRATA_CONVERSATIONS_ADDRESSES"] == plan.addresses(of: .conversations))
         #expect(plan.addresses(of: .conversations).split(separator: ",").count == 2)
         #expect(gateway["STRATA_TYPING_PAUSE"] == "10")
+        #expect(gateway["STRATA_CONTENT_DIRECTORY"] == "/h/content")
+        var elsewhere = context
+        elsewhere.inherited["STRATA_CONTENT_DIRECTORY"] = "/volume"
+        #expect(
+            plan.environment(of: try #require(plan.instances.first { $0.name == "gateway-1" }), in: elsewhere)["STRATA_CONTENT_DIRECTORY"]
+                == "/volume")
         let conversations = plan.environment(of: try #require(plan.instances.first { $0.kind == .conversations }), in: context)
         #expect(conversations["STRATA_POSTGRES_URL"] == "postgresql://c@h/strata")
         #expect(conversations["STRATA_TLS_KEY"] == nil)
+        #expect(conversations["STRATA_CONTENT_DIRECTORY"] == nil)
         #expect(conversations["STRATA_HTTP_PORT"] == nil)
         #expect(conversations["STRATA_HOME"] == nil)
         #expect(conversations["STRATA_CLUSTER_SECRET"] == "secret")
