@@ -49,6 +49,25 @@ extension ProtocolSocket {
         }
     }
 
+    /// The packets of a range, without responses, and without updates that tell a conversation's counts once more as they are known already: that is
+    /// how a gateway ends every catching up, also one of its own that no client asked for.
+    func news(in range: Range<Int>) -> [ReceivedPacket] {
+        let history = history
+        return history.filter { packet in
+            guard range.contains(packet.index), packet.type != "response" else { return false }
+            let operations = packet.data.array ?? []
+            let counts = ["unread_message_count", "total_message_count"]
+            guard packet.isChange("update", "Conversation"), operations.count == 2,
+                operations.allSatisfy({ counts.contains($0["property"].string ?? "") })
+            else { return true }
+            return operations.contains { operation in
+                let property = operation["property"].string ?? ""
+                let known = history.last { $0.index < packet.index && $0.objectID == packet.objectID && $0.tells(property) != nil }
+                return known?.tells(property) != operation["value"]
+            }
+        }
+    }
+
     /// The packets from this number on.
     func packets(from index: Int) -> [ReceivedPacket] { history.filter { $0.index >= index } }
 }
@@ -89,6 +108,9 @@ extension ReceivedPacket {
         default: return "unknown \(type)"
         }
     }
+
+    /// What the packet says of a property of its object; nil if nothing.
+    func tells(_ property: String) -> JSONValue? { operation == "create" ? data[property] : data.operation(property)?["value"] }
 
     /// A path whose segments are cut at the dots that are not escaped.
     static func segments(_ path: String) -> [String] {

@@ -59,7 +59,7 @@ struct Scene: Sendable {
         var result: [[ReceivedPacket]] = []
         for (socket, start) in zip(sockets, starts) {
             let fence = try await socket.message(text)
-            result.append(socket.packets(from: start).filter { $0.index < fence.index && $0.type != "response" })
+            result.append(socket.news(in: start..<fence.index))
             // What the fence itself brings must not be taken for what a later action brings.
             _ = try await socket.next("the fence's update", deadline: Fixture.deadline) {
                 $0.index > fence.index && $0.isChange("update", "Conversation") && $0.data.operation("last_message") != nil
@@ -85,7 +85,7 @@ struct Scene: Sendable {
         var result: [[ReceivedPacket]] = []
         for (socket, start) in zip(all, starts) {
             let end = try await socket.message(text)
-            result.append(socket.packets(from: start).filter { $0.index < end.index && $0.type != "response" })
+            result.append(socket.news(in: start..<end.index))
         }
         return result
     }
