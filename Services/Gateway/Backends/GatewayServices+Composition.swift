@@ -21,7 +21,8 @@ extension GatewayServices {
             $0.items = lacking.map { index in
                 .with {
                     $0.conversationID = Data(views[index].conversation.id)
-                    if !views[index].isParticipant { $0.formerUserID = call.user }
+                    // Also of a participant: he may have been removed in between, and must not see what was set after that.
+                    $0.formerUserID = call.user
                 }
             }
         }

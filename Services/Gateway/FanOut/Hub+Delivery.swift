@@ -15,6 +15,7 @@ extension Hub {
         let change = delivery.change
         guard let room = rooms[change.conversationID] else { return }
         room.last = max(room.last, change.position)
+        if case .messageCreated = change.content { room.lastMessage = change.position }
         let stamp = Stamp(.now())
         if delivery.isPlainMessage {
             deliverMessage(delivery, in: room, stamp)
@@ -111,7 +112,12 @@ extension Hub {
 
     private func settle(_ change: UserChange, of key: UserKey) {
         switch change.content {
-        case .conversationHidden(let id, _, let wholly): setHidden(wholly, key.user, in: id, numbers: nil)
+        case .conversationHidden(let id, let upTo, let wholly):
+            if wholly, let room = rooms[id], room.lastMessage > upTo {
+                comeBack(to: room, after: upTo, key.user)
+            } else {
+                setHidden(wholly, key.user, in: id, numbers: nil)
+            }
         case .conversationShown(let view?):
             setHidden(false, key.user, in: view.conversation.id, numbers: view.numbers)
         case .messageHidden(_, let view?): setHidden(nil, key.user, in: view.conversation.id, numbers: view.numbers)
@@ -129,6 +135,15 @@ extension Hub {
     func meet(_ identities: [BasicIdentity], _ socket: Socket) {
         guard socket.wantsPresence else { return }
         watch(identities.map { UserKey(app: socket.key.app, user: $0.userID) }, by: socket)
+    }
+
+    /// A message that came after the deletion overtook it: the sockets were sent it, and have just been told to remove all. They get it once more,
+    /// with the conversation, as from the log.
+    private func comeBack(to room: Room, after position: Position, _ user: UserID) {
+        for member in room.members where member.socket.key.user == user {
+            leave(member.socket, room, at: position)
+            member.socket.join([room.id: position])
+        }
     }
 
     private func setHidden(_ isHidden: Bool?, _ user: UserID, in id: ConversationID, numbers: UserNumbers?) {

@@ -18,6 +18,8 @@ final class Hub: @unchecked Sendable {
         let app: AppID
         /// The last change handed to this loop; zero before the first.
         var last = Position.zero
+        /// Position of the newest message handed to this loop.
+        var lastMessage = Position.zero
         var members: [Member] = []
         /// Catch-ups that will attach sockets here: the room must stay subscribed for them.
         var joining = 0

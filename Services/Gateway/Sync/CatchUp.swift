@@ -87,7 +87,7 @@ struct CatchUp {
                 continue
             }
             let page = try await services.readLogs(
-                log.owedCursors, userAfter: log.userOwed ? log.userPosition : nil, limit: Self.pageSize, GatewayServices.Call(key))
+                log.owedCursors, userAfter: log.userPosition, limit: Self.pageSize, GatewayServices.Call(key))
             try await send(try await prepared(page.entries))
             log.finish(page)
         }
@@ -118,6 +118,8 @@ struct CatchUp {
                 for (id, position) in departures { socket.hasLeft(id, at: position) }
                 var refused: [ConversationID] = []
                 let isUserRefused = user.map { !socket.hub.attachUser(socket, position: $0.position, fanOutLast: $0.fanOutLast) } ?? false
+                // What he did meanwhile may concern these conversations.
+                if isUserRefused { return (attachments.map(\.id), true) }
                 for attachment in attachments {
                     guard socket.hub.attach(socket, attachment) else {
                         refused.append(attachment.id)

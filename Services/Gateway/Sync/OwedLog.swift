@@ -114,7 +114,7 @@ struct OwedLog {
                 standings[id]?.messageCount = numbers.messageCount
             }
             // Numbers or an object that are newer than what was read mean that there is more to read.
-            let known = standing.isMember ? max(page.numbers[id]?.numbers.position ?? .zero, standing.shownAt) : .zero
+            let known = standing.isMember && !standing.isGone ? max(page.numbers[id]?.numbers.position ?? .zero, standing.shownAt) : .zero
             if page.metHeads, standing.position >= known { standings[id]?.isOwed = false }
         }
     }

@@ -302,31 +302,26 @@ BEGIN
 END
 $$;
 
--- The trees of many conversations of one app, each with the position it belongs to, in one snapshot. `users[i]`, if not NULL, is a former
--- participant of `conversations[i]`, who sees what was kept for him. An item that is not there has position 0 and no leaves.
+-- The trees of many conversations of one app, each with the position it belongs to, in one snapshot. `users[i]` is who asks for `conversations[i]`: if he
+-- has left it, he sees what was kept for him, even if that was not known when he asked. An item that is not there has position 0 and no leaves.
 CREATE FUNCTION metadata.trees(app uuid, conversations uuid[], users text[])
 RETURNS TABLE (n bigint, "position" bigint, paths text[], vals text[])
 LANGUAGE sql STABLE ROWS 100 AS $$
-    SELECT i.n, coalesce(h.position, 0), coalesce(t.paths, '{}'), coalesce(t.vals, '{}')
+    SELECT i.n, coalesce(k.position, h.position, 0), coalesce(t.paths, '{}'), coalesce(t.vals, '{}')
     FROM unnest(trees.conversations, trees.users) WITH ORDINALITY i(id, user_id, n)
-    LEFT JOIN LATERAL (
-        SELECT c.position FROM metadata.conversation_position c WHERE i.user_id IS NULL AND c.conversation_id = i.id AND c.app_id = trees.app
-        UNION ALL
-        SELECT k.position FROM metadata.kept_tree k JOIN metadata.conversation_position c ON c.conversation_id = k.conversation_id
-        WHERE k.conversation_id = i.id AND k.user_id = i.user_id AND c.app_id = trees.app
-    ) h ON true
+    LEFT JOIN metadata.conversation_position h ON h.conversation_id = i.id AND h.app_id = trees.app
+    LEFT JOIN metadata.kept_tree k ON k.conversation_id = i.id AND k.user_id = i.user_id AND h.conversation_id IS NOT NULL
     LEFT JOIN LATERAL (
         SELECT array_agg(l.path) AS paths, array_agg(l.value) AS vals
         FROM (
-            SELECT s.path, s.value FROM metadata.leaf s WHERE s.conversation_id = i.id AND i.user_id IS NULL ORDER BY s.path
+            SELECT s.path, s.value FROM metadata.leaf s WHERE s.conversation_id = i.id AND k.conversation_id IS NULL ORDER BY s.path
         ) l
-        HAVING i.user_id IS NULL
+        HAVING k.conversation_id IS NULL
         UNION ALL
         SELECT array_agg(e.v ->> 0 ORDER BY e.o), array_agg(e.v ->> 1 ORDER BY e.o)
-        FROM metadata.kept_tree k CROSS JOIN LATERAL jsonb_array_elements(k.leaves) WITH ORDINALITY e(v, o)
-        WHERE k.conversation_id = i.id AND k.user_id = i.user_id
-        HAVING i.user_id IS NOT NULL
-    ) t ON h.position IS NOT NULL
+        FROM jsonb_array_elements(k.leaves) WITH ORDINALITY e(v, o)
+        HAVING k.conversation_id IS NOT NULL
+    ) t ON h.conversation_id IS NOT NULL
     ORDER BY i.n
 $$;
 

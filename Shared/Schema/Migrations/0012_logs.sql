@@ -68,13 +68,15 @@ BEGIN
 END
 $$;
 
--- A change as this user may know of it: where nothing is left to tell, or nothing that he may see, a skipped one.
+-- A change as this user may know of it: where nothing is left to tell, or nothing that he may see, a skipped one. That he left is told even if all was
+-- deleted later; and participants and metadata concern him too before he deleted the messages from his devices, for the conversation may have come back.
 CREATE FUNCTION conversations.change_for(h conversations.change, c conversations.conversation, p conversations.participant)
 RETURNS conversations.log_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     entry conversations.log_row := conversations.change_entry(h, c);
-    skipped boolean := c.deleted_position IS NOT NULL AND h.kind <> 4 OR h.position <= p.hidden_up_to
+    skipped boolean := c.deleted_position IS NOT NULL AND h.kind <> 4 AND NOT (h.kind = 2 AND h.position IS NOT DISTINCT FROM p.left_position)
+        OR h.position <= p.hidden_up_to AND h.kind NOT IN (2, 3)
         OR h.kind IN (5, 6, 9) AND NOT conversations.may_see(p, h.ordinal);
 BEGIN
     IF NOT skipped AND h.kind IN (5, 9) THEN
@@ -89,7 +91,7 @@ BEGIN
         entry.conversation_id := h.conversation_id;
         entry.position := h.position;
         entry.created_at := h.created_at;
-    ELSIF p.left_position IS NOT NULL AND h.kind IN (1, 2) THEN
+    ELSIF p.left_position IS NOT NULL AND h.kind IN (1, 2) AND c.deleted_position IS NULL THEN
         entry.participants := '{}';
         entry.conversation_position := p.left_position;
     END IF;

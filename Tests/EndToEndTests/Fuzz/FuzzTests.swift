@@ -27,6 +27,10 @@ extension EndToEnd {
             do {
                 try await run(count, seed, on: cluster)
             } catch {
+                for process in cluster.processes where await process.pid == nil {
+                    let (name, log) = (process.name, process.log)
+                    Issue.record("\(name) has ended; the end of its log: \(LogTail.last(60, of: log))")
+                }
                 await cluster.stop()
                 throw error
             }
