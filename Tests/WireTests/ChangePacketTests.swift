@@ -44,14 +44,15 @@ struct ChangePacketTests {
         let content = Change.Content.participantsChanged(added: [cleo], removed: [ana.userID], distinctCleared: true, conversation: nil)
         let cleoJSON =
             #"{"id":"layer:///identities/cleo","url":"https://chat.example.org/identities/cleo","user_id":"cleo","display_name":null,"avatar_url":null}"#
-        let expected = conversationUpdate(
+        let operations = """
+            {"operation":"remove","property":"participants","id":"layer:///identities/ana"},
+            {"operation":"add","property":"participants","id":"layer:///identities/cleo","value":\(cleoJSON)},
+            {"operation":"set","property":"distinct","value":false}
             """
-            [{"operation":"remove","property":"participants","id":"layer:///identities/ana"},
-             {"operation":"add","property":"participants","id":"layer:///identities/cleo","value":\(cleoJSON)},
-             {"operation":"set","property":"distinct","value":false}]
-            """)
-        #expect(packets(content, for: ben.userID) == [expected])
-        #expect(packets(content, for: ana.userID) == [expected])
+        #expect(packets(content, for: ben.userID) == [conversationUpdate("[\(operations)]")])
+        // Who is out can read nothing any more, so nothing waits for him.
+        let none = #"{"operation":"set","property":"unread_message_count","value":0}"#
+        #expect(packets(content, for: ana.userID) == [conversationUpdate("[\(operations),\(none)]")])
         let again = Change.Content.participantsChanged(added: [], removed: [ana.userID], distinctCleared: false, conversation: nil)
         #expect(packets(again) == [conversationUpdate(#"[{"operation":"remove","property":"participants","id":"layer:///identities/ana"}]"#)])
     }
