@@ -1625,7 +1625,7 @@ public nonisolated struct ProtoTreesRequest: Sendable {
 
     public var conversationID: Data = Data()
 
-    /// A former participant: the tree as he last saw it.
+    /// Who asks: if he has left, the tree is as he last saw it.
     public var formerUserID: String {
       get {_formerUserID ?? String()}
       set {_formerUserID = newValue}
