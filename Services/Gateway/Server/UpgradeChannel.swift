@@ -112,6 +112,8 @@ final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
     private(set) var head: HTTPRequestHead?
     private(set) var hasSeenEnd = false
     private var isDecided = false
+    /// What comes after the end of the first request need not be HTTP: the decoder hands on the bytes behind a handshake as they are.
+    private var isPastFirstRequest = false
     private let timeout: TimeAmount
     private var timer: Scheduled<Void>?
     private var context: ChannelHandlerContext?
@@ -130,10 +132,11 @@ final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if !isDecided {
+        if !isDecided, !isPastFirstRequest {
             switch unwrapInboundIn(data) {
             case .head(let head): self.head = self.head ?? head
             case .end:
+                isPastFirstRequest = true
                 // Marked after it was passed on: should the upgrade be refused meanwhile, the end is still on its way.
                 context.fireChannelRead(data)
                 hasSeenEnd = true

@@ -29,7 +29,7 @@ extension EndToEnd {
             } catch {
                 for process in cluster.processes where await process.pid == nil {
                     let (name, log) = (process.name, process.log)
-                    Issue.record("\(name) has ended; the end of its log: \(LogTail.last(60, of: log))")
+                    Issue.record("\(name) has ended; the end of its log: \(LogTail.last(400, of: log).prefix(12_000))")
                 }
                 await cluster.stop()
                 throw error

@@ -31,7 +31,7 @@ struct RESTFuzzer {
         let connection = if let open = self.connection { open } else { try await RawConnection.open(port: port) }
         self.connection = connection
         await send(message.bytes, over: connection)
-        switch await connection.answer(isBodiless: message.method == "HEAD", within: message.isBroken ? .milliseconds(300) : .seconds(30)) {
+        switch await connection.answer(isBodiless: message.method == "HEAD", within: message.isBroken ? .milliseconds(150) : .seconds(30)) {
         case .value(let answer):
             tally.saw("\(answer.status)")
             if answer.status >= 500 { fail("was answered with \(answer.status)", message, answer.body) }
