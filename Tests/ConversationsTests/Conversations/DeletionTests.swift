@@ -27,10 +27,12 @@ extension StoreTests {
                 }
                 #expect(try await calls.tree(id).isEmpty)
                 #expect(try await calls.keptTree(id, "cleo").isEmpty)
-                // Of what was before nothing is told any more, only the deletion; to those who had left not even that.
+                // Of what was before nothing is told any more, only the deletion; to those who had left, that they did.
                 let owed = try await calls.readLogs(as: "ana", [id: .zero])
                 #expect(owed.positions == [1, 2, 3, 4] && owed.changes == [change] && owed.numbers.isEmpty)
-                #expect(try await calls.readLogs(as: "cleo", [id: .zero]).changes.isEmpty)
+                let told = try await calls.readLogs(as: "cleo", [id: .zero]).changes
+                #expect(told.map(\.position) == [Position(3)])
+                if case .participantsChanged(_, let removed, _, _)? = told.first?.content { #expect(removed.map(\.rawValue) == ["cleo"]) }
                 #expect(try await calls.readChanges(id).changes.last == change)
             }
         }
