@@ -84,7 +84,7 @@ final class GatewayHarness: Sendable {
                 socket,
                 Hub.Attachment(
                     id: conversation, position: Position(position), fanOutLast: fanOutLast,
-                    numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), isHidden: false))
+                    numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0, isHidden: false))
         }
         return TestSocket(socket: socket, channel: channel)
     }
@@ -92,6 +92,17 @@ final class GatewayHarness: Sendable {
     /// A publication comes from Redis.
     func publish(_ change: Change) async throws {
         try await onLoop { $0.fanOut.received(change) }
+    }
+
+    /// An entry of a user's own log comes from Redis, the first one or the next.
+    func publish(_ content: UserChange.Content, to user: UserID, at position: Int64) async throws {
+        let change = UserChange(
+            appID: Fixture.app, user: user, position: Position(position), createdAt: Fixture.time(position), content: content)
+        let key = UserKey(app: Fixture.app, user: user)
+        let baseline = fanOut.baseline(key, .zero)
+        await loop.run()
+        _ = try await baseline.get()
+        try await onLoop { $0.fanOut.received(UserNotice(appID: Fixture.app, user: user, content: .change(change))) }
     }
 }
 

@@ -17,9 +17,13 @@ struct OwedLogTests {
             ], userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
     }
 
-    private func page(metHeads: Bool, numbersAt position: Int64? = nil) -> LogPage {
+    private func page(metHeads: Bool, numbersAt position: Int64? = nil, isParticipant: Bool = true, isListed: Bool = true) -> LogPage {
         let numbers = position.map {
-            [id: LogPage.Numbers(numbers: UserNumbers(uncounted: 1, hidden: 0, position: Position($0)), messageCount: 3)]
+            [
+                id: LogPage.Numbers(
+                    numbers: UserNumbers(uncounted: 1, hidden: 0, position: Position($0)), messageCount: 3, isParticipant: isParticipant,
+                    isListed: isListed)
+            ]
         }
         return LogPage(entries: [], metHeads: metHeads, numbers: numbers ?? [:])
     }
@@ -80,12 +84,55 @@ struct OwedLogTests {
     func joined() {
         var log = OwedLog(joined: [id: .zero])
         log.advance(id, to: Position(1))
-        log.finish(page(metHeads: true, numbersAt: 1))
         #expect(log.attachments.isEmpty)
         log.shown(Fixture.view(at: 1))
+        log.finish(page(metHeads: true, numbersAt: 1))
         #expect(log.attachments.map(\.id) == [id])
+        #expect(log.attachments.map(\.isHidden) == [false])
         log.shown(Fixture.view(at: 3, isParticipant: false))
         #expect(log.attachments.isEmpty)
+    }
+
+    @Test("where nothing was left to show, since he has deleted it on his devices, he waits for what brings it back; unless he is not in it any more")
+    func nothingToShow() {
+        var log = OwedLog(joined: [id: .zero])
+        log.advance(id, to: Position(4))
+        log.finish(page(metHeads: false, numbersAt: 4))
+        #expect(log.attachments.isEmpty)
+        log.finish(page(metHeads: true, numbersAt: 5))
+        #expect(log.attachments.isEmpty)
+        log.advance(id, to: Position(5))
+        log.finish(page(metHeads: true, numbersAt: 5, isListed: false))
+        #expect(log.unshown.isEmpty)
+        #expect(log.attachments.map(\.isHidden) == [true])
+        #expect(log.isGone(id))
+        var other = OwedLog(joined: [id: .zero])
+        other.advance(id, to: Position(4))
+        other.finish(page(metHeads: true, numbersAt: 4, isParticipant: false))
+        #expect(other.attachments.isEmpty)
+        #expect(other.departures == [id: Position(4)])
+    }
+
+    @Test("where nothing was left to show, but he has it on his list again, it is shown before it is attached")
+    func nothingToShowButListed() {
+        var log = OwedLog(joined: [id: .zero])
+        log.advance(id, to: Position(4))
+        log.finish(page(metHeads: true, numbersAt: 4))
+        #expect(log.attachments.isEmpty)
+        #expect(log.unshown == [id])
+        log.shown(Fixture.view(at: 4))
+        #expect(log.unshown.isEmpty)
+        #expect(log.attachments.map(\.isHidden) == [false])
+    }
+
+    @Test("once the user's own log is attached, it is read no more")
+    func ownLog() {
+        var log = OwedLog(baseline(position: 9, after: 9))
+        #expect(log.userPosition == .zero)
+        log.userOwed = true
+        log.userAttached()
+        #expect(log.userPosition == nil)
+        #expect(log.isEverythingRead)
     }
 
     @Test("what an object shown whole contains is not told again, and nothing is attached before its position")

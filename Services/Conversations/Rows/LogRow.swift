@@ -22,10 +22,13 @@ struct LogRow {
     let operations: String?
     let createdAt: Model.Timestamp
     let user: UserID?
-    /// Of the header: nothing is left beyond these rows. Of an entry about a hidden conversation: it is hidden as a whole.
+    /// Of the header: nothing is left beyond these rows. Of an entry about a hidden conversation: it is hidden as a whole. Of
+    /// numbers: the user takes part in the conversation.
     let flag: Bool
     let uncounted: Int64
     let hidden: Int64
+    /// Of numbers: the conversation is on the user's list.
+    let isListed: Bool
     /// The conversation as it is now, with kinds 1 and 2.
     let conversationCreatedAt: Model.Timestamp?
     let isDistinct: Bool
@@ -57,6 +60,7 @@ struct LogRow {
         flag = try cursor.optional() ?? false
         uncounted = try cursor.optional() ?? 0
         hidden = try cursor.optional() ?? 0
+        isListed = try cursor.optional() ?? false
         conversationCreatedAt = try cursor.optionalTime()
         isDistinct = try cursor.optional() ?? false
         receiptPolicy = ReceiptPolicy(try cursor.optional() ?? 0)

@@ -106,6 +106,8 @@ struct SyncCalls: Sendable {
                         $0.conversationID = Data(conversation)
                         $0.numbers = ProtoUserNumbers(row.numbers)
                         $0.messageCount = row.messageCount
+                        $0.isParticipant = row.flag
+                        $0.isListed = row.isListed
                     })
             case .override: continue
             }

@@ -7,37 +7,74 @@ import SwiftProtobuf
 
 /// The conversations service knows all of a conversation but its metadata tree; here the two are put together.
 extension GatewayServices {
-    func completed(_ proto: ProtoConversationView, _ call: Call) async throws(Failure) -> ConversationView {
-        let view = try Self.converted { try ConversationView(proto) }
-        return try await completed([view], call)[0]
-    }
-
-    /// Fills in the trees that are not loaded. A value composed of two sources has the lower position of the two.
+    /// Fills in the trees that are not loaded. A value composed of two sources has the lower position of the two (ARCHITECTURE §6); what was written in
+    /// between is read once more, so that the two belong together.
     func completed(_ views: [ConversationView], _ call: Call) async throws(Failure) -> [ConversationView] {
         let lacking = views.indices.filter { views[$0].conversation.metadata == nil }
         guard !lacking.isEmpty else { return views }
+        let trees = try await trees(of: lacking.map { views[$0].conversation.id }, call)
+        var views = views
+        for (index, tree) in zip(lacking, trees) {
+            views[index].conversation.metadata = tree.tree
+            guard views[index].isParticipant else { continue }
+            if tree.position > views[index].conversation.position {
+                views[index] = await consistent(views[index], tree, call)
+            } else {
+                views[index].conversation.position = tree.position
+            }
+        }
+        return views
+    }
+
+    private typealias PlacedTree = (tree: MetadataTree, position: Position)
+
+    private func trees(of ids: [ConversationID], _ call: Call) async throws(Failure) -> [PlacedTree] {
         let request = ProtoTreesRequest.with {
             $0.appID = call.appData
-            $0.items = lacking.map { index in
+            $0.items = ids.map { id in
                 .with {
-                    $0.conversationID = Data(views[index].conversation.id)
+                    $0.conversationID = Data(id)
                     // Also of a participant: he may have been removed in between, and must not see what was set after that.
                     $0.formerUserID = call.user
                 }
             }
         }
         let answer = try await metadata.call(MetadataAPI.trees, request, deadline: call.deadline, trace: call.trace)
-        guard answer.items.count == lacking.count else {
+        guard answer.items.count == ids.count else {
             throw Failure(.internalServerError, "The answer of a service could not be understood.")
         }
-        var views = views
-        for (index, item) in zip(lacking, answer.items) {
-            views[index].conversation.metadata = MetadataTree(item.tree)
-            let treePosition = Position(item.position)
-            if views[index].isParticipant { views[index].conversation.position = min(views[index].conversation.position, treePosition) }
-        }
-        return views
+        return answer.items.map { (MetadataTree($0.tree), Position($0.position)) }
     }
+
+    /// The conversation has changed between the two reads. A client that was given a newer tree than its position says would be told again what led
+    /// there, and an old operation may not fit: a leaf has become a subtree. The two belong together if they have one position, or if the tree is
+    /// the same before and after the conversation was read. In a conversation that never rests the last pair is as good as any.
+    private func consistent(_ view: ConversationView, _ tree: PlacedTree, _ call: Call) async -> ConversationView {
+        var (view, tree) = (view, tree)
+        for _ in 0..<Self.compositionAttempts {
+            do throws(Failure) {
+                var again = try await bareConversation(view.conversation.id, call)
+                // That he left is told by what follows his position.
+                guard again.isParticipant else { return view }
+                if again.conversation.position != tree.position {
+                    let newer = try await trees(of: [view.conversation.id], call)[0]
+                    let isSettled = newer.position == again.conversation.position || newer.tree == tree.tree
+                    tree = newer
+                    again.conversation.metadata = newer.tree
+                    view = again
+                    if isSettled { return view }
+                } else {
+                    again.conversation.metadata = tree.tree
+                    return again
+                }
+            } catch {
+                return view
+            }
+        }
+        return view
+    }
+
+    private static var compositionAttempts: Int { 4 }
 
     /// A conflict names the conversation that exists already: its tree, too, is filled in. Without it the refusal still stands.
     func completed(_ failure: Failure, _ call: Call) async -> Failure {

@@ -39,6 +39,9 @@ struct LogPage: Sendable {
     struct Numbers: Sendable {
         let numbers: UserNumbers
         let messageCount: Int64
+        let isParticipant: Bool
+        /// He sees it: he has not deleted it from his devices, or it has come back since.
+        let isListed: Bool
     }
     let entries: [Entry]
     let metHeads: Bool
@@ -87,7 +90,8 @@ extension GatewayServices {
             var numbers: [ConversationID: LogPage.Numbers] = [:]
             for item in answer.numbers {
                 numbers[try ConversationID(contract: item.conversationID)] = LogPage.Numbers(
-                    numbers: UserNumbers(item.numbers), messageCount: item.messageCount)
+                    numbers: UserNumbers(item.numbers), messageCount: item.messageCount, isParticipant: item.isParticipant,
+                    isListed: item.isListed)
             }
             return LogPage(
                 entries: try answer.entries.compactMap { entry in

@@ -144,20 +144,25 @@ extension GatewayServices {
         do throws(Failure) {
             let answer = try await conversations.call(
                 ConversationsAPI.createConversation, request, deadline: call.deadline, trace: call.trace)
-            return Creation(view: try await completed(answer.view, call), isNew: answer.created)
+            return Creation(view: try await completed([Self.converted { try ConversationView(answer.view) }], call)[0], isNew: answer.created)
         } catch {
             throw await completed(error, call)
         }
     }
 
     func conversation(_ id: ConversationID, _ call: Call) async throws(Failure) -> ConversationView {
+        try await completed([bareConversation(id, call)], call)[0]
+    }
+
+    /// Without its metadata.
+    func bareConversation(_ id: ConversationID, _ call: Call) async throws(Failure) -> ConversationView {
         let request = ProtoGetConversationRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.conversationID = Data(id)
         }
         let view = try await conversations.call(ConversationsAPI.getConversation, request, deadline: call.deadline, trace: call.trace)
-        return try await completed(view, call)
+        return try Self.converted { try ConversationView(view) }
     }
 
     func conversations(

@@ -35,6 +35,19 @@ extension FanOut {
         }
     }
 
+    /// The conversation has come as far as `position`, as another log tells. What has not arrived by itself soon is read. Callable from anywhere.
+    func expect(_ position: Position, of id: ConversationID, since time: Timestamp) {
+        loop.execute {
+            guard let subscription = self.conversations[id] else { return }
+            subscription.target = max(subscription.target, position)
+            self.loop.scheduleTask(in: self.timing.gapPatience) {
+                guard let subscription = self.conversations[id], let last = subscription.sequencer.last, position > last else { return }
+                self.notifyGap(of: id, subscription, since: time)
+                self.repairIfNeeded(id)
+            }
+        }
+    }
+
     private func repaired(_ id: ConversationID, _ page: ChangePage?) {
         guard let subscription = conversations[id] else { return }
         subscription.isRepairing = false

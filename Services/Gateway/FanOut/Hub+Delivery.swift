@@ -15,7 +15,12 @@ extension Hub {
         let change = delivery.change
         guard let room = rooms[change.conversationID] else { return }
         room.last = max(room.last, change.position)
-        if case .messageCreated = change.content { room.lastMessage = change.position }
+        room.messageCount = max(room.messageCount, change.messageCount)
+        switch change.content {
+        case .messageCreated: (room.lastMessage, room.lastMessageTold) = (change.position, change.position)
+        case .messageDeleted(_, _, let last) where last.changed: room.lastMessageTold = change.position
+        default: break
+        }
         let stamp = Stamp(.now())
         if delivery.isPlainMessage {
             deliverMessage(delivery, in: room, stamp)
@@ -23,6 +28,7 @@ extension Hub {
             deliverAnything(delivery, in: room, stamp)
         }
         settle(change, in: room)
+        tellHeld()
     }
 
     /// The hot path: no look-up per socket, two renderings for all of a version.
@@ -35,7 +41,7 @@ extension Hub {
             if isSender, let numbers = change.numbers[change.actor] { room.members[index].take(numbers) }
             let member = room.members[index]
             if member.isHidden {
-                returning.append(member.socket)
+                if change.position > member.hiddenUpTo { returning.append(member.socket) }
                 continue
             }
             if isSender { member.socket.answer(from: change) }
@@ -44,8 +50,12 @@ extension Hub {
                 values: member.values(messageCount: change.messageCount), stamp: stamp)
         }
         services.metrics.deliveries.increment(by: room.members.count)
-        // What he had deleted from his devices comes back whole: the conversation first, then the message.
-        for socket in returning {
+        bringBack(returning, to: room, by: change)
+    }
+
+    /// What he had deleted from his devices comes back whole: the conversation first, then the message.
+    private func bringBack(_ sockets: [Socket], to room: Room, by change: Change) {
+        for socket in sockets {
             leave(socket, room, at: change.position)
             socket.join([room.id: Position(change.position.rawValue - 1)])
         }
@@ -53,16 +63,23 @@ extension Hub {
 
     private func deliverAnything(_ delivery: Delivery, in room: Room, _ stamp: Stamp) {
         let change = delivery.change
+        // A message that was read from the log may have been received or read by somebody already.
+        let isMessage = if case .messageCreated(_, _, _?) = change.content { true } else { false }
+        var returning: [Socket] = []
         for index in room.members.indices where room.members[index].skip < change.position {
             let user = room.members[index].socket.key.user
             if !change.numbers.isEmpty, let numbers = change.numbers[user] { room.members[index].take(numbers) }
             let member = room.members[index]
-            if member.isHidden { continue }
+            if member.isHidden {
+                if isMessage, change.position > member.hiddenUpTo { returning.append(member.socket) }
+                continue
+            }
             member.socket.answer(from: change)
             let tails = delivery.tails(for: user, version: member.socket.version, by: renderer)
             member.socket.send(tails, values: member.values(messageCount: change.messageCount), stamp: stamp)
         }
         services.metrics.deliveries.increment(by: room.members.count)
+        bringBack(returning, to: room, by: change)
     }
 
     /// Whoever is not a participant any more leaves the room; whoever has just become one joins it.
@@ -94,64 +111,10 @@ extension Hub {
         for socket in resident.sockets { socket.wasAdded(to: id, at: position) }
     }
 
-    /// An entry of a user's own log, in order.
-    func deliver(_ change: UserChange, to key: UserKey) {
-        guard let resident = residents[key] else { return }
-        resident.last = max(resident.last, change.position)
-        let stamp = Stamp(.now())
-        var rendered: [WireVersion: [PacketTail]] = [:]
-        for socket in resident.sockets {
-            guard let last = socket.userPosition, change.position > last else { continue }
-            socket.userPosition = change.position
-            let tails = rendered[socket.version] ?? renderer.tails(for: change, version: socket.version)
-            rendered[socket.version] = tails
-            socket.send(tails, values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
-        }
-        settle(change, of: key)
-    }
-
-    private func settle(_ change: UserChange, of key: UserKey) {
-        switch change.content {
-        case .conversationHidden(let id, let upTo, let wholly):
-            if wholly, let room = rooms[id], room.lastMessage > upTo {
-                comeBack(to: room, after: upTo, key.user)
-            } else {
-                setHidden(wholly, key.user, in: id, numbers: nil)
-            }
-        case .conversationShown(let view?):
-            setHidden(false, key.user, in: view.conversation.id, numbers: view.numbers)
-        case .messageHidden(_, let view?): setHidden(nil, key.user, in: view.conversation.id, numbers: view.numbers)
-        case .identityChanged(let identity): services.identities.remember(identity.basic, in: key.app)
-        case .followed(let identity):
-            services.identities.remember(identity.basic, in: key.app)
-            for socket in residents[key]?.sockets ?? [] { meet([identity.basic], socket) }
-        case .unfollowed(let user):
-            for socket in residents[key]?.sockets ?? [] { unwatch(UserKey(app: key.app, user: user), by: socket) }
-        case .conversationShown(nil), .messageHidden(_, nil), .announced, .announcementStatus, .announcementDeleted, .obsolete: break
-        }
-    }
-
     /// Whoever wants to hear of presence hears of those he follows from now on, too.
     func meet(_ identities: [BasicIdentity], _ socket: Socket) {
         guard socket.wantsPresence else { return }
         watch(identities.map { UserKey(app: socket.key.app, user: $0.userID) }, by: socket)
-    }
-
-    /// A message that came after the deletion overtook it: the sockets were sent it, and have just been told to remove all. They get it once more,
-    /// with the conversation, as from the log.
-    private func comeBack(to room: Room, after position: Position, _ user: UserID) {
-        for member in room.members where member.socket.key.user == user {
-            leave(member.socket, room, at: position)
-            member.socket.join([room.id: position])
-        }
-    }
-
-    private func setHidden(_ isHidden: Bool?, _ user: UserID, in id: ConversationID, numbers: UserNumbers?) {
-        guard let room = rooms[id] else { return }
-        for index in room.members.indices where room.members[index].socket.key.user == user {
-            if let isHidden { room.members[index].isHidden = isHidden }
-            if let numbers { room.members[index].take(numbers) }
-        }
     }
 
     /// After a repair: the log does not hold numbers, so those of everybody here were read along with it.

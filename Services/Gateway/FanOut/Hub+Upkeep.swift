@@ -34,6 +34,7 @@ extension Hub {
     private func upkeep() {
         upkeepTurn += 1
         freeIdleBuffers()
+        tellHeld()
         let now = NIODeadline.now()
         var leases: [(key: UserKey, connection: UInt64)] = []
         var digests: Set<[UInt8]> = []

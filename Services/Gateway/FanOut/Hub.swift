@@ -20,6 +20,10 @@ final class Hub: @unchecked Sendable {
         var last = Position.zero
         /// Position of the newest message handed to this loop.
         var lastMessage = Position.zero
+        /// Of the newest change handed to this loop that told what the last message is.
+        var lastMessageTold = Position.zero
+        /// Messages ever sent, as of the newest change that a socket here was told.
+        var messageCount: Int64 = 0
         var members: [Member] = []
         /// Catch-ups that will attach sockets here: the room must stay subscribed for them.
         var joining = 0
@@ -37,6 +41,8 @@ final class Hub: @unchecked Sendable {
         var skip: Position
         /// He deleted the conversation from his devices, and nothing came since: the next message brings it back.
         var isHidden: Bool
+        /// Up to where he did: what comes late from before does not bring it back.
+        var hiddenUpTo = Position.zero
     }
 
     /// The sockets of one user.
@@ -67,6 +73,9 @@ final class Hub: @unchecked Sendable {
     private static let manySockets = 128
     private static let flushPause = TimeAmount.milliseconds(4)
     private var dirty: [Socket] = []
+    /// Sockets with entries of their user's own log that wait for a conversation.
+    var holding: [Socket] = []
+    var isTellingHeld = false
     private var isFlushPlanned = false
     var upkeepTask: RepeatedTask?
     var upkeepTurn = 0
@@ -169,6 +178,7 @@ final class Hub: @unchecked Sendable {
         /// What the fan-out had handed to the hubs when it was asked.
         var fanOutLast: Position
         var numbers: UserNumbers
+        var messageCount: Int64
         var isHidden: Bool
     }
 
@@ -178,6 +188,7 @@ final class Hub: @unchecked Sendable {
         guard let room = rooms[attachment.id], socket.isOpen else { return true }
         guard attachment.position >= room.last, attachment.position >= attachment.fanOutLast else { return false }
         room.last = max(room.last, attachment.fanOutLast)
+        room.messageCount = max(room.messageCount, attachment.messageCount)
         guard !socket.rooms.contains(where: { $0 === room }) else { return true }
         room.members.append(
             Member(socket: socket, numbers: attachment.numbers, skip: attachment.position, isHidden: attachment.isHidden))

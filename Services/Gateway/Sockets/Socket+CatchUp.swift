@@ -32,6 +32,8 @@ extension Socket {
         catchUpTask = nil
         hub.leaveAll(self)
         userPosition = nil
+        heldUserChanges = []
+        pendingRooms = []
         lateJoins = [:]
         phase = .catchingUp
         floor = max(time, lastStamp)
@@ -57,15 +59,6 @@ extension Socket {
         startLateJoins()
     }
 
-    /// Until the catch-up that is beginning attaches it again, the user's own log is read and sent by that: what he deletes from his devices must not
-    /// overtake the conversation it is in.
-    /// - Returns: up to where it has been sent.
-    func yieldUserLog() -> Position? {
-        if let userPosition { owedUserPosition = userPosition }
-        userPosition = nil
-        return owedUserPosition
-    }
-
     /// The user has no part in the conversation any more since `position`. That he was added before may be told once more: to join by it now would
     /// show everything again.
     func hasLeft(_ id: ConversationID, at position: Position) {
@@ -78,7 +71,10 @@ extension Socket {
         guard isOpen, catchUpTask == nil, case .live = phase else { return }
         let ready = lateJoins.filter { id, _ in !rooms.contains { $0.id == id } }
         guard !ready.isEmpty else { return }
-        for id in ready.keys { lateJoins[id] = nil }
+        for id in ready.keys {
+            lateJoins[id] = nil
+            pendingRooms.insert(id)
+        }
         if floor == nil { floor = max(lastStamp, openedAt) }
         startCatchUp(.joined(ready))
     }
@@ -105,6 +101,11 @@ extension Socket {
         // Cancelled by a newer one, or the socket has closed.
         guard isOpen, attempt == catchUpAttempt else { return }
         catchUpTask = nil
+        pendingRooms = []
+        if case .failure = result, case .joined(let conversations) = reason {
+            for (id, position) in conversations { lateJoins[id] = lateJoins[id] ?? position }
+        }
+        hub.tellHeld()
         switch (result, reason) {
         case (.success(let isComplete), _):
             floor = nil
@@ -139,9 +140,7 @@ extension Socket {
         guard isOpen, catchUpTask == nil else { return }
         switch (reason, phase) {
         case (.opened, .catchingUp): startCatchUp(reason)
-        case (.joined(let conversations), .live):
-            for (id, position) in conversations { lateJoins[id] = lateJoins[id] ?? position }
-            startLateJoins()
+        case (.joined, .live): startLateJoins()
         default: break
         }
     }

@@ -60,8 +60,9 @@ extension Socket {
 
     private func send(_ item: ReplayItem) {
         let renderer = hub.services.renderer
-        floor = max(floor ?? item.createdAt, item.createdAt)
-        let stamp = Stamp(item.createdAt)
+        let time = item.createdAt ?? lastStamp
+        floor = max(floor ?? time, time)
+        let stamp = Stamp(time)
         switch item {
         case .change(let change):
             answer(from: change)
@@ -71,6 +72,9 @@ extension Socket {
             answer(from: change, showing: view)
             hub.meet(view.conversation.participants, self)
             send(renderer.created(view, for: key.user, version: version, at: change.position), stamp: stamp)
+        case .conversationNow(let view, let position):
+            hub.meet(view.conversation.participants, self)
+            send(renderer.created(view, for: key.user, version: version, at: position), stamp: stamp)
         case .userChange(let change):
             send(
                 renderer.tails(for: change, version: version), values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)

@@ -51,10 +51,12 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var isOpen: Bool { if case .closed = phase { false } else { true } }
     let openedAt: Timestamp
     var rooms: [Hub.Room] = []
-    /// Position in the user's own log; nil while not attached.
+    /// Position in the user's own log, up to which its entries were sent or are held; nil while not attached.
     var userPosition: Position?
-    /// While a catch-up is at it: up to where it was sent before.
-    var owedUserPosition: Position?
+    /// Entries of his own log that wait for the conversation they concern; in order, so that all behind the first waits.
+    var heldUserChanges: [UserChange] = []
+    /// Conversations that a running catch-up will attach, as far as entries of the user's own log have to wait for it.
+    var pendingRooms: Set<ConversationID> = []
     var watched: Set<UserKey> = []
 
     // Outgoing
@@ -130,6 +132,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         phase = .closed
         catchUpTask?.cancel()
         catchUpTask = nil
+        heldUserChanges = []
         creates = []
         answerable = [:]
         for waiter in drainWaiters { waiter.succeed() }

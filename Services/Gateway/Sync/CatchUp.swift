@@ -30,6 +30,8 @@ struct CatchUp {
     private let services: GatewayServices
     private let key: UserKey
     private var log = OwedLog()
+    /// Conversations that stay subscribed meanwhile.
+    private var joining: [ConversationID] = []
     /// Views that the page in hand will need, looked up side by side; each is used once.
     private var views: [ConversationID: Result<ConversationView, Failure>] = [:]
 
@@ -49,24 +51,32 @@ struct CatchUp {
 
     private mutating func run(_ reason: Reason) async throws -> Bool {
         let isComplete = try await start(reason)
-        let joining = Array(log.members)
-        await onLoop { $0.hub.beginJoining(joining, app: $0.key.app) }
         do {
-            await hub.fanOut.confirmation(of: joining, user: key)
-            try await readUntilPresent()
-            await onLoop { $0.hub.endJoining(joining) }
+            await join(log.members)
+            // Whoever asked for a replay asks again; of any other catch-up nobody knows.
+            let isAskedFor = if case .replay = reason { true } else { false }
+            try await readUntilPresent(isPatient: !isAskedFor)
+            await leaveJoining()
         } catch {
-            await onLoop { $0.hub.endJoining(joining) }
+            await leaveJoining()
             throw error
         }
         return isComplete
     }
 
+    /// Keeps these conversations subscribed until ``leaveJoining()``, and waits until everything published from now on will be heard.
+    private mutating func join(_ conversations: [ConversationID]) async {
+        joining += conversations
+        await onLoop { $0.hub.beginJoining(conversations, app: $0.key.app) }
+        await hub.fanOut.confirmation(of: conversations, user: key)
+    }
+
+    private func leaveJoining() async { await onLoop { [joining] in $0.hub.endJoining(joining) } }
+
     private mutating func start(_ reason: Reason) async throws -> Bool {
         switch reason {
         case .joined(let conversations):
-            let position = try await hub.loop.submit { [socket] in socket.yieldUserLog() }.get()
-            log = OwedLog(joined: conversations, userPosition: position)
+            log = OwedLog(joined: conversations)
             return true
         case .opened(let since), .replay(let since):
             let baseline = try await services.baseline(since: since, GatewayServices.Call(key))
@@ -77,21 +87,64 @@ struct CatchUp {
 
     // MARK: Reading
 
-    private mutating func readUntilPresent() async throws {
+    /// - Parameter isPatient: whether a service that cannot be asked is waited for, as nobody would ask once more.
+    private mutating func readUntilPresent(isPatient: Bool) async throws {
         for _ in 0..<Self.maximumReads {
             try Task.checkCancellation()
-            // What the fan-out does not follow yet may have moved between the baseline and the subscription.
-            if log.isEverythingRead {
-                try await findWhatMoved()
-                if log.isEverythingRead, try await attach() { return }
-                continue
+            let before = log
+            do {
+                if try await readOn() { return }
+            } catch let failure as Failure where isPatient {
+                services.logger.debug("a catch-up waits for a service", metadata: ["error.code": "\(failure.code)"])
+                log = before
+                try await Task.sleep(for: .milliseconds(.random(in: 500...1000)))
             }
+        }
+        throw Failure(.requestTimeout, "There are more changes than can be replayed.")
+    }
+
+    /// One step. Should it fail, nothing of it has been sent.
+    /// - Returns: whether all is done.
+    private mutating func readOn() async throws -> Bool {
+        guard log.isEverythingRead else {
             let page = try await services.readLogs(
                 log.owedCursors, userAfter: log.userPosition, limit: Self.pageSize, GatewayServices.Call(key))
             try await send(try await prepared(page.entries))
             log.finish(page)
+            return false
         }
-        throw Failure(.requestTimeout, "There are more changes than can be replayed.")
+        // He was added again to what he had left when this began.
+        let new = log.members.filter { !joining.contains($0) }
+        if !new.isEmpty {
+            await join(new)
+            log.owe(new)
+            return false
+        }
+        let unshown = log.unshown
+        if !unshown.isEmpty {
+            try await show(unshown)
+            return false
+        }
+        // What the fan-out does not follow yet may have moved between the baseline and the subscription.
+        try await findWhatMoved()
+        return log.isEverythingRead ? try await attach() : false
+    }
+
+    /// Nothing in the log shows these, since all that is told of them lies before a deletion from the user's devices; but he has them on his list again.
+    private mutating func show(_ ids: [ConversationID]) async throws {
+        var items: [ReplayItem] = []
+        for id in ids {
+            do throws(Failure) {
+                let view = try await services.conversation(id, GatewayServices.Call(key))
+                items.append(.conversationNow(view, at: log.position(of: id)))
+                log.shown(view)
+                log.owe([id])
+            } catch {
+                guard error.code == .notFound || error.code == .accessDenied else { throw error }
+                log.hidden(id)
+            }
+        }
+        try await send(items)
     }
 
     /// Tells the fan-out where this reading ended. Conversations it is ahead in, or that it follows only from now on, are read again.
@@ -110,16 +163,18 @@ struct CatchUp {
         }
     }
 
+    /// The user's own log first: whatever it tells from then on waits for the conversation that it concerns.
     private mutating func attach() async throws -> Bool {
         let attachments = log.attachments
         let user = log.userPosition.map { (position: $0, fanOutLast: log.userFanOutLast) }
         let (refused, isUserRefused) = try await hub.loop
             .submit { [socket, summaries = log.summaries, departures = log.departures] in
                 for (id, position) in departures { socket.hasLeft(id, at: position) }
-                var refused: [ConversationID] = []
-                let isUserRefused = user.map { !socket.hub.attachUser(socket, position: $0.position, fanOutLast: $0.fanOutLast) } ?? false
                 // What he did meanwhile may concern these conversations.
-                if isUserRefused { return (attachments.map(\.id), true) }
+                if let user, !socket.hub.attachUser(socket, position: user.position, fanOutLast: user.fanOutLast) {
+                    return (attachments.map(\.id), true)
+                }
+                var refused: [ConversationID] = []
                 for attachment in attachments {
                     guard socket.hub.attach(socket, attachment) else {
                         refused.append(attachment.id)
@@ -127,11 +182,13 @@ struct CatchUp {
                     }
                     if let summary = summaries[attachment.id] { socket.sendSummary(summary, numbers: attachment.numbers) }
                 }
-                return (refused, isUserRefused)
+                socket.pendingRooms = Set(refused)
+                socket.hub.tellHeld()
+                return (refused, false)
             }
             .get()
         log.attached(except: refused)
-        log.userOwed = isUserRefused
+        if isUserRefused { log.userOwed = true } else { log.userAttached() }
         return refused.isEmpty && !isUserRefused
     }
 
@@ -148,6 +205,7 @@ struct CatchUp {
                 log.advanceUser(to: change.position)
                 switch change.content {
                 case .conversationHidden(let id, _, true): log.hidden(id)
+                case .messageHidden(_, let view?): log.countsChanged(in: view.conversation.id)
                 case .conversationShown(let view?):
                     log.returns(view.conversation.id)
                     log.shown(view)
@@ -204,6 +262,13 @@ struct CatchUp {
             log.returns(id)
         }
         let introduction = log.needsShowing(id) ? try await shownWhole(change) : []
+        if log.needsShowing(id) {
+            // He cannot see it at present: what made it so is further on in this log or in his own. That it ended for him is told all the same: his
+            // client may know it from the answer to a request.
+            guard change.excludes(key.user) else { return [] }
+            log.left(id)
+            return [.change(change)]
+        }
         switch change.content {
         case .conversationCreated: break
         case .participantsChanged(_, let removed, _, _):
@@ -216,6 +281,7 @@ struct CatchUp {
             guard let message else { return introduction }
             log.lastMessageBecame(message, in: id)
         case .messageDeleted(_, _, let last):
+            log.countsChanged(in: id)
             if last.changed { log.lastMessageBecame(last.overrides[key.user] ?? last.message, in: id) }
         case .receipts, .allRead: log.countsChanged(in: id)
         case .partsChanged(_, _, _, let message): if message == nil { return introduction }
@@ -278,12 +344,15 @@ enum ReplayItem: Sendable {
     case change(Change)
     /// A conversation as it is now, because of this change.
     case conversation(ConversationView, Change)
+    /// A conversation as it is now, though the log does not say why.
+    case conversationNow(ConversationView, at: Position)
     case userChange(UserChange)
 
-    /// No packet of a replay is stamped later than this.
-    var createdAt: Timestamp {
+    /// No packet of a replay is stamped later than this; nil: not later than the one before it.
+    var createdAt: Timestamp? {
         switch self {
         case .change(let change), .conversation(_, let change): change.createdAt
+        case .conversationNow: nil
         case .userChange(let change): change.createdAt
         }
     }

@@ -22,15 +22,15 @@ struct OwedLog {
         var fanOutLast = Position.zero
         var numbers: UserNumbers
         var messageCount: Int64
-        var isHidden = false
+        /// As last read: it is on his list.
+        var isListed = true
         /// The client was shown the conversation as of this position.
         var shownAt = Position.zero
         var isTouched = false
         var lastMessage: Message??
         /// He is a participant, and is to be attached.
         var isMember: Bool
-        /// The client does not know the conversation: before anything else it is shown whole, and until then the socket is not attached,
-        /// since only that look shows whether the user is still a participant.
+        /// The client does not know the conversation: before anything else it is shown whole, and until then the socket is not attached.
         var needsShowing = false
         /// The user has deleted it on his devices, as the log tells, and nothing has brought it back since: he is told nothing of it.
         var isGone = false
@@ -39,7 +39,7 @@ struct OwedLog {
     }
 
     private var standings: [ConversationID: Standing] = [:]
-    /// Position in the user's own log; nil where a catch-up does not concern it.
+    /// Position in the user's own log; nil where a catch-up does not concern it, or no longer.
     private(set) var userPosition: Position?
     /// More of the user's own log is owed.
     var userOwed = false
@@ -48,9 +48,8 @@ struct OwedLog {
 
     init() {}
 
-    /// Conversations the user has just been added to. What he deletes on his devices meanwhile is in his own log, which is read along with theirs.
-    init(joined conversations: [ConversationID: Position], userPosition: Position? = nil) {
-        self.userPosition = userPosition
+    /// Conversations the user has just been added to. His own log does not concern it: what he does to these is told once they are attached.
+    init(joined conversations: [ConversationID: Position]) {
         for (id, after) in conversations {
             standings[id] = Standing(
                 position: after, isOwed: true, isUnverified: false, numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero),
@@ -63,7 +62,7 @@ struct OwedLog {
             let isOwed = entry.after < entry.position
             standings[entry.id] = Standing(
                 position: entry.after, isOwed: isOwed, isUnverified: !isOwed, numbers: entry.numbers, messageCount: entry.messageCount,
-                isHidden: entry.messageCount > 0 && entry.numbers.total(of: entry.messageCount) == 0, isMember: entry.isParticipant)
+                isMember: entry.isParticipant)
         }
         userPosition = baseline.userAfter
         userOwed = baseline.userAfter < baseline.userPosition
@@ -98,6 +97,8 @@ struct OwedLog {
 
     // MARK: What was read
 
+    func position(of id: ConversationID) -> Position { standings[id]?.position ?? .zero }
+
     mutating func advance(_ id: ConversationID, to position: Position) {
         guard let standing = standings[id], position > standing.position else { return }
         standings[id]?.position = position
@@ -115,8 +116,27 @@ struct OwedLog {
             }
             // Numbers or an object that are newer than what was read mean that there is more to read.
             let known = standing.isMember && !standing.isGone ? max(page.numbers[id]?.numbers.position ?? .zero, standing.shownAt) : .zero
-            if page.metHeads, standing.position >= known { standings[id]?.isOwed = false }
+            if page.metHeads, standing.position >= known {
+                standings[id]?.isOwed = false
+                if let numbers = page.numbers[id] { settle(id, numbers) }
+            }
         }
+    }
+
+    /// All was read. Whatever the entries told: what he is to the conversation now is what counts.
+    private mutating func settle(_ id: ConversationID, _ numbers: LogPage.Numbers) {
+        standings[id]?.isListed = numbers.isListed
+        if !numbers.isParticipant {
+            standings[id]?.isMember = false
+        } else if standings[id]?.needsShowing == true {
+            // Deleted on his devices, it waits for what brings it back.
+            standings[id]?.isGone = !numbers.isListed
+        }
+    }
+
+    /// Members whose log held nothing by which they could be shown to the client, and which are on the user's list all the same.
+    var unshown: [ConversationID] {
+        standings.filter { $0.value.isMember && !$0.value.isAttached && $0.value.needsShowing && !$0.value.isGone }.map(\.key)
     }
 
     /// The client was shown the conversation whole.
@@ -140,7 +160,6 @@ struct OwedLog {
     mutating func hidden(_ id: ConversationID) {
         guard standings[id]?.isAttached == false else { return }
         standings[id]?.isGone = true
-        standings[id]?.isHidden = true
         standings[id]?.needsShowing = true
     }
 
@@ -148,9 +167,7 @@ struct OwedLog {
 
     /// A message brings the conversation back; before that it has to be shown.
     mutating func returns(_ id: ConversationID) {
-        guard isGone(id) else { return }
         standings[id]?.isGone = false
-        standings[id]?.isHidden = false
     }
 
     mutating func countsChanged(in id: ConversationID) { standings[id]?.isTouched = true }
@@ -166,7 +183,8 @@ struct OwedLog {
         standings.compactMap { id, standing in
             guard standing.isAttachable else { return nil }
             return Hub.Attachment(
-                id: id, position: standing.position, fanOutLast: standing.fanOutLast, numbers: standing.numbers, isHidden: standing.isHidden)
+                id: id, position: standing.position, fanOutLast: standing.fanOutLast, numbers: standing.numbers,
+                messageCount: standing.messageCount, isHidden: !standing.isListed)
         }
     }
 
@@ -178,6 +196,12 @@ struct OwedLog {
             .reduce(into: [:]) { summaries, item in
                 summaries[item.key] = Summary(id: item.key, messageCount: item.value.messageCount, lastMessage: item.value.lastMessage)
             }
+    }
+
+    /// The user's own log is told by the fan-out from now on.
+    mutating func userAttached() {
+        userPosition = nil
+        userOwed = false
     }
 
     /// All but these could be attached; these have moved on and are read again.

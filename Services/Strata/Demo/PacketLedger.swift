@@ -51,6 +51,7 @@ struct PacketLedger: Sendable {
         if isInTurn, let timestamp = packet.timestamp { lastTimestamp = timestamp }
         // A replay that failed half-way is asked for again, and begins again.
         if packet.type == "response", packet.body["method"].string == "Event.replay", packet.body["success"].bool != true { beginAnew() }
+        if packet.isChange("delete", "Conversation"), let conversation = packet.objectID { forget(conversation) }
         guard let position = packet.body["position"].int, let conversation = packet.conversationID else { return isInTurn ? .new : .fault }
         return note(packet, conversation, position)
     }
@@ -58,6 +59,12 @@ struct PacketLedger: Sendable {
     private mutating func beginAnew() {
         knownNow = []
         lastPosition = [:]
+    }
+
+    /// The client has removed all it had of the conversation; should it come back, all of it is new.
+    private mutating func forget(_ conversation: String) {
+        lastPosition[conversation] = nil
+        knownNow = knownNow.filter { !$0.hasPrefix(conversation + "|") }
     }
 
     private mutating func note(_ packet: ReceivedPacket, _ conversation: String, _ position: Int) -> Verdict {

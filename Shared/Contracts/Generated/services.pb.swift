@@ -1470,6 +1470,10 @@ public nonisolated struct ProtoReadLogsResponse: Sendable {
 
     public var messageCount: Int64 = 0
 
+    public var isParticipant: Bool = false
+
+    public var isListed: Bool = false
+
     public var unknownFields = SwiftProtobuf.UnknownStorage()
 
     public init() {}
@@ -4589,7 +4593,7 @@ nonisolated extension ProtoReadLogsResponse.Entry: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension ProtoReadLogsResponse.Numbers: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = ProtoReadLogsResponse.protoMessageName + ".Numbers"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}conversation_id\0\u{1}numbers\0\u{3}message_count\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}conversation_id\0\u{1}numbers\0\u{3}message_count\0\u{3}is_participant\0\u{3}is_listed\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4600,6 +4604,8 @@ nonisolated extension ProtoReadLogsResponse.Numbers: SwiftProtobuf.Message, Swif
       case 1: try { try decoder.decodeSingularBytesField(value: &self.conversationID) }()
       case 2: try { try decoder.decodeSingularMessageField(value: &self._numbers) }()
       case 3: try { try decoder.decodeSingularInt64Field(value: &self.messageCount) }()
+      case 4: try { try decoder.decodeSingularBoolField(value: &self.isParticipant) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self.isListed) }()
       default: break
       }
     }
@@ -4619,6 +4625,12 @@ nonisolated extension ProtoReadLogsResponse.Numbers: SwiftProtobuf.Message, Swif
     if self.messageCount != 0 {
       try visitor.visitSingularInt64Field(value: self.messageCount, fieldNumber: 3)
     }
+    if self.isParticipant != false {
+      try visitor.visitSingularBoolField(value: self.isParticipant, fieldNumber: 4)
+    }
+    if self.isListed != false {
+      try visitor.visitSingularBoolField(value: self.isListed, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4626,6 +4638,8 @@ nonisolated extension ProtoReadLogsResponse.Numbers: SwiftProtobuf.Message, Swif
     if lhs.conversationID != rhs.conversationID {return false}
     if lhs._numbers != rhs._numbers {return false}
     if lhs.messageCount != rhs.messageCount {return false}
+    if lhs.isParticipant != rhs.isParticipant {return false}
+    if lhs.isListed != rhs.isListed {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -7,9 +7,11 @@
 CREATE TYPE conversations.log_row AS (
     entry bigint, app_id uuid, conversation_id uuid, "position" bigint, kind bigint, actor text, origin_connection bigint, origin_request bigint,
     message_id uuid, ordinal bigint, message_count bigint, operations jsonb, created_at timestamptz, user_id text,
-    -- Entry 0: nothing is left beyond these entries. Entry 2, kind 1: the conversation is not on the user's list now.
+    -- Entry 0: nothing is left beyond these entries. Entry 2, kind 1: the conversation is not on the user's list now. Entry 3: he takes part in it.
     met_heads boolean,
     uncounted bigint, hidden bigint,
+    -- Entry 3: the conversation is on his list.
+    is_listed boolean,
     -- Entry 1, kinds 1 and 2: the conversation as it is now.
     conversation_created_at timestamptz, is_distinct boolean, receipt_policy bigint, conversation_position bigint, participants text[],
     m_present boolean, m_message_id uuid, m_conversation_id uuid, m_position bigint, m_ordinal bigint, m_sender text, m_sent_at timestamptz,

@@ -14,6 +14,8 @@ BEGIN
     entry.message_count := coalesce(p.left_ordinal, c.message_count);
     entry.uncounted := p.uncounted;
     entry.hidden := p.hidden_count;
+    entry.met_heads := p.left_position IS NULL;
+    entry.is_listed := conversations.is_visible(c, p);
     RETURN entry;
 END
 $$;

@@ -3,13 +3,15 @@ public import Model
 
 extension Renderer {
     /// The packets by which a user's own sockets are told of an entry of his own log. They carry our own `user_position`. No gaps are left.
-    public func tails(for change: UserChange, version: WireVersion) -> [PacketTail] {
+    ///
+    /// - Parameter withLastMessage: whether the deletion of a message tells the last message, too: not where a newer one has been told.
+    public func tails(for change: UserChange, version: WireVersion, withLastMessage: Bool = true) -> [PacketTail] {
         switch change.content {
         case .conversationHidden(let id, let upTo, let wholly):
             return [conversationDeleted(id, at: .user(change.position), .myDevices, fromPosition: wholly ? nil : upTo)]
         case .conversationShown(let view):
             return view.map { [created($0, for: change.user, version: version, at: .user(change.position))] } ?? []
-        case .messageHidden(let id, let view): return messageHidden(id, view, change: change, version: version)
+        case .messageHidden(let id, let view): return messageHidden(id, view, withLastMessage, change: change, version: version)
         case .identityChanged(let identity): return [updated(identity, at: .user(change.position))]
         case .followed(let identity): return [followed(identity, at: change.position)]
         case .unfollowed(let user): return [unfollowed(user, at: change.position)]
@@ -60,7 +62,9 @@ extension Renderer {
         return packet.finish(.change)
     }
 
-    private func messageHidden(_ id: MessageID, _ view: ConversationView?, change: UserChange, version: WireVersion) -> [PacketTail] {
+    private func messageHidden(
+        _ id: MessageID, _ view: ConversationView?, _ withLastMessage: Bool, change: UserChange, version: WireVersion
+    ) -> [PacketTail] {
         var delete = PacketBuilder(self)
         delete.beginChange("delete", .message(id, in: view?.conversation.id), at: .user(change.position))
         delete.writer.beginObject()
@@ -72,7 +76,9 @@ extension Renderer {
         var update = PacketBuilder(self, capacity: 1024)
         update.beginChange("update", .conversation(view.conversation.id), at: .user(change.position))
         update.writer.beginArray()
-        if let message = view.lastMessage {
+        if !withLastMessage {
+            // Nothing: it has been told.
+        } else if let message = view.lastMessage {
             update.beginOperation("set", "last_message")
             update.writer.key("id")
             update.writer.messageID(message.id)

@@ -8,20 +8,19 @@ import Testing
 @testable import StrataCommand
 
 extension EndToEnd {
-    /// `STRATA_HISTORIES` says how many (none unless it is set), `STRATA_HISTORY_SEED` which is the first; each one has the next number as its seed, and can
-    /// be run alone. How histories run into each other depends on the machine: a fault may show in one run and not in the next.
+    /// `STRATA_HISTORIES` says how many, `STRATA_HISTORY_SEED` which is the first; each one has the next number as its seed, and can be run alone. How
+    /// histories run into each other depends on the machine: a fault may show in one run and not in the next.
     @Suite("random histories")
     struct RandomHistoryTests {
+        private static let defaultCount = 120
         private static let defaultSeed: UInt64 = 20_180_504
         /// At the same time.
         private static let width = 12
 
-        @Test(
-            "whatever happened, and however often the line was cut: all clients hold what is loaded afresh",
-            .enabled(if: ProcessInfo.processInfo.environment["STRATA_HISTORIES"] != nil))
+        @Test("whatever happened, and however often the line was cut: all clients hold what is loaded afresh")
         func equivalent() async throws {
             let environment = ProcessInfo.processInfo.environment
-            let count = environment["STRATA_HISTORIES"].flatMap(Int.init) ?? 100
+            let count = environment["STRATA_HISTORIES"].flatMap(Int.init) ?? Self.defaultCount
             let first = environment["STRATA_HISTORY_SEED"].flatMap(UInt64.init) ?? Self.defaultSeed
             print("\(count) random histories, STRATA_HISTORY_SEED=\(first)")
             let app = try await Cluster.shared().app()

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import NIOCore
+import NIOEmbedded
+import Testing
+import Wire
+
+@testable import Gateway
+
+/// What a user did on one device, told on another, while his conversations move.
+@Suite(.timeLimit(.minutes(1)))
+struct OwnLogTests {
+    private static let id = Fixture.conversation
+
+    /// The kinds of change, without what they say.
+    private func kinds(_ packets: [JSONValue]) -> [String] {
+        packets.map { packet in
+            let body = packet["body"]
+            let type = body?["object"]?["type"]?.stringValue ?? "Message"
+            return "\(body?["operation"]?.stringValue ?? "?") \(type)"
+        }
+    }
+
+    private func message(_ ordinal: Int64, at position: Int64) -> Change {
+        var change = Fixture.change(position, .messageCreated(id: .random(), ordinal: ordinal, Fixture.message(ordinal, at: position)))
+        change.messageCount = ordinal
+        return change
+    }
+
+    private func view(at position: Int64, numbers: UserNumbers, messageCount: Int64) -> ConversationView {
+        var view = Fixture.view(at: position)
+        view.numbers = numbers
+        view.messageCount = messageCount
+        return view
+    }
+
+    private func operations(_ packet: JSONValue) -> [JSONValue] { packet["body"]?["data"]?.arrayValue ?? [] }
+
+    private func numbers(_ packets: [JSONValue]) -> [String: Int64] {
+        var found: [String: Int64] = [:]
+        for operation in packets.flatMap({ operations($0) }) {
+            if let property = operation["property"]?.stringValue, let value = operation["value"]?.integerValue { found[property] = value }
+        }
+        return found
+    }
+
+    @Test("a deletion from his devices that overtakes the message it removes waits for it")
+    func overtaking() async throws {
+        let harness = try await GatewayHarness()
+        let ben = try await harness.socket(of: Fixture.ben, at: 1)
+        try await harness.publish(.conversationHidden(Self.id, upTo: Position(2), wholly: true), to: Fixture.ben, at: 1)
+        #expect(try await ben.packets().isEmpty)
+        try await harness.publish(message(1, at: 2))
+        #expect(kinds(try await ben.packets()) == ["create Message", "update Conversation", "delete Conversation"])
+        try await harness.publish(Fixture.change(3))
+        #expect(try await ben.packets().isEmpty)
+    }
+
+    @Test("what a held entry waits for is read from the log if its publication was lost, and entries behind it wait, too")
+    func lost() async throws {
+        let harness = try await GatewayHarness()
+        let ben = try await harness.socket(of: Fixture.ben, at: 1)
+        harness.log.append(message(1, at: 2))
+        try await harness.publish(.conversationHidden(Self.id, upTo: Position(2), wholly: true), to: Fixture.ben, at: 1)
+        try await harness.publish(.unfollowed(Fixture.ana), to: Fixture.ben, at: 2)
+        #expect(try await ben.packets().isEmpty)
+        await harness.loop.advanceTime(by: .milliseconds(100))
+        try await harness.until { $0.hub.holding.isEmpty }
+        #expect(
+            kinds(try await ben.packets()) == ["create Message", "update Conversation", "delete Conversation", "delete Identity"])
+    }
+
+    @Test("a hidden message that is told after a newer one came: the counts of now, and not the last message of before")
+    func late() async throws {
+        let harness = try await GatewayHarness()
+        let ben = try await harness.socket(of: Fixture.ben, at: 1)
+        try await harness.publish(message(1, at: 2))
+        try await harness.publish(message(2, at: 3))
+        _ = try await ben.packets()
+        // As it was after the first message.
+        let hidden = view(at: 2, numbers: UserNumbers(uncounted: 1, hidden: 1, position: Position(2)), messageCount: 1)
+        try await harness.publish(.messageHidden(.random(), view: hidden), to: Fixture.ben, at: 1)
+        let packets = try await ben.packets()
+        #expect(kinds(packets) == ["delete Message", "update Conversation"])
+        #expect(numbers(packets) == ["unread_message_count": 1, "total_message_count": 1])
+        #expect(!operations(packets[1]).contains { $0["property"]?.stringValue == "last_message" })
+        try await harness.publish(message(3, at: 4))
+        #expect(numbers(try await ben.packets()) == ["unread_message_count": 2, "total_message_count": 2])
+    }
+
+    @Test("a deletion of what a catch-up is about to attach waits until it is attached")
+    func joining() async throws {
+        let harness = try await GatewayHarness()
+        let ben = try await harness.socket(of: Fixture.ben, in: Self.other, at: 1)
+        try await harness.onLoop { _ in ben.socket.pendingRooms = [Self.id] }
+        try await harness.publish(.conversationHidden(Self.id, upTo: Position(2), wholly: true), to: Fixture.ben, at: 1)
+        #expect(try await ben.packets().isEmpty)
+        try await harness.onLoop { harness in
+            ben.socket.pendingRooms = []
+            harness.hub.tellHeld()
+        }
+        #expect(kinds(try await ben.packets()) == ["delete Conversation"])
+    }
+
+    private static let other = ConversationID.random()
+
+    @Test("deleted, and brought back by a message before a catch-up has read it: the client keeps what came since")
+    func back() async throws {
+        let harness = try await GatewayHarness()
+        let ben = try await harness.socket(of: Fixture.ben, at: 5)
+        try await harness.publish(.conversationHidden(Self.id, upTo: Position(3), wholly: true), to: Fixture.ben, at: 1)
+        let packets = try await ben.packets()
+        #expect(kinds(packets) == ["delete Conversation"])
+        #expect(packets[0]["body"]?["data"]?["from_position"]?.integerValue == Position(3).wireValue)
+        try await harness.publish(Fixture.change(6))
+        #expect(try await ben.packets().count == 1)
+    }
+}
