@@ -110,7 +110,7 @@ struct OwedLogTests {
         other.advance(id, to: Position(4))
         other.finish(page(metHeads: true, numbersAt: 4, isParticipant: false))
         #expect(other.attachments.isEmpty)
-        #expect(other.departures == [id: Position(4)])
+        #expect(other.departures.mapValues(\.position) == [id: Position(4)])
     }
 
     @Test("where nothing was left to show, but he has it on his list again, it is shown before it is attached")
@@ -123,6 +123,27 @@ struct OwedLogTests {
         log.shown(Fixture.view(at: 4))
         #expect(log.unshown.isEmpty)
         #expect(log.attachments.map(\.isHidden) == [false])
+    }
+
+    @Test("an entry of the user's own log that changes a conversation's numbers has them read anew")
+    func concerned() {
+        var log = OwedLog(baseline(position: 9, after: 9))
+        log.concerns(id)
+        log.finish(page(metHeads: true))
+        #expect(log.owedCursors == [id: Position(9)])
+        log.concerns(id)
+        log.finish(page(metHeads: true, numbersAt: 9))
+        #expect(log.isEverythingRead)
+    }
+
+    @Test("whoever left and came back is shown the conversation anew")
+    func cameBack() {
+        var log = OwedLog(baseline(position: 9, after: 8))
+        log.left(id)
+        log.advance(id, to: Position(9))
+        log.finish(page(metHeads: true, numbersAt: 9))
+        #expect(log.members == [id])
+        #expect(log.unshown == [id])
     }
 
     @Test("once the user's own log is attached, it is read no more")

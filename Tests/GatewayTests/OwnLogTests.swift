@@ -115,4 +115,17 @@ struct OwnLogTests {
         try await harness.publish(Fixture.change(6))
         #expect(try await ben.packets().count == 1)
     }
+
+    @Test("deleted, brought back by a message, then left, and the deletion told last: what came since is kept")
+    func left() async throws {
+        let harness = try await GatewayHarness()
+        let ben = try await harness.socket(of: Fixture.ben, at: 1)
+        try await harness.publish(message(1, at: 2))
+        try await harness.publish(Fixture.change(3, .participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)))
+        _ = try await ben.packets()
+        try await harness.publish(.conversationHidden(Self.id, upTo: Position(1), wholly: true), to: Fixture.ben, at: 1)
+        let packets = try await ben.packets()
+        #expect(kinds(packets) == ["delete Conversation"])
+        #expect(packets[0]["body"]?["data"]?["from_position"]?.integerValue == Position(1).wireValue)
+    }
 }

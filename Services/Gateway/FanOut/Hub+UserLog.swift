@@ -86,8 +86,12 @@ extension Hub {
     }
 
     private func tellHidden(_ id: ConversationID, _ upTo: Position, _ change: UserChange, _ socket: Socket) {
-        guard let (room, index) = place(of: socket, in: id) else { return send(change, to: socket) }
         var change = change
+        guard let (room, index) = place(of: socket, in: id) else {
+            // He left after the deletion, and after what brought it back: what came since is his to keep.
+            if let left = socket.left[id], left.seenUpTo > upTo { change.content = .conversationHidden(id, upTo: upTo, wholly: false) }
+            return send(change, to: socket)
+        }
         let member = room.members[index]
         if member.skip > upTo, !member.isHidden {
             // It had come back when the catch-up read it: the client keeps it, and what came since.

@@ -132,8 +132,10 @@ final class Hub: @unchecked Sendable {
 
     /// - Parameter position: of the change because of which it leaves.
     func leave(_ socket: Socket, _ room: Room, at position: Position) {
-        socket.hasLeft(room.id, at: position)
-        room.members.removeAll { $0.socket === socket }
+        if let index = room.members.firstIndex(where: { $0.socket === socket }) {
+            let member = room.members.remove(at: index)
+            socket.hasLeft(room.id, Socket.Departure(position: position, seenUpTo: max(room.lastMessage, member.isHidden ? .zero : member.skip)))
+        }
         socket.rooms.removeAll { $0 === room }
         if forgetIfEmpty(room) { fanOut.release([room.id], for: self) }
     }

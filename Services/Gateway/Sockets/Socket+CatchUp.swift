@@ -53,17 +53,17 @@ extension Socket {
         if case .waiting = phase { return }
         if let room = rooms.first(where: { $0.id == id }), position <= room.last { return }
         // Told late, of what a catch-up has found meanwhile, together with his removal after it.
-        if let left = left[id], position <= left { return }
+        if let left = left[id], position <= left.position { return }
         let before = Position(position.rawValue - 1)
         lateJoins[id] = min(lateJoins[id] ?? before, before)
         startLateJoins()
     }
 
-    /// The user has no part in the conversation any more since `position`. That he was added before may be told once more: to join by it now would
+    /// The user has no part in the conversation any more. That he was added before may be told once more: to join by it now would
     /// show everything again.
-    func hasLeft(_ id: ConversationID, at position: Position) {
-        left[id] = max(left[id] ?? position, position)
-        if let before = lateJoins[id], before < position { lateJoins[id] = nil }
+    func hasLeft(_ id: ConversationID, _ departure: Departure) {
+        if departure.position > left[id]?.position ?? .zero { left[id] = departure }
+        if let before = lateJoins[id], before < departure.position { lateJoins[id] = nil }
     }
 
     /// Joins what became known while another catch-up ran. Conversations the socket is in are left until it leaves them.

@@ -22,6 +22,14 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         case closed
     }
 
+    /// How the user left a conversation.
+    struct Departure: Sendable, Equatable {
+        /// Of the change by which he left, or of a later one.
+        var position: Position
+        /// The client was told of something he sees until here; zero if it had been removed from his devices.
+        var seenUpTo: Position
+    }
+
     /// Why the server closes a socket (spec 12.10).
     enum CloseReason {
         case goingAway, unsupportedData, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, protocolError
@@ -88,8 +96,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var replay: SocketRequest?
     /// Conversations to join once the running catch-up has ended.
     var lateJoins: [ConversationID: Position] = [:]
-    /// Conversations the user has left, and by which change.
-    var left: [ConversationID: Position] = [:]
+    /// Conversations the user has left.
+    var left: [ConversationID: Departure] = [:]
 
     // Limits
     let rateKey: RateKey

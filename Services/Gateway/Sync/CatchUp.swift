@@ -79,6 +79,8 @@ struct CatchUp {
             log = OwedLog(joined: conversations)
             return true
         case .opened(let since), .replay(let since):
+            // Of what he is added to after this has been read, his own channel tells.
+            await hub.fanOut.confirmation(of: [], user: key)
             let baseline = try await services.baseline(since: since, GatewayServices.Call(key))
             log = OwedLog(baseline)
             return baseline.isComplete
@@ -169,7 +171,7 @@ struct CatchUp {
         let user = log.userPosition.map { (position: $0, fanOutLast: log.userFanOutLast) }
         let (refused, isUserRefused) = try await hub.loop
             .submit { [socket, summaries = log.summaries, departures = log.departures] in
-                for (id, position) in departures { socket.hasLeft(id, at: position) }
+                for (id, departure) in departures { socket.hasLeft(id, departure) }
                 // What he did meanwhile may concern these conversations.
                 if let user, !socket.hub.attachUser(socket, position: user.position, fanOutLast: user.fanOutLast) {
                     return (attachments.map(\.id), true)
@@ -204,8 +206,10 @@ struct CatchUp {
             case .userChange(let change):
                 log.advanceUser(to: change.position)
                 switch change.content {
-                case .conversationHidden(let id, _, true): log.hidden(id)
-                case .messageHidden(_, let view?): log.countsChanged(in: view.conversation.id)
+                case .conversationHidden(let id, _, let wholly):
+                    log.concerns(id)
+                    if wholly { log.hidden(id) }
+                case .messageHidden(_, let view?): log.concerns(view.conversation.id)
                 case .conversationShown(let view?):
                     log.returns(view.conversation.id)
                     log.shown(view)

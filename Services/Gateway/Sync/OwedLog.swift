@@ -46,6 +46,8 @@ struct OwedLog {
     /// What the fan-out has handed on of it.
     var userFanOutLast = Position.zero
 
+    private var isTouchedByUser: Set<ConversationID> = []
+
     init() {}
 
     /// Conversations the user has just been added to. His own log does not concern it: what he does to these is told once they are attached.
@@ -85,7 +87,7 @@ struct OwedLog {
         return ids
     }
 
-    mutating func owe(_ ids: [ConversationID]) {
+    mutating func owe(_ ids: some Sequence<ConversationID>) {
         for id in ids { standings[id]?.isOwed = true }
     }
 
@@ -102,6 +104,12 @@ struct OwedLog {
     mutating func advance(_ id: ConversationID, to position: Position) {
         guard let standing = standings[id], position > standing.position else { return }
         standings[id]?.position = position
+    }
+
+    /// An entry of the user's own log changes what the conversation is to him: its numbers are read anew, unless they come with the same page.
+    mutating func concerns(_ id: ConversationID) {
+        isTouchedByUser.insert(id)
+        standings[id]?.isTouched = true
     }
 
     mutating func advanceUser(to position: Position) { userPosition = max(userPosition ?? .zero, position) }
@@ -121,17 +129,16 @@ struct OwedLog {
                 if let numbers = page.numbers[id] { settle(id, numbers) }
             }
         }
+        owe(isTouchedByUser.filter { page.numbers[$0] == nil && standings[$0]?.isMember == true })
+        isTouchedByUser = []
     }
 
     /// All was read. Whatever the entries told: what he is to the conversation now is what counts.
     private mutating func settle(_ id: ConversationID, _ numbers: LogPage.Numbers) {
         standings[id]?.isListed = numbers.isListed
-        if !numbers.isParticipant {
-            standings[id]?.isMember = false
-        } else if standings[id]?.needsShowing == true {
-            // Deleted on his devices, it waits for what brings it back.
-            standings[id]?.isGone = !numbers.isListed
-        }
+        standings[id]?.isMember = numbers.isParticipant
+        // Deleted on his devices, it waits for what brings it back.
+        if numbers.isParticipant, standings[id]?.needsShowing == true { standings[id]?.isGone = !numbers.isListed }
     }
 
     /// Members whose log held nothing by which they could be shown to the client, and which are on the user's list all the same.
@@ -152,8 +159,10 @@ struct OwedLog {
     /// Whether what this change did to participants or metadata was contained in what the client was shown.
     func isContained(_ change: Change) -> Bool { change.position <= (standings[change.conversationID]?.shownAt ?? .zero) }
 
+    /// He has no part in it any more. Should he come back, it is shown anew.
     mutating func left(_ id: ConversationID) {
         standings[id]?.isMember = false
+        standings[id]?.needsShowing = true
     }
 
     /// The user has deleted the conversation on his devices, and nothing has brought it back so far.
@@ -189,7 +198,10 @@ struct OwedLog {
     }
 
     /// The conversations he has no part in, and since when at the latest.
-    var departures: [ConversationID: Position] { standings.filter { !$0.value.isMember }.mapValues(\.position) }
+    var departures: [ConversationID: Socket.Departure] {
+        standings.filter { !$0.value.isMember }
+            .mapValues { Socket.Departure(position: $0.position, seenUpTo: $0.isListed ? $0.position : .zero) }
+    }
 
     var summaries: [ConversationID: Summary] {
         standings.filter { $0.value.isTouched && !$0.value.isAttached }
