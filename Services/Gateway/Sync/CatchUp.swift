@@ -22,6 +22,8 @@ struct CatchUp {
     static let pageSize = 128
     /// Reads without reaching the present before the catch-up gives up; each brings a page.
     static let maximumReads = 10_000
+    /// Looks at conversations that were on the user's list a moment ago and are not to be seen, before one is given up.
+    static let maximumVainLooks = 100
     /// Conversations looked up side by side, at most.
     static let viewsAtOnce = 8
 
@@ -30,6 +32,7 @@ struct CatchUp {
     private let services: GatewayServices
     private let key: UserKey
     private var log = OwedLog()
+    private var vainLooks = 0
     /// Conversations that stay subscribed meanwhile.
     private var joining: [ConversationID] = []
     /// Views that the page in hand will need, looked up side by side; each is used once.
@@ -143,7 +146,9 @@ struct CatchUp {
                 log.owe([id])
             } catch {
                 guard error.code == .notFound || error.code == .accessDenied else { throw error }
-                log.hidden(id)
+                // Something has just happened to it: the log tells what.
+                vainLooks += 1
+                if vainLooks < Self.maximumVainLooks { log.owe([id]) } else { log.hidden(id) }
             }
         }
         try await send(items)
@@ -258,7 +263,9 @@ struct CatchUp {
     private mutating func prepared(_ change: Change) async throws -> [ReplayItem] {
         let id = change.conversationID
         if change.introduces(key.user) {
-            return log.isContained(change) ? [] : try await shownWhole(change)
+            if log.isContained(change) { return [] }
+            log.mustBeShown(id)
+            return try await shownWhole(change)
         }
         if log.isGone(id) {
             if change.excludes(key.user) { log.left(id) }
@@ -303,6 +310,8 @@ struct CatchUp {
                 view = try await services.conversation(change.conversationID, GatewayServices.Call(key))
             }
         } catch {
+            // For this page that is the answer.
+            views[change.conversationID] = .failure(error)
             // Deleted, or taken from him, since: that is further on in the log.
             if error.code == .notFound || error.code == .accessDenied { return [] }
             throw error

@@ -154,6 +154,9 @@ struct OwedLog {
         standings[id]?.needsShowing = false
     }
 
+    /// The client does not know it, or not as it is since he came to it.
+    mutating func mustBeShown(_ id: ConversationID) { standings[id]?.needsShowing = true }
+
     func needsShowing(_ id: ConversationID) -> Bool { standings[id]?.needsShowing ?? false }
 
     /// Whether what this change did to participants or metadata was contained in what the client was shown.

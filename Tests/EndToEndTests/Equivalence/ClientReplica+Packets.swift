@@ -154,7 +154,9 @@ extension ClientReplica {
         guard packet.body["success"].bool == true, let id = packet.data["id"].string else { return }
         switch packet.body["method"].string {
         case "Conversation.create": if conversations[id] == nil { take(conversation: packet.data) }
-        case "Message.create": if messages[id] == nil { take(message: packet.data) }
+        case "Message.create":
+            // What was deleted together with its conversation in the meantime does not come to life again.
+            if messages[id] == nil, packet.data["conversation"]["id"].string.map({ conversations[$0] != nil }) == true { take(message: packet.data) }
         default: break
         }
     }
