@@ -185,11 +185,28 @@ struct OwedLogTests {
     func summaries() {
         var log = OwedLog(baseline(position: 9, after: 5))
         #expect(log.summaries.isEmpty)
-        log.lastMessageBecame(Fixture.message(1, at: 6), in: id)
+        log.countsChanged(in: id)
         log.advance(id, to: Position(9))
         log.finish(page(metHeads: true, numbersAt: 9))
-        #expect(log.summaries[id]?.messageCount == 3)
+        #expect(log.summaries[id] == OwedLog.Summary(id: id, position: Position(9), unread: 2, total: 3))
         log.attached(except: [])
         #expect(log.summaries.isEmpty)
+    }
+
+    @Test("to whoever left in the meantime nothing is unread; what was deleted for all has no numbers")
+    func summariesOfTheLeft() {
+        var log = OwedLog(baseline(position: 9, after: 5))
+        log.countsChanged(in: id)
+        log.advance(id, to: Position(9))
+        log.finish(page(metHeads: true, numbersAt: 9, isParticipant: false))
+        #expect(log.summaries[id]?.unread == 0)
+        log.attached(except: [])
+        #expect(log.summaries.isEmpty)
+        var deleted = OwedLog(baseline(position: 9, after: 5))
+        deleted.countsChanged(in: id)
+        deleted.left(id)
+        deleted.advance(id, to: Position(9))
+        deleted.finish(page(metHeads: true))
+        #expect(deleted.summaries.isEmpty)
     }
 }

@@ -82,9 +82,8 @@ extension Socket {
     }
 
     /// The numbers a catch-up changed, told once, when it has ended.
-    func sendSummary(_ summary: OwedLog.Summary, numbers: UserNumbers) {
-        let values = ReaderValues(
-            reader: key.user, unread: numbers.unread(of: summary.messageCount), total: numbers.total(of: summary.messageCount))
-        send([hub.services.renderer.numbersChanged(summary.id, at: numbers.position)], values: values, stamp: Stamp(.now()))
+    func sendSummary(_ summary: OwedLog.Summary) {
+        let values = ReaderValues(reader: key.user, unread: summary.unread, total: summary.total)
+        send([hub.services.renderer.numbersChanged(summary.id, at: summary.position)], values: values, stamp: Stamp(.now()))
     }
 }

@@ -182,12 +182,13 @@ struct CatchUp {
                     return (attachments.map(\.id), true)
                 }
                 var refused: [ConversationID] = []
+                for id in departures.keys { if let summary = summaries[id] { socket.sendSummary(summary) } }
                 for attachment in attachments {
                     guard socket.hub.attach(socket, attachment) else {
                         refused.append(attachment.id)
                         continue
                     }
-                    if let summary = summaries[attachment.id] { socket.sendSummary(summary, numbers: attachment.numbers) }
+                    if let summary = summaries[attachment.id] { socket.sendSummary(summary) }
                 }
                 socket.pendingRooms = Set(refused)
                 socket.hub.tellHeld()
@@ -289,11 +290,9 @@ struct CatchUp {
             if log.isContained(change) { return introduction }
         case .conversationDeleted: log.left(id)
         case .messageCreated(_, _, let message):
-            guard let message else { return introduction }
-            log.lastMessageBecame(message, in: id)
-        case .messageDeleted(_, _, let last):
+            if message == nil { return introduction }
             log.countsChanged(in: id)
-            if last.changed { log.lastMessageBecame(last.overrides[key.user] ?? last.message, in: id) }
+        case .messageDeleted: log.countsChanged(in: id)
         case .receipts, .allRead: log.countsChanged(in: id)
         case .partsChanged(_, _, _, let message): if message == nil { return introduction }
         }

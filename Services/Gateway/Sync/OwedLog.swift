@@ -5,12 +5,13 @@ import Model
 ///
 /// A pure value: it decides what to read next and when a conversation may be attached; ``CatchUp`` does the reading and sending.
 struct OwedLog {
-    /// What a catch-up changed about a conversation's numbers and last message; said once, when it is attached.
-    struct Summary: Sendable {
+    /// The numbers of a conversation about which a catch-up told something; said once, at its end.
+    struct Summary: Sendable, Equatable {
         let id: ConversationID
-        var messageCount: Int64
-        /// Outer nil: unchanged as far as the log told.
-        var lastMessage: Message??
+        /// What they are true after.
+        let position: Position
+        let unread: Int64
+        let total: Int64
     }
 
     private struct Standing {
@@ -27,7 +28,6 @@ struct OwedLog {
         /// The client was shown the conversation as of this position.
         var shownAt = Position.zero
         var isTouched = false
-        var lastMessage: Message??
         /// He is a participant, and is to be attached.
         var isMember: Bool
         /// The client does not know the conversation: before anything else it is shown whole, and until then the socket is not attached.
@@ -126,7 +126,7 @@ struct OwedLog {
             let known = standing.isMember && !standing.isGone ? max(page.numbers[id]?.numbers.position ?? .zero, standing.shownAt) : .zero
             if page.metHeads, standing.position >= known {
                 standings[id]?.isOwed = false
-                if let numbers = page.numbers[id] { settle(id, numbers) }
+                settle(id, page.numbers[id])
             }
         }
         owe(isTouchedByUser.filter { page.numbers[$0] == nil && standings[$0]?.isMember == true })
@@ -134,8 +134,10 @@ struct OwedLog {
     }
 
     /// All was read. Whatever the entries told: what he is to the conversation now is what counts.
-    private mutating func settle(_ id: ConversationID, _ numbers: LogPage.Numbers) {
-        standings[id]?.isListed = numbers.isListed
+    /// - Parameter numbers: nil if it has been deleted for all.
+    private mutating func settle(_ id: ConversationID, _ numbers: LogPage.Numbers?) {
+        standings[id]?.isListed = numbers?.isListed ?? false
+        guard let numbers else { return }
         standings[id]?.isMember = numbers.isParticipant
         // Deleted on his devices, it waits for what brings it back.
         if numbers.isParticipant, standings[id]?.needsShowing == true { standings[id]?.isGone = !numbers.isListed }
@@ -184,11 +186,6 @@ struct OwedLog {
 
     mutating func countsChanged(in id: ConversationID) { standings[id]?.isTouched = true }
 
-    mutating func lastMessageBecame(_ message: Message?, in id: ConversationID) {
-        standings[id]?.isTouched = true
-        standings[id]?.lastMessage = .some(message)
-    }
-
     // MARK: What to attach and to say at the end
 
     var attachments: [Hub.Attachment] {
@@ -207,9 +204,14 @@ struct OwedLog {
     }
 
     var summaries: [ConversationID: Summary] {
-        standings.filter { $0.value.isTouched && !$0.value.isAttached }
+        standings.filter { $0.value.isTouched && !$0.value.isAttached && $0.value.isListed }
             .reduce(into: [:]) { summaries, item in
-                summaries[item.key] = Summary(id: item.key, messageCount: item.value.messageCount, lastMessage: item.value.lastMessage)
+                let (id, standing) = item
+                summaries[id] = Summary(
+                    id: id, position: standing.numbers.position,
+                    // Nothing is unread to whoever is not in it any more (spec 5.1).
+                    unread: standing.isMember ? standing.numbers.unread(of: standing.messageCount) : 0,
+                    total: standing.numbers.total(of: standing.messageCount))
             }
     }
 
@@ -221,7 +223,10 @@ struct OwedLog {
 
     /// All but these could be attached; these have moved on and are read again.
     mutating func attached(except refused: [ConversationID]) {
-        for id in standings.keys where standings[id]?.isAttachable == true { standings[id]?.isAttached = true }
+        for id in standings.keys {
+            if standings[id]?.isAttachable == true { standings[id]?.isAttached = true }
+            if standings[id]?.isMember == false { standings[id]?.isTouched = false }
+        }
         for id in refused {
             standings[id]?.isAttached = false
             standings[id]?.isOwed = true
