@@ -185,7 +185,15 @@ final class FanOut: @unchecked Sendable {
     ///
     /// While Redis is away it returns at once: then heads are compared every second, and nothing is hidden for longer than that.
     func confirmation(of conversations: [ConversationID], user: UserKey) async {
-        let channels = conversations.map { Channels.conversation($0) } + [Channels.user(user.app, user.user)]
+        await confirmation(of: conversations.map { Channels.conversation($0) } + [Channels.user(user.app, user.user)])
+    }
+
+    /// Waits until what becomes of the presence of `users` from now on will be heard; not for long.
+    func confirmation(ofPresenceOf users: [UserKey]) async {
+        await confirmation(of: users.map { Channels.presence($0.app, $0.user) })
+    }
+
+    private func confirmation(of channels: [String]) async {
         // A hop to the loop, so that the subscription commands asked for before are on their way.
         let subscriptions = try? await loop.submit { self.subscriptions }.get()
         guard let subscriptions, subscriptions.isAvailable else { return }

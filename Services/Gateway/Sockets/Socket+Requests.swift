@@ -177,14 +177,17 @@ extension Socket {
 
     private func subscribeToPresence(_ request: SocketRequest) async throws(Failure) -> AnswerData {
         let followed = try await hub.services.followed(GatewayServices.Call(key))
-        let (app, user) = (key.app, key.user)
+        let app = key.app
+        let watched = (followed + [key.user]).map { UserKey(app: app, user: $0) }
         try? await hub.loop
             .submit {
                 guard self.isOpen else { return }
                 self.wantsPresence = true
-                self.hub.watch((followed + [user]).map { UserKey(app: app, user: $0) }, by: self)
+                self.hub.watch(watched, by: self)
             }
             .get()
+        // Whoever has the answer hears of what is set from then on.
+        await hub.fanOut.confirmation(ofPresenceOf: watched)
         return .nothing
     }
 

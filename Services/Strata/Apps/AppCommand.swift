@@ -5,5 +5,6 @@ import ArgumentParser
 /// `strata app`.
 struct AppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "app", abstract: "Creates and lists apps.", subcommands: [AppCreateCommand.self, AppListCommand.self])
+        commandName: "app", abstract: "Creates, lists and suspends apps.",
+        subcommands: [AppCreateCommand.self, AppListCommand.self, AppSuspendCommand.self, AppResumeCommand.self])
 }

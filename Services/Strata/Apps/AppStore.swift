@@ -38,6 +38,15 @@ public struct AppStore: Sendable {
             GROUP BY a.id ORDER BY a.created_at, a.id
             """, isIdempotent: true)
 
+    private static let suspendApp = Statement(
+        "app.suspend", sql: "UPDATE conversations.app SET suspended = $2 WHERE id = $1 RETURNING name", isIdempotent: true)
+
+    /// Suspends an app, or ends that. Its sessions stay, and are good for something again when it is resumed.
+    /// - Returns: its name; nil if there is no such app.
+    func setSuspended(_ isSuspended: Bool, _ app: UUID) async throws -> String? {
+        try await query(Self.suspendApp, [.uuid(app), .bool(isSuspended)]).map { (row: Row) throws -> String in try row.get(0) }.first
+    }
+
     /// Registers an app with its key and the digest of its Server API token, all or nothing.
     public func insert(_ app: NewApp) async throws {
         _ = try await query(

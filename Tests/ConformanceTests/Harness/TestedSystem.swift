@@ -18,6 +18,8 @@ struct TestedSystem: Sendable {
     let strangeKey: TokenMaker
     /// The operator's command; nil if there is none for this system.
     let strata: OperatorCommand?
+    /// Gateways that refuse; nil on a system of somebody else's.
+    let furtherGateways: FurtherGateways?
     private let clients: [ProtocolVersion: [ProtocolClient]]
 
     /// One for all tests.
@@ -37,6 +39,7 @@ struct TestedSystem: Sendable {
         self.app = app
         self.otherApp = otherApp
         self.strata = strata
+        furtherGateways = strata.map { FurtherGateways(of: $0, trust: trust) }
         strangeKey = try TokenMaker()
         clients = try Dictionary(
             uniqueKeysWithValues: ProtocolVersion.allCases.map { version in

@@ -592,6 +592,30 @@ enum S01 {
                 for try await status in group { f.equal(status, 200) }
             }
         },
+        Rule("1.10", "a session that asks for more than the limit is 429 rate_limit_exceeded and told when to come back; others are not", .doc) { f in
+            guard let strict = try await f.system.furtherGateways?.client(.strict, f.version) else { return f.skip("no gateway with low limits") }
+            let (ana, ben) = (try await f.user("ana"), try await f.user("ben"))
+            var answers: [RESTAnswer] = []
+            for _ in 0..<6 { answers.append(try await strict.call("GET", "/conversations", token: ana.session, deadline: Fixture.deadline)) }
+            f.equal(answers.first?.status, 200)
+            let refusal = try f.need(answers.first { $0.status == 429 }, "refusal")
+            f.refused(refusal, "rate_limit_exceeded")
+            f.check((refusal.header("Retry-After").flatMap { Int($0) } ?? 0) > 0, "Retry-After \(refusal.header("Retry-After") ?? "none")")
+            f.succeeded(try await strict.call("GET", "/conversations", token: ben.session, deadline: Fixture.deadline), 200)
+            for _ in 0..<20 { f.equal(try await strict.call("HEAD", "/ping", deadline: Fixture.deadline).status, 200) }
+        },
+        Rule("1.10", "while a service is down, what needs it is 503 service_unavailable, and the rest is done") { f in
+            guard let cutOff = try await f.system.furtherGateways?.client(.cutOff, f.version) else { return f.skip("no gateway to cut off") }
+            let ana = try await f.user("ana")
+            let conversation = try await ana.converse([])
+            let message = try await ana.sendID("hello", to: conversation)
+            f.refused(try await cutOff.call("GET", Layer.path(conversation), token: ana.session, deadline: Fixture.deadline), "service_unavailable")
+            let patch: JSONValue = .array([set("metadata.title", "x")])
+            let patched = try await cutOff.call(
+                "PATCH", Layer.path(conversation), body: patch, token: ana.session, deadline: Fixture.deadline)
+            f.refused(patched, "service_unavailable")
+            f.succeeded(try await cutOff.call("GET", Layer.path(message), token: ana.session, deadline: Fixture.deadline), 200)
+        },
     ]
 
     // MARK: 1.11

@@ -173,6 +173,28 @@ enum S03 {
         Rule("3.4", "an app id that is none is 403 invalid_app_id") { f in
             f.refused(try await signIn(f, appID: "nothing"), "invalid_app_id")
         },
+        Rule("3.4", "a suspended app is 403 app_suspended, its sessions are good for nothing, and resuming it makes all good again", slow: true) {
+            f in
+            guard let strata = f.system.strata else { return f.skip("no operator's command") }
+            let app = try await strata.createApp()
+            let ana = try await f.user("ana", app: app)
+            let socket = try await ana.socket()
+            try await strata.run("app", "suspend", app.id)
+            f.refused(try await signIn(f, app: app), "app_suspended")
+            f.equal(try await socket.waitForClose(deadline: .now + .seconds(90)).code, 4401)
+            f.refused(try await f.system.client(1, f.version).call("GET", "/conversations", token: ana.session), "authentication_required")
+            try await strata.run("app", "resume", app.id)
+            f.succeeded(try await signIn(f, app: app), 201)
+            f.succeeded(try await f.system.client(1, f.version).call("GET", "/conversations", token: ana.session), 200)
+        },
+        Rule("3.4", "a suspended user is 403 user_suspended, others are not") { f in
+            let ana = try await f.user("ana")
+            let suspended = "UPDATE conversations.identity SET suspended = true WHERE user_id = '\(ana.userID)'"
+            guard try await f.system.sql(suspended) else { return f.skip("no way to suspend a user") }
+            f.refused(try await signIn(f, user: ana.userID), "user_suspended")
+            f.refused(try await ana.call("GET", "/conversations"), "authentication_required")
+            f.succeeded(try await signIn(f, user: f.stranger("ben")), 201)
+        },
         Rule("3.4", "a token that strata token made signs in", .doc) { f in
             guard let strata = f.system.strata else { return f.skip("there is no operator's command") }
             let printed = try await strata.run("token", "--app", f.app.id, "--user", f.stranger("ana"), "--json")
@@ -313,6 +335,15 @@ enum S03 {
                 f.refused(try await ana.call("GET", "/conversations"), "authentication_required")
                 let elsewhere = f.system.client(1, f.version)
                 f.refused(try await elsewhere.call("GET", "/conversations", token: ana.session), "authentication_required")
+            },
+            Rule("3.5", "a session that has expired is 401 with a nonce, and its sockets are closed with 4401", slow: true) { f in
+                let ana = try await f.user("ana")
+                let socket = try await ana.socket(gateway: 1)
+                let expired = "UPDATE conversations.session SET expires_at = now() WHERE user_id = '\(ana.userID)'"
+                guard try await f.system.sql(expired) else { return f.skip("no way to let a session expire") }
+                // The first gateway has not seen the session yet; the second remembers it for some seconds.
+                f.refused(try await ana.call("GET", "/conversations"), "authentication_required")
+                f.equal(try await socket.waitForClose(deadline: .now + .seconds(90)).code, 4401)
             },
             Rule("3.5", "the nonce of a 401 is good for signing in") { f in
                 let refusal = try await f.client.call("GET", "/conversations", deadline: Fixture.deadline)

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+
+/// `strata app suspend`.
+struct AppSuspendCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "suspend", abstract: "Suspends an app: nobody can sign in to it, and who is signed in is cut off within half a minute.")
+
+    @OptionGroup var target: SuspensionTarget
+
+    func run() async throws { try await target.suspend(true) }
+}
+
+/// `strata app resume`.
+struct AppResumeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "resume", abstract: "Ends the suspension of an app. Sessions from before are good again.")
+
+    @OptionGroup var target: SuspensionTarget
+
+    func run() async throws { try await target.suspend(false) }
+}
+
+/// The app that is suspended or resumed.
+struct SuspensionTarget: ParsableArguments {
+    @OptionGroup var database: DatabaseOption
+    @Argument(help: "The app, as layer:///apps/production/<uuid> or as the UUID alone.")
+    var app: String
+
+    func suspend(_ isSuspended: Bool) async throws {
+        let id = try LayerID.app.parse(app, option: "The app")
+        let store = AppStore(url: try database.url(in: StrataHome()))
+        guard let name = try await store.setSuspended(isSuspended, id) else {
+            throw CommandFailure(.usage, "There is no app \(LayerID.app.text(id)). \(OwnCommand.name) app list shows all.")
+        }
+        Console.standard.say("\(LayerID.app.text(id))  \(name)  is \(isSuspended ? "suspended" : "in service")")
+    }
+}
