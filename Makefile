@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test check-api lint fmt bench clean
+.PHONY: help setup build run test fault-test check-api lint fmt bench clean
 
 # debug builds several times faster; release is what to measure and to deploy.
 CONFIGURATION ?= debug
@@ -12,6 +12,7 @@ ARGS ?=
 help:
 	@echo "make run     install what is missing, build, and run everything on this machine (strata dev)"
 	@echo "make test    the same set-up, then check-api and all tests"
+	@echo "make fault-test   only the faults under load: processes, Redis and PostgreSQL killed, stopped and hanging"
 	@echo "make check-api   the descriptions in docs/ against a running Strata (downloads schemathesis the first time)"
 	@echo "make lint    format and licence headers"
 	@echo "make fmt     put the format right"
@@ -32,6 +33,10 @@ test: setup
 	@scripts/build.sh debug --build-tests
 	@$(if $(ARGS),,scripts/check-api.sh)
 	@swift test --skip-build --disable-xctest --no-parallel $(ARGS)
+
+fault-test: setup
+	@scripts/build.sh debug --build-tests
+	@swift test --skip-build --disable-xctest --no-parallel --filter '^FaultTests\.' $(ARGS)
 
 check-api: build
 	@scripts/check-api.sh

@@ -157,6 +157,7 @@ let package = Package(
             [
                 "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix,
             ]),
+        library("TestCluster", "Tests/Cluster", ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers"]),
         tests("ModelTests", ["Model"]),
         tests("WireTests", ["Wire", "Model", nioCore]),
         tests("RPCTests", ["RPC", nioCore, nioPosix, nioEmbedded, nioSSL, x509, swiftASN1, crypto, lifecycle, logging]),
@@ -179,8 +180,9 @@ let package = Package(
         tests("StrataTests", ["StrataCommand", "LocalServers", argumentParser, cryptoExtras, x509, swiftASN1]),
         tests(
             "EndToEndTests",
-            ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis", nioCore, nioPosix, logging]),
-        tests("ConformanceTests", ["TestSupport", "ProtocolClient", "LocalServers", crypto, cryptoExtras]),
+            ["TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis", nioCore, nioPosix, logging]),
+        tests("FaultTests", ["TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers"]),
+        tests("ConformanceTests", ["TestCluster", "TestSupport", "ProtocolClient", "LocalServers", crypto, cryptoExtras]),
         .executableTarget(
             name: "Bench",
             dependencies: [

@@ -2,6 +2,7 @@
 
 import Model
 import Postgres
+import TestSupport
 import Testing
 
 @testable import Metadata

@@ -3,6 +3,7 @@
 import Contracts
 import Model
 import Redis
+import TestSupport
 import Testing
 
 @testable import Presence

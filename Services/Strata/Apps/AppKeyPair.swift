@@ -4,10 +4,10 @@ import Foundation
 import _CryptoExtras
 
 /// The keys an app's server signs identity tokens with (RS256).
-enum AppKeyPair {
+package enum AppKeyPair {
     /// Makes a pair of 2048 bits.
     /// - Returns: both keys as PEM, the private one as PKCS #8.
-    static func make() throws -> (privateKey: String, publicKey: String) {
+    package static func make() throws -> (privateKey: String, publicKey: String) {
         let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
         return (key.pkcs8PEMRepresentation + "\n", key.publicKey.pemRepresentation + "\n")
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+package import Foundation
 
 /// The ids of apps, providers and keys as the protocol writes them, `layer:///apps/production/<uuid>` and so on.
-enum LayerID {
+package enum LayerID {
     case app, provider, key
 
     /// The whole id.
-    func text(_ id: UUID) -> String {
+    package func text(_ id: UUID) -> String {
         prefix + id.uuidString.lowercased()
     }
 

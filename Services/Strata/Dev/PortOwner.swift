@@ -6,6 +6,14 @@ import Foundation
 enum PortOwner {
     /// `nginx (process 123)`; nil if nobody listens, or it is somebody whose files we may not see.
     static func listening(on port: Int) -> String? {
+        // The kernel's table is read in pieces, and may leave out a line while others come and go.
+        for _ in 0..<3 {
+            if let owner = look(for: port) { return owner }
+        }
+        return nil
+    }
+
+    private static func look(for port: Int) -> String? {
         let tables = ["/proc/net/tcp", "/proc/net/tcp6"].compactMap { try? String(contentsOfFile: $0, encoding: .utf8) }
         let sockets = Set(tables.flatMap { inodes(listeningOn: port, in: $0) }.map { "socket:[\($0)]" })
         guard !sockets.isEmpty else { return nil }

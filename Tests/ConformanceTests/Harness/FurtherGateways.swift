@@ -3,6 +3,7 @@
 import Foundation
 import LocalServers
 import ProtocolClient
+import TestCluster
 
 /// Gateways of the system under test that are set up to refuse what the others allow; each is started when a rule first needs it.
 actor FurtherGateways {

@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import LocalServers
 import ProtocolClient
+import TestCluster
 import TestSupport
 
 /// What the rules are tried on: a system started for it, or one that runs already.

@@ -2,6 +2,7 @@
 
 import Foundation
 import ProtocolClient
+import TestCluster
 import Testing
 
 extension EndToEnd {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import TestCluster
 
 /// All of one user's objects, as a client gets them that loads them now.
 struct FreshState: Sendable {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import TestCluster
+import TestSupport
 
 /// Makes a random history; the same seed makes the same one.
 ///

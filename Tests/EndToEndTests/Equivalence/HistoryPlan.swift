@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import TestCluster
+import TestSupport
 
 /// What some users do, and how their connections fare, decided beforehand.
 ///

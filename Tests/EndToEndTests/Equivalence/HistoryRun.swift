@@ -2,6 +2,7 @@
 
 import ProtocolClient
 import Synchronization
+import TestCluster
 
 @testable import StrataCommand
 

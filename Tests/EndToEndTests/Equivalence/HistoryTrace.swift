@@ -2,6 +2,7 @@
 
 import Foundation
 import Synchronization
+import TestCluster
 
 /// What happened in one history, for the one who looks for a fault: written to a file of the directory that `STRATA_HISTORY_TRACE` names, if it failed.
 final class HistoryTrace: Sendable {

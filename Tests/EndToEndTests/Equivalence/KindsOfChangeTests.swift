@@ -2,6 +2,8 @@
 
 import Foundation
 import ProtocolClient
+import TestCluster
+import TestSupport
 import Testing
 
 extension EndToEnd {

@@ -3,6 +3,8 @@
 import Foundation
 import ProtocolClient
 import Synchronization
+import TestCluster
+import TestSupport
 import Testing
 
 @testable import StrataCommand

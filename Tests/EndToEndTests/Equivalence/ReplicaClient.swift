@@ -3,6 +3,7 @@
 import Foundation
 import ProtocolClient
 import Synchronization
+import TestCluster
 
 @testable import StrataCommand
 

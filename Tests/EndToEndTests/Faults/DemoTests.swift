@@ -3,6 +3,7 @@
 import Foundation
 import LocalServers
 import ProtocolClient
+import TestCluster
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@
 
 import LocalServers
 import ProtocolClient
+import TestCluster
 import Testing
 
 @testable import StrataCommand

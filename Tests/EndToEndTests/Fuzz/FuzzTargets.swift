@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import TestCluster
+import TestSupport
 import Testing
 
 /// A user with a session and objects of his own, so that what is nearly valid reaches deep into the services.

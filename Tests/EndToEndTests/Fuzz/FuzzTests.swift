@@ -3,6 +3,8 @@
 import Foundation
 import LocalServers
 import ProtocolClient
+import TestCluster
+import TestSupport
 import Testing
 
 @testable import StrataCommand

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import TestCluster
+import TestSupport
 
 /// Values nobody expects, and bytes that are none.
 struct FuzzValues: Sendable {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import TestCluster
+import TestSupport
 
 /// Connections that say little, or stop in the middle: bytes one at a time, requests and frames that never end, ends of one direction only. A few
 /// are kept for a while; all are dropped in the end, with a goodbye or without.

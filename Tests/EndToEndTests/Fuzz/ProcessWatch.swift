@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestCluster
 
 /// The memory and the open files of a cluster's processes, as the kernel tells them.
 struct ProcessWatch: Sendable {

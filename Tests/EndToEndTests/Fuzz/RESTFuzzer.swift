@@ -2,6 +2,8 @@
 
 import Foundation
 import ProtocolClient
+import TestCluster
+import TestSupport
 
 /// Sends requests that are nearly right, or not at all, each of which must be answered, and by a status below 500.
 struct RESTFuzzer {

@@ -3,6 +3,7 @@
 import Glibc
 import NIOCore
 import NIOPosix
+import TestCluster
 
 @testable import StrataCommand
 

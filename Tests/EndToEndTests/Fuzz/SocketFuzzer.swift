@@ -2,6 +2,8 @@
 
 import Foundation
 import ProtocolClient
+import TestCluster
+import TestSupport
 
 /// Sends frames that are nearly right, or not at all. Now and then it asks for the counter: a socket that has not been closed must answer.
 struct SocketFuzzer {

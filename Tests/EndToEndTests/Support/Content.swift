@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import ProtocolClient
+import TestCluster
 import Testing
 
 /// Rich content that a test has announced.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Model
+import TestSupport
 
 /// What patches mean, said again in the simplest words: a flat dictionary from path to value. Shares no code with what it checks.
 struct ReferenceTree: Equatable {

@@ -1,21 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
+
 @testable import Postgres
-
-/// A small repeatable generator.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}
 
 /// Does to a pool's state machine what threads, callers and the network could do, in random order, and counts the answers of each request.
 struct RandomScript {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import Redis
@@ -91,20 +92,5 @@ struct ReplyParserTests {
         }
         #expect(
             seen == ["subscribed c", "message c hi", "unsubscribed c", "pong", "pong", "error ERR x", "unknown", "unknown"])
-    }
-}
-
-/// SplitMix64: small, and the same on every run.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed &+ 0x9e37_79b9_7f4a_7c15 }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ mixed >> 31
     }
 }

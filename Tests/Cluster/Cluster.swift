@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import LocalServers
-import ProtocolClient
+package import LocalServers
+package import ProtocolClient
+import StrataCommand
 import TestSupport
 
-@testable import StrataCommand
-
 /// A whole system: its own PostgreSQL and Redis, and so many instances of each service, each a process. It goes with the test process, or by ``stop()``.
-final class Cluster: Sendable {
-    struct Size: Sendable {
-        var gateways = 1
-        var conversations = 1
-        var metadata = 1
-        var presence = 1
+package final class Cluster: Sendable {
+    package struct Size: Sendable {
+        package var gateways: Int
+        package var conversations: Int
+        package var metadata: Int
+        package var presence: Int
         /// Further settings of all services.
-        var settings: [String: String] = [:]
+        package var settings: [String: String]
+
+        package init(gateways: Int = 1, conversations: Int = 1, metadata: Int = 1, presence: Int = 1, settings: [String: String] = [:]) {
+            self.gateways = gateways
+            self.conversations = conversations
+            self.metadata = metadata
+            self.presence = presence
+            self.settings = settings
+        }
     }
 
     /// How long the shared cluster waits before `started` is `paused`, and before that is `finished`.
-    static let typingPeriod = Duration.seconds(1)
+    package static let typingPeriod = Duration.seconds(1)
 
     /// Two instances of everything, for all tests that break nothing.
-    static func shared() async throws -> Cluster { try await starting.value }
+    package static func shared() async throws -> Cluster { try await starting.value }
 
     private static let starting = Task {
         try await Cluster.start(
@@ -31,14 +38,14 @@ final class Cluster: Sendable {
                 settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s", "STRATA_PRESENCE_GRACE": "1s"]))
     }
 
-    let postgres: PrivatePostgres
-    let redis: PrivateRedis
-    let databaseURL: String
+    package let postgres: PrivatePostgres
+    package let redis: PrivateRedis
+    package let databaseURL: String
     /// Where all gateways keep rich content.
-    let contentDirectory: String
-    let processes: [ServiceProcess]
+    package let contentDirectory: String
+    package let processes: [ServiceProcess]
     /// Base URL of each gateway.
-    let urls: [String]
+    package let urls: [String]
     private let clients: [ProtocolVersion: [ProtocolClient]]
 
     private init(
@@ -57,7 +64,7 @@ final class Cluster: Sendable {
     }
 
     /// Starts everything and waits until it is ready.
-    static func start(_ size: Size = Size()) async throws -> Cluster {
+    package static func start(_ size: Size = Size()) async throws -> Cluster {
         let directory = try TestDirectory.make("cluster")
         async let startingRedis = TestServers.privateRedis()
         let postgres = try await TestServers.privatePostgres()
@@ -88,20 +95,20 @@ final class Cluster: Sendable {
     }
 
     /// Stops everything, gateways first.
-    func stop() async {
+    package func stop() async {
         for clients in clients.values { for client in clients { try? await client.shutdown() } }
         for process in processes.reversed() { await process.stop() }
         await redis.stop()
         await postgres.kill()
     }
 
-    func client(_ gateway: Int = 0, _ version: ProtocolVersion = .v3) -> ProtocolClient {
+    package func client(_ gateway: Int = 0, _ version: ProtocolVersion = .v3) -> ProtocolClient {
         let all = clients[version] ?? []
         return all[gateway % all.count]
     }
 
     /// An own one for one test.
-    static func with(_ size: Size, _ body: (Cluster) async throws -> Void) async throws {
+    package static func with(_ size: Size, _ body: (Cluster) async throws -> Void) async throws {
         let cluster = try await start(size)
         do {
             try await body(cluster)
@@ -112,10 +119,10 @@ final class Cluster: Sendable {
         await cluster.stop()
     }
 
-    func instances(of kind: ServiceProcess.Kind) -> [ServiceProcess] { processes.filter { $0.kind == kind } }
+    package func instances(of kind: ServiceProcess.Kind) -> [ServiceProcess] { processes.filter { $0.kind == kind } }
 
     /// A new app.
-    func app() async throws -> TestApp {
+    package func app() async throws -> TestApp {
         let key = try await TestApp.key.value
         let app = try NewApp(name: "Test", publicKeyFile: key.publicKeyFile)
         try await AppStore(url: databaseURL).insert(app)

@@ -4,9 +4,9 @@ import Foundation
 import LocalServers
 
 /// The programs under test: in the directory that `STRATA_TEST_EXECUTABLES` names, or beside this test's own.
-enum Executables {
+package enum Executables {
     /// - Parameter name: `gateway`, `strata`, …; a build without products calls it `GatewayMain`.
-    static func find(_ name: String) throws -> String {
+    package static func find(_ name: String) throws -> String {
         let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
         let given = ProcessInfo.processInfo.environment["STRATA_TEST_EXECUTABLES"]
         let directories = given.map { [$0] } ?? [(own as NSString).deletingLastPathComponent, buildDirectory]
@@ -28,9 +28,9 @@ enum Executables {
 }
 
 /// The programs have not been built.
-struct MissingExecutable: Error, CustomStringConvertible {
-    let name: String
-    let candidates: [String]
+package struct MissingExecutable: Error, CustomStringConvertible {
+    package let name: String
+    package let candidates: [String]
 
-    var description: String { "\(name) is at none of: \(candidates.joined(separator: ", "))" }
+    package var description: String { "\(name) is at none of: \(candidates.joined(separator: ", "))" }
 }

@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import ProtocolClient
+package import ProtocolClient
+package import StrataCommand
 import TestSupport
 
-@testable import StrataCommand
-
 /// An app of one test, in which no other test's users are.
-struct TestApp: Sendable {
-    struct Key: Sendable {
-        let privateKey: String
-        let privateKeyFile: String
-        let publicKeyFile: String
+package struct TestApp: Sendable {
+    package struct Key: Sendable {
+        package let privateKey: String
+        package let privateKeyFile: String
+        package let publicKeyFile: String
     }
 
     /// One pair of keys for all apps: making one takes long.
-    static let key = Task { try makeKey("app-key") }
+    package static let key = Task { try makeKey("app-key") }
 
     /// A pair of keys that belongs to no app.
-    static let strangeKey = Task { try makeKey("strange-key") }
+    package static let strangeKey = Task { try makeKey("strange-key") }
 
-    let cluster: Cluster
-    let app: NewApp
-    let privateKey: String
-    let privateKeyFile: String
+    package let cluster: Cluster
+    package let app: NewApp
+    package let privateKey: String
+    package let privateKeyFile: String
 
-    var id: String { LayerID.app.text(app.id) }
+    package var id: String { LayerID.app.text(app.id) }
 
     /// Signs a user in.
-    func signIn(_ user: String, via gateway: Int = 0, version: ProtocolVersion = .v3) async throws -> TestUser {
+    package func signIn(_ user: String, via gateway: Int = 0, version: ProtocolVersion = .v3) async throws -> TestUser {
         let client = cluster.client(gateway, version)
         let nonce = try await client.nonce(deadline: Waiting.deadline)
         let token = try await identityToken(user, nonce: nonce)
@@ -37,14 +36,14 @@ struct TestApp: Sendable {
     }
 
     /// Signs several users in, alternating between the gateways.
-    func signIn(_ users: [String]) async throws -> [TestUser] {
+    package func signIn(_ users: [String]) async throws -> [TestUser] {
         var result: [TestUser] = []
         for (index, user) in users.enumerated() { result.append(try await signIn(user, via: index)) }
         return result
     }
 
     /// A signed identity token.
-    func identityToken(_ user: String, nonce: String, signedWith key: String? = nil) async throws -> String {
+    package func identityToken(_ user: String, nonce: String, signedWith key: String? = nil) async throws -> String {
         try await IdentityToken(provider: app.providerID, key: app.keyID, user: user, nonce: nonce, displayName: user.capitalized)
             .signed(with: key ?? privateKey)
     }

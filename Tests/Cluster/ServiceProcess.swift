@@ -5,19 +5,19 @@ import LocalServers
 import ProtocolClient
 
 /// One instance of a service, which a test may kill, stop where it is, and start again on the same ports.
-actor ServiceProcess {
-    enum Kind: String, CaseIterable, Sendable {
+package actor ServiceProcess {
+    package enum Kind: String, CaseIterable, Sendable {
         case conversations, metadata, presence, gateway
     }
 
-    nonisolated let kind: Kind
-    nonisolated let name: String
-    nonisolated let log: String
+    package nonisolated let kind: Kind
+    package nonisolated let name: String
+    package nonisolated let log: String
     private let launch: Launch
     private let admin: ProtocolClient
     private var child: ChildProcess?
 
-    init(kind: Kind, name: String, directory: String, adminPort: Int, environment: [String: String]) throws {
+    package init(kind: Kind, name: String, directory: String, adminPort: Int, environment: [String: String]) throws {
         self.kind = kind
         self.name = name
         log = "\(directory)/\(name).log"
@@ -26,14 +26,14 @@ actor ServiceProcess {
     }
 
     /// Starts it and waits until it says that it is ready.
-    func start() async throws {
+    package func start() async throws {
         let child = try await ChildProcess.start(launch)
         self.child = child
         try await awaitReady()
     }
 
     /// Asks until it is ready. It tells nobody, so this has to look now and then.
-    func awaitReady() async throws {
+    package func awaitReady() async throws {
         let deadline = ContinuousClock.now + Waiting.limit
         while ContinuousClock.now < deadline {
             if let answer = try? await admin.call("GET", "/health/ready", deadline: .now + .seconds(5)), answer.status == 200 { return }
@@ -44,49 +44,49 @@ actor ServiceProcess {
     }
 
     /// `kill -9`, and waits for its end.
-    func kill() async {
+    package func kill() async {
         child?.signal(SIGKILL)
         _ = await child?.waitForExit()
     }
 
     /// Stops it where it is: it neither answers nor closes.
-    func suspend() { child?.signal(SIGSTOP) }
+    package func suspend() { child?.signal(SIGSTOP) }
 
     /// Ends what ``suspend()`` began.
-    func resume() { child?.signal(SIGCONT) }
+    package func resume() { child?.signal(SIGCONT) }
 
     /// Asks it to end.
-    func stop() async {
+    package func stop() async {
         child?.signal(SIGCONT)
         await child?.stop(patience: .seconds(10))
         try? await admin.shutdown()
     }
 
     /// Of the running process; nil if it has ended.
-    var pid: Int32? { child.flatMap { $0.isRunning ? $0.pid : nil } }
+    package var pid: Int32? { child.flatMap { $0.isRunning ? $0.pid : nil } }
 
     /// What it says of itself at `/health/live` or `/health/ready`.
-    func health(_ path: String) async throws -> Int { try await admin.call("GET", path, deadline: Waiting.deadline).status }
+    package func health(_ path: String) async throws -> Int { try await admin.call("GET", path, deadline: Waiting.deadline).status }
 
     /// All it has written.
-    var output: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+    package var output: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
 }
 
 /// A service that did not come up.
-struct NotReady: Error, CustomStringConvertible {
-    let name: String
+package struct NotReady: Error, CustomStringConvertible {
+    package let name: String
     /// Its status, if it has ended.
-    let exit: Int32?
-    let log: String
+    package let exit: Int32?
+    package let log: String
 
-    var description: String {
+    package var description: String {
         "\(name) did not become ready (\(exit.map { "it ended with status \($0)" } ?? "it runs")); the end of its log:\n\(log)"
     }
 }
 
 /// How long tests wait for what has to happen. Not a promise of speed: the machine may be busy with many other things.
-enum Waiting {
-    static let limit = Duration.seconds(60)
+package enum Waiting {
+    package static let limit = Duration.seconds(60)
 
-    static var deadline: ContinuousClock.Instant { .now + limit }
+    package static var deadline: ContinuousClock.Instant { .now + limit }
 }

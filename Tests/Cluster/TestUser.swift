@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+package import ProtocolClient
+
+/// A user with a session.
+package struct TestUser: Sendable {
+    package let app: TestApp
+    package let user: String
+    /// The gateway he talks to unless he is told otherwise.
+    package let gateway: Int
+    package let version: ProtocolVersion
+    package let token: String
+
+    package var identity: String { "layer:///identities/\(user)" }
+    package var client: ProtocolClient { app.cluster.client(gateway, version) }
+
+    /// A call with his session.
+    package func call(_ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:]) async throws -> RESTAnswer {
+        try await client.call(method, path, body: body, token: token, headers: headers, deadline: Waiting.deadline)
+    }
+
+    /// A call that has to succeed.
+    @discardableResult
+    package func does(
+        _ method: String, _ path: String, _ body: JSONValue? = nil, fileID: String = #fileID, line: Int = #line
+    ) async throws -> RESTAnswer {
+        let answer = try await call(method, path, body)
+        guard answer.isSuccess else { throw UnexpectedAnswer("\(method) \(path): \(answer.status) \(answer.json)", fileID, line) }
+        return answer
+    }
+
+    /// Opens a socket that has asked for something, so that it is sent changes; see spec 16.1.
+    package func open(via gateway: Int? = nil) async throws -> ProtocolSocket {
+        let socket = try await openSilent(via: gateway)
+        _ = try await socket.request("Counter.read", deadline: Waiting.deadline)
+        return socket
+    }
+
+    /// Opens a socket that has not asked for anything yet.
+    package func openSilent(via gateway: Int? = nil) async throws -> ProtocolSocket {
+        try await app.cluster.client(gateway ?? self.gateway, version).openSocket(sessionToken: token, deadline: Waiting.deadline)
+    }
+
+    /// Creates a conversation over REST.
+    package func converse(
+        with others: [TestUser], metadata: JSONValue? = nil, distinct: Bool = true, fileID: String = #fileID, line: Int = #line
+    ) async throws -> Conversation {
+        var body: JSONValue = ["participants": .array(others.map { .string($0.identity) }), "distinct": .bool(distinct)]
+        if let metadata { body["metadata"] = metadata }
+        let answer = try await does("POST", "/conversations", body, fileID: fileID, line: line)
+        guard let id = answer.json["id"].string else { throw UnexpectedAnswer("no id: \(answer.json)", fileID, line) }
+        return Conversation(id: id)
+    }
+
+    /// Sends a message over REST.
+    /// - Returns: its id.
+    @discardableResult
+    package func send(_ text: String, to conversation: Conversation, fileID: String = #fileID, line: Int = #line) async throws -> String {
+        let answer = try await does("POST", conversation.path + "/messages", Self.message(text), fileID: fileID, line: line)
+        guard let id = answer.json["id"].string else { throw UnexpectedAnswer("no id: \(answer.json)", fileID, line) }
+        return id
+    }
+
+    /// Patches a conversation.
+    package func patch(_ conversation: Conversation, _ operations: JSONValue..., fileID: String = #fileID, line: Int = #line) async throws {
+        try await does("PATCH", conversation.path, .array(operations), fileID: fileID, line: line)
+    }
+
+    /// The conversation as the server shows it to him.
+    package func view(of conversation: Conversation, fileID: String = #fileID, line: Int = #line) async throws -> JSONValue {
+        try await does("GET", conversation.path, fileID: fileID, line: line).json
+    }
+
+    package static func message(_ text: String, id: String? = nil) -> JSONValue {
+        var body: JSONValue = ["parts": [["mime_type": "text/plain", "body": .string(text)]]]
+        if let id { body["id"] = .string(id) }
+        return body
+    }
+}
+
+/// An answer that a test cannot go on with.
+package struct UnexpectedAnswer: Error, CustomStringConvertible {
+    package let description: String
+
+    init(_ what: String, _ fileID: String, _ line: Int) { description = "\(what) (\(fileID):\(line))" }
+}
+
+/// A conversation's names.
+package struct Conversation: Sendable, Hashable {
+    package let id: String
+
+    package init(id: String) { self.id = id }
+
+    /// Of its REST resource.
+    package var path: String { layerPath(id) }
+
+    package static func newID() -> String { "layer:///conversations/\(UUID().uuidString.lowercased())" }
+}
+
+/// A patch operation.
+package func set(_ property: String, _ value: JSONValue) -> JSONValue { ["operation": "set", "property": .string(property), "value": value] }
+package func delete(_ property: String) -> JSONValue { ["operation": "delete", "property": .string(property)] }
+package func add(_ user: TestUser) -> JSONValue { ["operation": "add", "property": "participants", "id": .string(user.identity)] }
+package func remove(_ user: TestUser) -> JSONValue { ["operation": "remove", "property": "participants", "id": .string(user.identity)] }
+
+/// `/messages/…` of `layer:///messages/…`.
+package func layerPath(_ id: String) -> String { String(id.dropFirst("layer://".count)) }

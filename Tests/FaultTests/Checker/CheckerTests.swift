@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+/// A judge that finds nothing proves nothing: each kind of damage, done to a good history, has to be found.
+@Suite("checker")
+struct CheckerTests {
+    private typealias Change = History.Conversation.Change
+
+    private static let id = "conversation"
+
+    /// Ana, Ben and, from the fifth change to the eighth, Cleo.
+    private static let log: [Change] = [
+        Change(position: 1, kind: .created(participants: ["ana", "ben"])),
+        Change(position: 2, kind: .message("m1")),
+        Change(position: 3, kind: .metadata([.init(path: "a", value: "v1")])),
+        Change(position: 4, kind: .message("m2")),
+        Change(position: 5, kind: .participants(added: ["cleo"], removed: [])),
+        Change(position: 6, kind: .receipts),
+        Change(position: 7, kind: .metadata([.init(path: "a", value: nil), .init(path: "a.b", value: "v2")])),
+        Change(position: 8, kind: .participants(added: [], removed: ["cleo"])),
+        Change(position: 9, kind: .message("m3")),
+        Change(position: 10, kind: .messageDeleted("m2")),
+    ]
+
+    private static func operation(
+        _ actor: String, _ action: History.Operation.Action, _ begun: Int, _ ended: Int, _ outcome: History.Operation.Outcome = .acknowledged
+    ) -> History.Operation {
+        History.Operation(actor: actor, conversation: id, action: action, begun: begun, ended: ended, outcome: outcome)
+    }
+
+    private static func told(_ positions: [Int]) -> [History.View.Event] {
+        positions.map { .told(position: $0, what: "change") }
+    }
+
+    /// Nothing is wrong with it.
+    private static var good: History {
+        History(
+            operations: [
+                operation("ana", .send(message: "m1"), 1, 2), operation("ben", .set(path: "a", value: "v1"), 3, 5),
+                operation("ana", .send(message: "m2"), 4, 6), operation("ana", .add(user: "cleo"), 7, 8),
+                operation("ben", .read(message: "m1"), 9, 10), operation("cleo", .set(path: "a.b", value: "v2"), 11, 12),
+                operation("ana", .remove(user: "cleo"), 13, 14), operation("ben", .send(message: "m3"), 15, 20, .unknown),
+                operation("ben", .send(message: "m4"), 16, 21, .unknown), operation("cleo", .send(message: "m5"), 17, 18, .refused),
+            ],
+            views: [
+                History.View(user: "ana", conversation: id, events: told([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])),
+                // His connection was cut after the fifth, and what he had not looked at came again.
+                History.View(
+                    user: "ben", conversation: id, events: told([1, 2, 3, 4, 5]) + [.beginAnew] + told([3, 4, 5, 6, 7, 8, 9, 10])),
+                History.View(user: "cleo", conversation: id, events: [.shown(position: 6), .listed(position: 6)] + told([5, 6, 7, 8])),
+            ],
+            typing: [
+                History.Typing(reader: "ana", typist: "ben", conversation: id, action: "started", seconds: 1),
+                History.Typing(reader: "ana", typist: "ben", conversation: id, action: "paused", seconds: 11),
+                History.Typing(reader: "ana", typist: "ben", conversation: id, action: "finished", seconds: 21),
+                History.Typing(reader: "ben", typist: "ana", conversation: id, action: "finished", seconds: 90),
+            ],
+            conversations: [
+                History.Conversation(
+                    id: id, log: log, participants: ["ana", "ben"], metadata: ["a.b": "v2"],
+                    messages: [
+                        History.Conversation.Message(id: "m1", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]),
+                        History.Conversation.Message(id: "m3", sender: "ben", recipients: ["ana", "ben"], readers: ["ben"]),
+                    ], unread: ["ana": 1, "ben": 0])
+            ])
+    }
+
+    @Test("a good history has no violations")
+    func nothing() {
+        #expect(Checker.violations(of: Self.good) == [])
+    }
+
+    /// One way to spoil a history.
+    struct Damage: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let kind: Violation.Kind
+        let apply: @Sendable (inout History) -> Void
+
+        init(_ what: String, _ kind: Violation.Kind, _ apply: @escaping @Sendable (inout History) -> Void) {
+            testDescription = what
+            self.kind = kind
+            self.apply = apply
+        }
+    }
+
+    /// Takes the first event of Ana's that is this one.
+    private static func index(_ position: Int, in history: History, view: Int = 0) -> Int {
+        history.views[view].events.firstIndex(of: .told(position: position, what: "change")) ?? 0
+    }
+
+    private static let damages: [Damage] = [
+        Damage("a message is not told to a client", .lost) { $0.views[0].events.remove(at: index(9, in: $0)) },
+        Damage("a change of metadata is not told to a client", .lost) { $0.views[0].events.remove(at: index(3, in: $0)) },
+        Damage("a deletion is not told to a client", .lost) { $0.views[0].events.remove(at: index(10, in: $0)) },
+        Damage("somebody is not told of his own removal", .lost) { $0.views[2].events.removeLast() },
+        Damage("what a replay has to bring is missing from it", .lost) { history in
+            history.views[1].events.removeAll { $0 == .told(position: 7, what: "change") }
+        },
+        Damage("a client is told twice", .duplicated) { $0.views[0].events.insert(.told(position: 4, what: "change"), at: index(4, in: $0)) },
+        Damage("two changes are told the wrong way round", .reordered) { $0.views[0].events.swapAt(index(3, in: $0), index(4, in: $0)) },
+        Damage("somebody is told of what came after his removal", .leaked) { $0.views[2].events.append(.told(position: 9, what: "change")) },
+        Damage("a stranger is told something", .leaked) { history in
+            history.views.append(History.View(user: "dora", conversation: id, events: told([2])))
+        },
+        Damage("an acknowledged message is not in the log", .lost) { $0.conversations[0].log[1] = Change(position: 2, kind: .receipts) },
+        Damage("an acknowledged message is not listed", .lost) { $0.conversations[0].messages.removeFirst() },
+        Damage("an acknowledged value was never written", .lost) { $0.conversations[0].log[2] = Change(position: 3, kind: .receipts) },
+        Damage("an acknowledged receipt is gone", .lost) { history in
+            let old = history.conversations[0].messages[0]
+            history.conversations[0].messages[0] = .init(id: old.id, sender: old.sender, recipients: old.recipients, readers: ["ana"])
+            history.conversations[0].unread["ben"] = 1
+        },
+        Damage("a request of unknown outcome happened twice", .duplicated) { history in
+            history.conversations[0].log.append(Change(position: 11, kind: .message("m3")))
+        },
+        Damage("a value was written twice", .duplicated) { history in
+            history.conversations[0].log.append(Change(position: 11, kind: .metadata([.init(path: "a.b", value: "v2")])))
+        },
+        Damage("a refused message is there", .invented) { $0.conversations[0].log.append(Change(position: 11, kind: .message("m5"))) },
+        Damage("nobody wrote it", .invented) { history in
+            history.conversations[0].log.append(Change(position: 11, kind: .metadata([.init(path: "x", value: "v9")])))
+        },
+        Damage("a position is missing", .gap) { $0.conversations[0].log.remove(at: 5) },
+        Damage("a position was given twice", .duplicated) { history in
+            history.conversations[0].log.insert(Change(position: 6, kind: .receipts), at: 6)
+        },
+        Damage("metadata is not what was written last", .inconsistent) { $0.conversations[0].metadata = ["a": "v1"] },
+        Damage("a participant is missing", .inconsistent) { $0.conversations[0].participants = ["ana"] },
+        Damage("an unread count is wrong", .inconsistent) { $0.conversations[0].unread["ana"] = 2 },
+        Damage("a message that was deleted for all is still listed", .invented) { history in
+            history.conversations[0].messages.append(.init(id: "m2", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]))
+        },
+        Damage("what was done before something else began comes after it", .reordered) { history in
+            // The last writer of a key would not be the last.
+            history.operations[5] = operation("cleo", .set(path: "a.b", value: "v2"), -2, -1)
+        },
+        Damage("an indicator stands although nobody types", .stuck) { $0.typing.removeAll { $0.action != "started" && $0.reader == "ana" } },
+        Damage("a connection broke its rules", .protocolBroken) { $0.faults.append("counter 3 where 2 was due") },
+    ]
+
+    @Test("every damage is found, as what it is", arguments: damages)
+    func found(_ damage: Damage) {
+        var history = Self.good
+        damage.apply(&history)
+        let kinds = Set(Checker.violations(of: history).map(\.kind))
+        #expect(kinds.contains(damage.kind), "\(kinds)")
+    }
+
+    @Test("every kind of violation is brought about by some damage")
+    func complete() {
+        #expect(Set(Self.damages.map(\.kind)) == Set(Violation.Kind.allCases))
+    }
+
+    @Test("positions from before somebody came are his to know, those after he left are not")
+    func participation() {
+        let cleo = Participation(of: "cleo", in: Self.log)
+        #expect((1...10).filter { cleo.mustKnow($0) } == [5, 6, 7, 8])
+        #expect((1...10).filter { cleo.mayKnow($0) } == [1, 2, 3, 4, 5, 6, 7, 8])
+    }
+}

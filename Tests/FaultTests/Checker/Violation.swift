@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A promise that was broken, and by what.
+struct Violation: Sendable, Equatable, CustomStringConvertible {
+    enum Kind: String, Sendable, CaseIterable {
+        /// An acknowledged change is not there, or a client was not told of a change that concerned it.
+        case lost
+        /// Something happened twice, or a client was told twice.
+        case duplicated
+        /// A client was told out of order, or what was acknowledged first has the later position.
+        case reordered
+        /// A client was told of what happened while it had no part in the conversation.
+        case leaked
+        /// Positions of a log are missing.
+        case gap
+        /// Something is there that nobody asked for, or that was refused.
+        case invented
+        /// Counts, lists or trees are not what the log amounts to.
+        case inconsistent
+        /// Somebody seems to be typing who has long stopped.
+        case stuck
+        /// A connection broke its own rules.
+        case protocolBroken
+    }
+
+    let kind: Kind
+    let what: String
+
+    var description: String { "\(kind.rawValue): \(what)" }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+import Synchronization
+import TestCluster
+
+@testable import StrataCommand
+
+/// A client that wants to stay connected whatever happens, as stock clients do: when it loses its connection it tries another gateway, again and again, and has
+/// replayed what came since its last packet.
+final class FaultClient: Sendable {
+    private struct State {
+        var ledger = PacketLedger()
+        var views: [String: History.View] = [:]
+        var socket: ProtocolSocket?
+        /// The replay of the present connection was answered.
+        var isCaughtUp = false
+        var connections = 0
+        var texts: Set<String> = []
+        /// Who seems to be typing, by conversation.
+        var typists: [String: Set<String>] = [:]
+    }
+
+    let user: TestUser
+    private let recorder: Recorder
+    private let state = Watched(State())
+    private let keeper = Mutex<Task<Void, Never>?>(nil)
+
+    init(_ user: TestUser, _ recorder: Recorder) {
+        self.user = user
+        self.recorder = recorder
+    }
+
+    /// Connects, and stays so until ``stop()``.
+    func start() {
+        keeper.withLock { $0 = Task { await self.keepConnected() } }
+    }
+
+    func stop() async {
+        let task = keeper.withLock { $0 }
+        task?.cancel()
+        await state.change { $0.socket }?.abort()
+        await task?.value
+        recorder.add(faults: state.change { $0.ledger.faults }.map { "\(user.user): \($0)" })
+    }
+
+    var socket: ProtocolSocket? { state.change { $0.isCaughtUp ? $0.socket : nil } }
+    var connections: Int { state.change { $0.connections } }
+    var views: [History.View] { state.change { Array($0.views.values) } }
+
+    /// Waits until it is connected and has been told all it missed.
+    func caughtUp(within limit: Duration) async -> Bool { await state.first(within: limit) { $0.isCaughtUp ? true : nil } ?? false }
+
+    /// Waits until a message with this text has come.
+    func hasRead(_ text: String, within limit: Duration) async -> Bool {
+        await state.first(within: limit) { $0.texts.contains(text) ? true : nil } ?? false
+    }
+
+    // MARK: Connections
+
+    private func keepConnected() async {
+        var gateway = user.gateway
+        while !Task.isCancelled {
+            do {
+                let socket = try await user.app.cluster.client(gateway, user.version)
+                    .openSocket(sessionToken: user.token, deadline: .now + .seconds(5))
+                await use(socket)
+            } catch {
+                try? await Task.sleep(for: .milliseconds(.random(in: 50...200)))
+            }
+            gateway += 1
+        }
+    }
+
+    private func use(_ socket: ProtocolSocket) async {
+        let packets = socket.packets()
+        let last = state.change { state in
+            state.ledger.connectionOpened()
+            state.socket = socket
+            state.connections += 1
+            for id in state.views.keys { state.views[id]?.events.append(.beginAnew) }
+            // Indicators are not replayed: a client forgets them with the connection.
+            for id in state.typists.keys { forgetTypists(in: id, &state) }
+            return state.ledger.lastTimestamp
+        }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.consume(packets) }
+            group.addTask { await self.catchUp(socket, from: last) }
+            await group.waitForAll()
+        }
+        state.change { state in
+            state.isCaughtUp = false
+            state.socket = nil
+        }
+        recorder.add(faults: socket.violations.map { "\(user.user): \($0)" })
+    }
+
+    /// Asks until it is answered: a service may be away.
+    private func catchUp(_ socket: ProtocolSocket, from time: String?) async {
+        while socket.closure == nil, !Task.isCancelled {
+            do {
+                let answer =
+                    if let time {
+                        try await socket.request("Event.replay", data: ["from_timestamp": .string(time)], deadline: .now + .seconds(30))
+                    } else {
+                        try await socket.request("Counter.read", deadline: .now + .seconds(30))
+                    }
+                if answer.isSuccess {
+                    state.change { $0.isCaughtUp = true }
+                    return
+                }
+                state.change { state in
+                    for id in state.views.keys { state.views[id]?.events.append(.beginAnew) }
+                }
+            } catch {
+                // A gateway that does not answer is left for another.
+                if (error as? ProtocolClientError)?.code != .closed { await socket.abort() }
+                return
+            }
+            try? await Task.sleep(for: .milliseconds(.random(in: 200...500)))
+        }
+    }
+
+    // MARK: Packets
+
+    private func consume(_ packets: AsyncStream<ReceivedPacket>) async {
+        for await packet in packets {
+            let isNew = state.change { state -> String? in
+                _ = state.ledger.note(packet)
+                return note(packet, &state)
+            }
+            // What comes meanwhile waits.
+            if let isNew { await list(isNew) }
+        }
+    }
+
+    /// - Returns: the conversation whose messages have to be loaded.
+    private func note(_ packet: ReceivedPacket, _ state: inout State) -> String? {
+        if packet.isTyping() {
+            typing(packet, &state)
+            return nil
+        }
+        guard packet.type == "change" || packet.type == "operation", let id = packet.conversationID, let position = packet.body["position"].int else {
+            if packet.isChange("delete", "Conversation"), let id = packet.objectID { append([.gone], to: id, &state) }
+            return nil
+        }
+        if packet.isChange("delete", "Conversation") || removes(packet) { forgetTypists(in: id, &state) }
+        if packet.isChange("create", "Message"), let text = packet.data["parts"][0]["body"].string { state.texts.insert(text) }
+        let properties = (packet.data.array ?? []).map { "\($0["operation"].string ?? "") \($0["property"].string ?? "")" }.joined(separator: " ")
+        let what = "\(packet.operation ?? packet.type) \(packet.objectType ?? "") \(packet.objectID ?? "") \(properties)"
+        append([.told(position: position, what: what)], to: id, &state)
+        if packet.isChange("create", "Conversation") {
+            append([.shown(position: packet.data["position"].int ?? 0)], to: id, &state)
+            return id
+        }
+        return nil
+    }
+
+    private func append(_ events: [History.View.Event], to id: String, _ state: inout State) {
+        state.views[id, default: History.View(user: user.user, conversation: id)].events += events
+    }
+
+    /// Whether it says that the user is not in the conversation any more.
+    private func removes(_ packet: ReceivedPacket) -> Bool {
+        (packet.data.array ?? []).contains { $0["operation"].string == "remove" && $0["id"].string == user.identity }
+    }
+
+    private func typing(_ packet: ReceivedPacket, _ state: inout State) {
+        guard let typist = packet.data["sender"]["user_id"].string, let id = packet.objectID, let action = packet.data["action"].string else {
+            return
+        }
+        note(action, typist, id, &state)
+    }
+
+    private func note(_ action: String, _ typist: String, _ id: String, _ state: inout State) {
+        if action == "finished" { state.typists[id]?.remove(typist) } else { state.typists[id, default: []].insert(typist) }
+        recorder.add(
+            History.Typing(reader: user.user, typist: typist, conversation: id, action: action, seconds: recorder.seconds))
+    }
+
+    private func forgetTypists(in id: String, _ state: inout State) {
+        for typist in state.typists[id] ?? [] { note("finished", typist, id, &state) }
+    }
+
+    /// Earlier messages are not sent as packets to who comes later; a client loads them.
+    private func list(_ id: String) async {
+        for _ in 0..<100 where !Task.isCancelled {
+            if let answer = try? await user.call("GET", layerPath(id) + "/messages?page_size=100", nil), answer.isSuccess || answer.status == 404 {
+                let positions = (answer.json.array ?? []).compactMap { $0["position"].int }
+                state.change { append([.listed(position: (positions.max() ?? 0) / Self.positionStep)], to: id, &$0) }
+                return
+            }
+            try? await Task.sleep(for: .milliseconds(100))
+        }
+    }
+
+    /// The position of a message is that of its change times this.
+    static let positionStep = 8192
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+import TestCluster
+import TestSupport
+
+/// Many users in many conversations, all writing, for as long as they are let.
+///
+/// Sends are retried with the same id until an answer is had, as stock clients do; everything else is done once, and what came of it may stay unknown.
+struct Load: Sendable {
+    struct Size: Sendable {
+        var users = 14
+        var conversations = 6
+        /// Pause between two operations of one user, in milliseconds.
+        var pause = 20...120
+    }
+
+    let clients: [FaultClient]
+    let conversations: [String]
+    let recorder: Recorder
+    private let size: Size
+    private let seed: UInt64
+
+    /// Signs the users in, connects them and creates the conversations.
+    static func start(_ size: Size, seed: UInt64, on cluster: Cluster) async throws -> Load {
+        let recorder = Recorder()
+        let app = try await cluster.app()
+        let users = try await app.signIn((0..<size.users).map { "user\($0)" })
+        let clients = users.map { FaultClient($0, recorder) }
+        for client in clients { client.start() }
+        for client in clients where await !client.caughtUp(within: Waiting.limit) { throw LoadError("\(client.user.user) could not connect") }
+        var generator = SeededGenerator(seed: seed)
+        var conversations: [String] = []
+        for index in 0..<size.conversations {
+            // The first holds everybody.
+            let others = users.filter { _ in index == 0 || generator.chance(50) }.filter { $0.user != users[index % users.count].user }
+            conversations.append(try await users[index % users.count].converse(with: others, distinct: false).id)
+        }
+        return Load(clients: clients, conversations: conversations, recorder: recorder, size: size, seed: seed)
+    }
+
+    /// Writes until `body` has returned.
+    func run(while body: () async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (index, client) in clients.enumerated() {
+                group.addTask { await write(as: client, SeededGenerator(seed: seed &+ UInt64(index + 1))) }
+            }
+            defer { group.cancelAll() }
+            try await body()
+        }
+    }
+
+    /// Waits until everybody has been told everything, then reads what the system holds.
+    func settle(_ cluster: Cluster, within limit: Duration) async throws -> History {
+        let deadline = ContinuousClock.now + limit
+        for client in clients where await !client.caughtUp(within: limit) { throw LoadError("\(client.user.user) did not come back") }
+        for id in conversations {
+            guard let members = try await members(of: id, until: deadline), let sender = clients.first(where: { members.contains($0.user.user) })
+            else { continue }
+            let text = "the end of \(id)"
+            var generator = SeededGenerator(seed: seed ^ UInt64(bitPattern: Int64(id.hashValue)))
+            await send(text, to: id, as: sender, &generator, attempts: 200)
+            for client in clients where members.contains(client.user.user) {
+                guard await client.hasRead(text, within: deadline - .now) else { throw LoadError("\(client.user.user) was not told \(text)") }
+            }
+        }
+        for client in clients { await client.stop() }
+        let state = try await ServerState.read(conversations, of: clients.map(\.user), on: cluster)
+        return recorder.history(views: clients.flatMap(\.views), conversations: state)
+    }
+
+    /// Nil: two have removed each other, and nobody is in it.
+    private func members(of id: String, until deadline: ContinuousClock.Instant) async throws -> Set<String>? {
+        for client in clients {
+            while true {
+                let answer = try await client.user.call("GET", layerPath(id))
+                let members = (answer.json["participants"].array ?? []).compactMap { $0["user_id"].string }
+                if !members.isEmpty { return Set(members) }
+                // Former participants are shown an empty list, others nothing.
+                if answer.status < 500 { break }
+                guard ContinuousClock.now < deadline else { throw LoadError("\(id) cannot be loaded: \(answer.status)") }
+                try await Task.sleep(for: .milliseconds(100))
+            }
+        }
+        return nil
+    }
+
+    // MARK: Writing
+
+    private func write(as client: FaultClient, _ seeded: SeededGenerator) async {
+        var generator = seeded
+        var number = 0
+        while !Task.isCancelled {
+            number += 1
+            await act(as: client, number, &generator)
+            try? await Task.sleep(for: .milliseconds(generator.int(size.pause)))
+        }
+    }
+
+    private func act(as client: FaultClient, _ number: Int, _ generator: inout SeededGenerator) async {
+        let id = generator.pick(conversations)
+        let mark = "\(client.user.user)-\(number)"
+        switch generator.int(0...99) {
+        case 0...49: await send("text \(mark)", to: id, as: client, &generator, attempts: 20)
+        // Contended keys, keys of one's own, and trees under either.
+        case 50...57: await set(generator.pick(["title", "a", "a.b", "a.c.d"]), "value \(mark)", in: id, as: client)
+        case 58...67: await set("own.\(client.user.user).k\(generator.int(0...3))", "value \(mark)", in: id, as: client)
+        case 68...69: await patch(.delete(path: generator.pick(["a", "a.b", "own.\(client.user.user)"])), in: id, as: client)
+        case 70...74: await changeParticipants(of: id, as: client, &generator)
+        case 75...91: await read(id, as: client, &generator)
+        default: try? await client.socket?.typing(generator.pick(["started", "started", "paused", "finished"]), in: id)
+        }
+    }
+
+    private func send(_ text: String, to id: String, as client: FaultClient, _ generator: inout SeededGenerator, attempts: Int) async {
+        let message = "layer:///messages/\(generator.uuid())"
+        let body = TestUser.message(text, id: message)
+        let overSocket = generator.chance(50)
+        await record(.send(message: message), in: id, as: client, attempts: attempts) {
+            if overSocket, let socket = client.socket {
+                let answer = try await socket.request("Message.create", objectID: id, data: body, deadline: .now + .seconds(5))
+                return Outcome(answer.isSuccess, answer.errorID)
+            }
+            let answer = try await client.user.client.call(
+                "POST", layerPath(id) + "/messages", body: body, token: client.user.token, deadline: .now + .seconds(5))
+            return Outcome(answer.isSuccess, answer.errorID)
+        }
+    }
+
+    private func set(_ path: String, _ value: String, in id: String, as client: FaultClient) async {
+        await patch(.set(path: path, value: value), in: id, as: client)
+    }
+
+    private func changeParticipants(of id: String, as client: FaultClient, _ generator: inout SeededGenerator) async {
+        // Of the first conversation nobody leaves, so that it stays large; a conversation without participants could not be read.
+        let other = generator.pick(clients.filter { $0 !== client }).user.user
+        if generator.chance(50), id != conversations.first {
+            await patch(.remove(user: other), in: id, as: client)
+        } else {
+            await patch(.add(user: other), in: id, as: client)
+        }
+    }
+
+    private func patch(_ action: History.Operation.Action, in id: String, as client: FaultClient) async {
+        let operation: JSONValue =
+            switch action {
+            case .set(let path, let value): ["operation": "set", "property": .string("metadata." + path), "value": .string(value)]
+            case .delete(let path): ["operation": "delete", "property": .string("metadata." + path)]
+            case .add(let user): ["operation": "add", "property": "participants", "id": .string("layer:///identities/\(user)")]
+            case .remove(let user): ["operation": "remove", "property": "participants", "id": .string("layer:///identities/\(user)")]
+            case .send, .read: .null
+            }
+        await record(action, in: id, as: client) {
+            let answer = try await client.user.client.call(
+                "PATCH", layerPath(id), body: [operation], token: client.user.token, deadline: .now + .seconds(5))
+            return Outcome(answer.isSuccess, answer.errorID)
+        }
+    }
+
+    private func read(_ id: String, as client: FaultClient, _ generator: inout SeededGenerator) async {
+        guard
+            let answer = try? await client.user.client.call(
+                "GET", layerPath(id) + "/messages?page_size=5", token: client.user.token, deadline: .now + .seconds(5)),
+            let messages = answer.json.array?.compactMap({ $0["id"].string }), !messages.isEmpty
+        else { return }
+        let message = generator.pick(messages)
+        await record(.read(message: message), in: id, as: client) {
+            let answer = try await client.user.client.call(
+                "POST", layerPath(message) + "/receipts", body: ["type": "read"], token: client.user.token, deadline: .now + .seconds(5))
+            return Outcome(answer.isSuccess, answer.errorID)
+        }
+    }
+
+    // MARK: Recording
+
+    /// What an answer says.
+    private enum Outcome {
+        case done
+        case refused
+        /// Not done, says the server, or perhaps it is.
+        case open
+
+        init(_ isSuccess: Bool, _ error: String?) {
+            if isSuccess || error == "id_in_use" {
+                self = .done
+            } else {
+                self = ["service_unavailable", "internal_server_error", "request_timeout", nil].contains(error) ? .open : .refused
+            }
+        }
+    }
+
+    private func record(
+        _ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int = 1, _ attempt: () async throws -> Outcome
+    ) async {
+        let begun = recorder.moment()
+        var outcome = History.Operation.Outcome.unknown
+        var isOpen = false
+        for number in 0..<attempts {
+            if number > 0 { try? await Task.sleep(for: .milliseconds(min(100 * number, 1000))) }
+            switch try? await attempt() {
+            case .done?: outcome = .acknowledged
+            // What an attempt without an answer may have done is not undone by the refusal of the next.
+            case .refused?: outcome = isOpen ? .unknown : .refused
+            case .open?, nil:
+                isOpen = true
+                continue
+            }
+            break
+        }
+        recorder.add(
+            History.Operation(
+                actor: client.user.user, conversation: id, action: action, begun: begun, ended: recorder.moment(), outcome: outcome))
+    }
+}
+
+/// A run that could not be carried out.
+struct LoadError: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Where all clients of a run write down what they do and are told.
+final class Recorder: Sendable {
+    private struct State {
+        var operations: [History.Operation] = []
+        var typing: [History.Typing] = []
+        var faults: [String] = []
+    }
+
+    private let moments = Atomic<Int>(0)
+    private let state = Mutex(State())
+    private let started = ContinuousClock.now
+
+    /// The next moment: greater than all that were drawn before.
+    func moment() -> Int { moments.add(1, ordering: .sequentiallyConsistent).newValue }
+
+    var seconds: Double {
+        let passed = (ContinuousClock.now - started).components
+        return Double(passed.seconds) + Double(passed.attoseconds) / 1e18
+    }
+
+    func add(_ operation: History.Operation) { state.withLock { $0.operations.append(operation) } }
+    func add(_ typing: History.Typing) { state.withLock { $0.typing.append(typing) } }
+    func add(faults: [String]) { state.withLock { $0.faults += faults } }
+
+    /// How many operations came out how.
+    var counts: (acknowledged: Int, refused: Int, unknown: Int) {
+        state.withLock { state in
+            state.operations.reduce(into: (0, 0, 0)) { counts, operation in
+                switch operation.outcome {
+                case .acknowledged: counts.0 += 1
+                case .refused: counts.1 += 1
+                case .unknown: counts.2 += 1
+                }
+            }
+        }
+    }
+
+    /// All of it, with what was read of the system.
+    func history(views: [History.View], conversations: [History.Conversation]) -> History {
+        state.withLock { state in
+            History(
+                operations: state.operations, views: views, typing: state.typing, conversations: conversations, faults: state.faults)
+        }
+    }
+}

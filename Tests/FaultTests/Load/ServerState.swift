@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LocalServers
+import ProtocolClient
+import TestCluster
+
+/// What a system holds when all is over: its change log, from the database, and what it shows its users.
+enum ServerState {
+    static func read(_ ids: [String], of users: [TestUser], on cluster: Cluster) async throws -> [History.Conversation] {
+        let logs = try await logs(cluster)
+        var conversations: [History.Conversation] = []
+        for id in ids {
+            var conversation = History.Conversation(
+                id: id, log: logs[String(id.dropFirst("layer:///conversations/".count))] ?? [], participants: [], metadata: [:], messages: [],
+                unread: [:])
+            for user in users {
+                let answer = try await load(layerPath(id), as: user)
+                let participants = (answer.json["participants"].array ?? []).compactMap { $0["user_id"].string }
+                guard answer.isSuccess, participants.contains(user.user) else { continue }
+                conversation.unread[user.user] = answer.json["unread_message_count"].int ?? -1
+                if conversation.participants.isEmpty {
+                    conversation.participants = Set(participants)
+                    conversation.metadata = leaves(of: answer.json["metadata"])
+                    conversation.messages = try await messages(of: id, as: user)
+                }
+            }
+            // With nobody in it there is nothing that could be shown.
+            if !conversation.participants.isEmpty { conversations.append(conversation) }
+        }
+        return conversations
+    }
+
+    /// What a service cannot answer just after a fault is asked for again, as stock clients do.
+    private static func load(_ path: String, as user: TestUser) async throws -> RESTAnswer {
+        let deadline = Waiting.deadline
+        while true {
+            let answer = try await user.call("GET", path)
+            if answer.status < 500 || ContinuousClock.now > deadline { return answer }
+            try await Task.sleep(for: .milliseconds(200))
+        }
+    }
+
+    private static func messages(of id: String, as user: TestUser) async throws -> [History.Conversation.Message] {
+        var messages: [History.Conversation.Message] = []
+        var from = ""
+        while true {
+            let page = try await load(layerPath(id) + "/messages?page_size=100" + from, as: user).json.array ?? []
+            guard let last = page.last?["id"].string else { return messages }
+            messages += page.map { message in
+                let status = (message["recipient_status"].object ?? [:])
+                    .map { (String($0.key.dropFirst("layer:///identities/".count)), $0.value.string) }
+                return History.Conversation.Message(
+                    id: message["id"].string ?? "", sender: message["sender"]["user_id"].string ?? "", recipients: status.map(\.0),
+                    readers: Set(status.filter { $0.1 == "read" }.map(\.0)))
+            }
+            from = "&from_id=\(last)"
+        }
+    }
+
+    private static func leaves(of tree: JSONValue, under path: String = "") -> [String: String] {
+        if let text = tree.string { return [path: text] }
+        return (tree.object ?? [:])
+            .reduce(into: [:]) { leaves, member in
+                leaves.merge(Self.leaves(of: member.value, under: path.isEmpty ? member.key : path + "." + member.key)) { $1 }
+            }
+    }
+
+    // MARK: The log
+
+    /// Of all conversations, by their UUIDs.
+    private static func logs(_ cluster: Cluster) async throws -> [String: [History.Conversation.Change]] {
+        let sql =
+            "SELECT conversation_id, position, kind, coalesce(message_id::text, ''), coalesce(operations::text, '{}') "
+            + "FROM conversations.change ORDER BY 1, 2"
+        let exit = try await ChildProcess.run(
+            Launch(
+                try Programs.findPostgres("psql"), ["-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", sql, cluster.databaseURL],
+                output: .capture(limit: 256 << 20)))
+        guard exit.isSuccess else { throw LoadError("psql: \(exit.output.suffix(500))") }
+        var logs: [String: [History.Conversation.Change]] = [:]
+        for line in exit.output.split(separator: "\n") {
+            let columns = line.split(separator: "\t", maxSplits: 4, omittingEmptySubsequences: false).map(String.init)
+            guard columns.count == 5, let position = Int(columns[1]), let number = Int(columns[2]) else { throw LoadError("not a change: \(line)") }
+            let operations = try JSONValue(parsing: Array(columns[4].utf8))
+            logs[columns[0], default: []].append(.init(position: position, kind: try kind(number, columns[3], operations)))
+        }
+        return logs
+    }
+
+    private static func kind(_ number: Int, _ message: String, _ operations: JSONValue) throws -> History.Conversation.Change.Kind {
+        switch number {
+        case 1: .created(participants: words(operations["participants"]))
+        case 2: .participants(added: words(operations["added"]), removed: words(operations["removed"]))
+        case 3:
+            .metadata(
+                (operations["effects"].array ?? []).map { .init(path: $0[0].string ?? "", value: $0[1].string) })
+        case 4: .deleted
+        case 5: .message("layer:///messages/" + message)
+        case 6: .messageDeleted("layer:///messages/" + message)
+        case 7, 8, 9: .receipts
+        default: throw LoadError("a change of the kind \(number)")
+        }
+    }
+
+    private static func words(_ list: JSONValue) -> [String] { (list.array ?? []).compactMap(\.string) }
+}
