@@ -34,6 +34,8 @@ test: setup
 	@$(if $(ARGS),,scripts/check-api.sh)
 	@swift test --skip-build --disable-xctest --no-parallel $(ARGS)
 
+# LONG=1: an hour of random faults, and docs/faults.md written anew.
+fault-test: export STRATA_FAULT_MINUTES := $(if $(LONG),60)
 fault-test: setup
 	@scripts/build.sh debug --build-tests
 	@swift test --skip-build --disable-xctest --no-parallel --filter '^FaultTests\.' $(ARGS)

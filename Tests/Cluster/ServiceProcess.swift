@@ -55,10 +55,15 @@ package actor ServiceProcess {
     /// Ends what ``suspend()`` began.
     package func resume() { child?.signal(SIGCONT) }
 
-    /// Asks it to end.
-    package func stop() async {
+    /// Asks it to end, and waits until it has; it may be started again.
+    package func end() async {
         child?.signal(SIGCONT)
         await child?.stop(patience: .seconds(10))
+    }
+
+    /// Asks it to end for good.
+    package func stop() async {
+        await end()
         try? await admin.shutdown()
     }
 

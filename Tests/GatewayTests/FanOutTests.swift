@@ -89,6 +89,11 @@ struct FanOutTests {
         harness.log.state.withLock { $0.heads = Heads(conversations: [], added: [], users: [], asOf: Fixture.time(10)) }
         try await harness.onLoop { $0.fanOut.subscriberDidRecover() }
         try await harness.until { $0.fanOut.headsSince == Fixture.time(10) }
+        // The services find Redis again later, and what they publish until then is lost.
+        harness.log.state.withLock { $0.heads?.asOf = Fixture.time(11) }
+        await harness.loop.advanceTime(by: .milliseconds(1125))
+        try await harness.until { $0.fanOut.headsSince == Fixture.time(11) }
+        #expect(try await harness.onLoop { $0.fanOut.mistrustedUntil } != nil)
     }
 
     @Test("a socket that joins where the others are further is refused until it has read that far")

@@ -91,11 +91,12 @@ extension FanOut {
 
     // MARK: Heads
 
-    /// Plans the next comparison of heads: soon while pub/sub is away, else at a quarter of an interval's jitter around the interval.
+    /// Plans the next comparison of heads: soon while pub/sub is away and just after, else at a quarter of an interval's jitter around the interval.
     func scheduleHeads() {
         headsTimer?.cancel()
         guard !isStopped else { return }
-        let base = isPubSubAvailable ? timing.headsInterval : timing.headsIntervalWhileAway
+        if let end = mistrustedUntil, loop.now >= end { mistrustedUntil = nil }
+        let base = isPubSubAvailable && mistrustedUntil == nil ? timing.headsInterval : timing.headsIntervalWhileAway
         let delay = TimeAmount.nanoseconds(Int64(Double(base.nanoseconds) * Double.random(in: 0.875...1.125)))
         headsTimer = loop.scheduleTask(in: delay) { self.fetchHeads() }
     }

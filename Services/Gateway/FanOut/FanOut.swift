@@ -25,6 +25,8 @@ final class FanOut: @unchecked Sendable {
         /// How often heads are compared while pub/sub works, and while it does not.
         var headsInterval = TimeAmount.seconds(15)
         var headsIntervalWhileAway = TimeAmount.seconds(1)
+        /// How long after its return pub/sub counts as away all the same: the services that publish find Redis again later than we do.
+        var mistrust = TimeAmount.seconds(20)
         /// A typist nobody heard of for this long is announced as finished by the gateway itself (ARCHITECTURE §7).
         var typingSilence = TimeAmount.seconds(25)
     }
@@ -62,6 +64,8 @@ final class FanOut: @unchecked Sendable {
     var typists = TypistTable()
     var typistTimer: Scheduled<Void>?
     var headsSince: Timestamp?
+    /// Until then heads are compared as often as while pub/sub is away.
+    var mistrustedUntil: NIODeadline?
     var headsTimer: Scheduled<Void>?
     var isFetchingHeads = false
     var isStopped = false
@@ -305,6 +309,7 @@ extension FanOut: RedisSubscriberDelegate {
     func subscriberDidRecover() {
         onLoop {
             self.logger.info("pub/sub is back")
+            self.mistrustedUntil = self.loop.now + self.timing.mistrust
             self.fetchHeads()
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LocalServers
+import ProtocolClient
 import TestCluster
 import TestSupport
 import Testing
@@ -11,6 +12,13 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
     case gatewayHangs, conversationsHangs, metadataHangs, presenceHangs
     case redisKilled, redisHangs
     case postgresRestarted, postgresKilled, postgresHangs
+    case readersStop, rollingRestart
+
+    /// What excludes each other.
+    static let groups: [[Fault]] = [
+        [.gatewayKilled, .gatewayHangs], [.conversationsKilled, .conversationsHangs], [.metadataKilled, .metadataHangs],
+        [.presenceKilled, .presenceHangs], [.redisKilled, .redisHangs], [.postgresRestarted, .postgresKilled, .postgresHangs], [.readersStop],
+    ]
 
     var testDescription: String {
         switch self {
@@ -27,12 +35,16 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
         case .postgresRestarted: "PostgreSQL is restarted"
         case .postgresKilled: "PostgreSQL is killed"
         case .postgresHangs: "PostgreSQL hangs"
+        case .readersStop: "a third of the clients stop reading"
+        case .rollingRestart: "every process is restarted, one after the other"
         }
     }
 
     /// Lets it happen to `cluster` and pass again.
-    /// - Parameter period: how long what is away stays away.
-    func happen(to cluster: Cluster, for period: Duration, _ generator: inout SeededGenerator) async throws {
+    /// - Parameters:
+    ///   - load: whose clients it may happen to.
+    ///   - period: how long what is away stays away.
+    func happen(to cluster: Cluster, under load: Load, for period: Duration, _ generator: inout SeededGenerator) async throws {
         switch self {
         case .gatewayKilled: try await kill(generator.pick(cluster.instances(of: .gateway)), for: period)
         case .conversationsKilled: try await kill(generator.pick(cluster.instances(of: .conversations)), for: period)
@@ -62,6 +74,16 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
             await cluster.postgres.suspend()
             try await Task.sleep(for: period)
             await cluster.postgres.resume()
+        case .readersStop:
+            let sockets = load.clients.enumerated().filter { $0.offset.isMultiple(of: 3) }.compactMap(\.element.socket)
+            for socket in sockets { try? await socket.pauseReading() }
+            try await Task.sleep(for: period)
+            for socket in sockets { try? await socket.resumeReading() }
+        case .rollingRestart:
+            for process in cluster.processes {
+                await process.end()
+                try await process.start()
+            }
         }
     }
 

@@ -179,12 +179,18 @@ struct Load: Sendable {
         case refused
         /// Not done, says the server, or perhaps it is.
         case open
+        /// The server does not know itself what happened.
+        case broken
 
         init(_ isSuccess: Bool, _ error: String?) {
             if isSuccess || error == "id_in_use" {
                 self = .done
             } else {
-                self = ["service_unavailable", "internal_server_error", "request_timeout", nil].contains(error) ? .open : .refused
+                switch error {
+                case "service_unavailable", "request_timeout", nil: self = .open
+                case "internal_server_error": self = .broken
+                default: self = .refused
+                }
             }
         }
     }
@@ -197,11 +203,14 @@ struct Load: Sendable {
         var isOpen = false
         for number in 0..<attempts {
             if number > 0 { try? await Task.sleep(for: .milliseconds(min(100 * number, 1000))) }
-            switch try? await attempt() {
+            let answer = try? await attempt()
+            // Whatever breaks, stock clients retry 503, and drop what is answered with 500.
+            if case .broken? = answer { recorder.add(faults: ["\(client.user.user): \(action) was answered with 500"]) }
+            switch answer {
             case .done?: outcome = .acknowledged
             // What an attempt without an answer may have done is not undone by the refusal of the next.
             case .refused?: outcome = isOpen ? .unknown : .refused
-            case .open?, nil:
+            case .open?, .broken?, nil:
                 isOpen = true
                 continue
             }

@@ -7,7 +7,8 @@ import TestCluster
 /// What a system holds when all is over: its change log, from the database, and what it shows its users.
 enum ServerState {
     static func read(_ ids: [String], of users: [TestUser], on cluster: Cluster) async throws -> [History.Conversation] {
-        let logs = try await logs(cluster)
+        let uuids = ids.map { String($0.dropFirst("layer:///conversations/".count)) }
+        let logs = try await logs(of: uuids, cluster)
         var conversations: [History.Conversation] = []
         for id in ids {
             var conversation = History.Conversation(
@@ -67,11 +68,11 @@ enum ServerState {
 
     // MARK: The log
 
-    /// Of all conversations, by their UUIDs.
-    private static func logs(_ cluster: Cluster) async throws -> [String: [History.Conversation.Change]] {
+    /// By the UUIDs of the conversations.
+    private static func logs(of ids: [String], _ cluster: Cluster) async throws -> [String: [History.Conversation.Change]] {
         let sql =
             "SELECT conversation_id, position, kind, coalesce(message_id::text, ''), coalesce(operations::text, '{}') "
-            + "FROM conversations.change ORDER BY 1, 2"
+            + "FROM conversations.change WHERE conversation_id = ANY ('{\(ids.joined(separator: ","))}') ORDER BY 1, 2"
         let exit = try await ChildProcess.run(
             Launch(
                 try Programs.findPostgres("psql"), ["-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", sql, cluster.databaseURL],
