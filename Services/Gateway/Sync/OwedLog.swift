@@ -46,7 +46,7 @@ struct OwedLog {
     /// What the fan-out has handed on of it.
     var userFanOutLast = Position.zero
 
-    private var isTouchedByUser: Set<ConversationID> = []
+    private var touchedByUser: Set<ConversationID> = []
 
     init() {}
 
@@ -108,7 +108,7 @@ struct OwedLog {
 
     /// An entry of the user's own log changes what the conversation is to him: its numbers are read anew, unless they come with the same page.
     mutating func concerns(_ id: ConversationID) {
-        isTouchedByUser.insert(id)
+        touchedByUser.insert(id)
         standings[id]?.isTouched = true
     }
 
@@ -129,8 +129,8 @@ struct OwedLog {
                 settle(id, page.numbers[id])
             }
         }
-        owe(isTouchedByUser.filter { page.numbers[$0] == nil && standings[$0]?.isMember == true })
-        isTouchedByUser = []
+        owe(touchedByUser.filter { page.numbers[$0] == nil && standings[$0]?.isMember == true })
+        touchedByUser = []
     }
 
     /// All was read. Whatever the entries told: what he is to the conversation now is what counts.

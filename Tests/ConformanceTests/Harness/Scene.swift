@@ -24,11 +24,13 @@ struct Scene: Sendable {
         ana = try await f.user("ana", gateway: 0)
         anaElsewhere = try await f.user("ana", gateway: 1)
         ben = try await f.user("ben", gateway: 1)
+        // Before the sockets: with the answers to their replays they are in it. Somebody who is added while a socket is open may be sent a little of what
+        // comes then from the log, and his numbers once more at the end.
+        conversation = try await ana.converse([ben.id] + others.map(\.id), metadata: metadata, distinct: distinct)
         acting = try await Self.open(ana)
         own = try await Self.open(anaElsewhere)
         other = try await Self.open(ben)
         otherToo = try await Self.open(ben, gateway: 0)
-        conversation = try await ana.converse([ben.id] + others.map(\.id), metadata: metadata, distinct: distinct)
         for socket in [acting, own, other, otherToo] { try await socket.change("create", "Conversation", conversation) }
     }
 
