@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TestCluster
 import Testing
 
 /// Real executables, real sockets, real PostgreSQL and Redis. One test after the other: each uses all the processes, and there are few processors.

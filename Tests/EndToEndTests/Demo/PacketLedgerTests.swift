@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TestCluster
 import Testing
 
 @testable import ProtocolClient

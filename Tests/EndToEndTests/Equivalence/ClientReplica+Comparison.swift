@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
-import TestCluster
 
 extension ClientReplica {
     /// Where what the client holds is not what a fresh load shows, in words: the path, what is held, what is fresh. Empty if they are the same.

@@ -2,7 +2,6 @@
 
 import Foundation
 import ProtocolClient
-import TestCluster
 
 @testable import StrataCommand
 

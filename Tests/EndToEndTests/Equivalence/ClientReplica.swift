@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
-import TestCluster
 
 /// What the client of one user holds: built from what it loaded over REST, then changed by packets only, as a stock client library does
 /// (spec 12.4, 12.5, 14).

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
-import TestCluster
 
 /// Applies the operations of an `update` packet to an object as client libraries do (spec 14): in order, each with all its side effects, such as
 /// intermediate objects that even an operation without effect leaves behind.

@@ -11,20 +11,9 @@ extension EndToEnd {
     /// What may die may die at any moment. Each test has a system of its own, for it breaks it.
     @Suite("faults")
     struct FaultTests {
-        private func withCluster(_ size: Cluster.Size, _ body: (Cluster) async throws -> Void) async throws {
-            let cluster = try await Cluster.start(size)
-            do {
-                try await body(cluster)
-            } catch {
-                await cluster.stop()
-                throw error
-            }
-            await cluster.stop()
-        }
-
         @Test("what was acknowledged and perhaps never published, because the process was killed, reaches everybody")
         func killedBeforePublishing() async throws {
-            try await withCluster(Cluster.Size(gateways: 2)) { cluster in
+            try await Cluster.with(Cluster.Size(gateways: 2)) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
                 let sockets = [try await users[0].open(), try await users[1].open()]
                 let conversation = try await users[0].converse(with: [users[1]])
@@ -77,7 +66,7 @@ extension EndToEnd {
 
         @Test("Redis may die, stay away and come back empty: every connected client still gets every change")
         func redisKilled() async throws {
-            try await withCluster(Cluster.Size(gateways: 2)) { cluster in
+            try await Cluster.with(Cluster.Size(gateways: 2)) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben", "cleo"])
                 let sockets = [try await users[0].open(), try await users[1].open(), try await users[2].open()]
                 let conversation = try await users[0].converse(with: [users[1]])
@@ -109,7 +98,7 @@ extension EndToEnd {
 
         @Test("typing goes on after Redis has come back")
         func typingAfterRedis() async throws {
-            try await withCluster(Cluster.Size(settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"])) { cluster in
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"])) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
                 let (anas, bens) = (try await users[0].open(), try await users[1].open())
                 let conversation = try await users[0].converse(with: [users[1]])
@@ -128,7 +117,7 @@ extension EndToEnd {
 
         @Test("an instance that hangs, neither answering nor closing, does not stop the others")
         func hanging() async throws {
-            try await withCluster(Cluster.Size(conversations: 2)) { cluster in
+            try await Cluster.with(Cluster.Size(conversations: 2)) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
                 let socket = try await users[1].open()
                 let conversation = try await users[0].converse(with: [users[1]])
@@ -144,7 +133,7 @@ extension EndToEnd {
 
         @Test("a killed gateway's clients come back through the other one, and have everything")
         func gatewayKilled() async throws {
-            try await withCluster(Cluster.Size(gateways: 2)) { cluster in
+            try await Cluster.with(Cluster.Size(gateways: 2)) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
                 let lost = try await users[1].open(via: 1)
                 let conversation = try await users[0].converse(with: [users[1]])

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
-import TestCluster
 
 /// What the fuzzers saw, and what must not have happened.
 final class FuzzTally: Sendable {

@@ -3,7 +3,6 @@
 import Glibc
 import NIOCore
 import NIOPosix
-import TestCluster
 
 @testable import StrataCommand
 

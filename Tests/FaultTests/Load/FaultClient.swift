@@ -15,7 +15,6 @@ final class FaultClient: Sendable {
         var socket: ProtocolSocket?
         /// The replay of the present connection was answered.
         var isCaughtUp = false
-        var connections = 0
         var texts: Set<String> = []
         /// Who seems to be typing, by conversation.
         var typists: [String: Set<String>] = [:]
@@ -45,7 +44,6 @@ final class FaultClient: Sendable {
     }
 
     var socket: ProtocolSocket? { state.change { $0.isCaughtUp ? $0.socket : nil } }
-    var connections: Int { state.change { $0.connections } }
     var views: [History.View] { state.change { Array($0.views.values) } }
 
     /// Waits until it is connected and has been told all it missed.
@@ -77,7 +75,6 @@ final class FaultClient: Sendable {
         let last = state.change { state in
             state.ledger.connectionOpened()
             state.socket = socket
-            state.connections += 1
             for id in state.views.keys { state.views[id]?.events.append(.beginAnew) }
             // Indicators are not replayed: a client forgets them with the connection.
             for id in state.typists.keys { forgetTypists(in: id, &state) }
