@@ -157,7 +157,8 @@ let package = Package(
             [
                 "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix,
             ]),
-        library("TestCluster", "Tests/Cluster", ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers"]),
+        library(
+            "TestCluster", "Tests/Cluster", ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", nioCore, nioPosix]),
         tests("ModelTests", ["Model"]),
         tests("WireTests", ["Wire", "Model", nioCore]),
         tests("RPCTests", ["RPC", nioCore, nioPosix, nioEmbedded, nioSSL, x509, swiftASN1, crypto, lifecycle, logging]),

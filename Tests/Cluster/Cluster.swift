@@ -15,6 +15,12 @@ package final class Cluster: Sendable {
         package var presence: Int
         /// Further settings of all services.
         package var settings: [String: String]
+        /// What else it has, so that more can go wrong; each only where there is no ``Facility/obstacle``.
+        package var facilities: Set<Facility> = []
+        /// Of the publications of changes every so many comes to nothing; nil is none.
+        package var lostPublications: Int?
+        /// Further settings of PostgreSQL.
+        package var postgresSettings: [String: String] = [:]
 
         package init(gateways: Int = 1, conversations: Int = 1, metadata: Int = 1, presence: Int = 1, settings: [String: String] = [:]) {
             self.gateways = gateways
@@ -44,18 +50,24 @@ package final class Cluster: Sendable {
     /// Where all gateways keep rich content.
     package let contentDirectory: String
     package let processes: [ServiceProcess]
+    package let surroundings: Surroundings
+    /// Where publications are lost on purpose.
+    package let lossy: LossyPublications?
     /// Base URL of each gateway.
     package let urls: [String]
     private let clients: [ProtocolVersion: [ProtocolClient]]
 
     private init(
-        postgres: PrivatePostgres, redis: PrivateRedis, databaseURL: String, contentDirectory: String, processes: [ServiceProcess], urls: [String]
+        postgres: PrivatePostgres, redis: PrivateRedis, databaseURL: String, contentDirectory: String, processes: [ServiceProcess],
+        surroundings: Surroundings, lossy: LossyPublications?, urls: [String]
     ) throws {
         self.postgres = postgres
         self.redis = redis
         self.databaseURL = databaseURL
         self.contentDirectory = contentDirectory
         self.processes = processes
+        self.surroundings = surroundings
+        self.lossy = lossy
         self.urls = urls
         clients = try Dictionary(
             uniqueKeysWithValues: ProtocolVersion.allCases.map { version in
@@ -66,16 +78,20 @@ package final class Cluster: Sendable {
     /// Starts everything and waits until it is ready.
     package static func start(_ size: Size = Size()) async throws -> Cluster {
         let directory = try TestDirectory.make("cluster")
-        async let startingRedis = TestServers.privateRedis()
-        let postgres = try await TestServers.privatePostgres()
+        let surroundings = try await Surroundings.make(size.facilities)
+        async let startingRedis = TestServers.privateRedis(arguments: surroundings.redisArguments)
+        let postgres = try await surroundings.startPostgres(size.postgresSettings)
         let redis = try await startingRedis
         let database = try await TestServers.freshDatabase(on: postgres)
         let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), ["migrate", "--database", database]))
         guard migration.isSuccess else { throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)") }
-        let plan = try Plan(size: size, directory: directory, database: database, redis: redis.url)
+        let lossy: LossyPublications? =
+            if let nth = size.lostPublications { try await LossyPublications.start(to: redis.port, every: nth) } else { nil }
+        let plan = try await Plan(
+            size: size, directory: directory, database: database, redis: redis.port, publishing: lossy?.port ?? redis.port, surroundings)
         let cluster = try Cluster(
             postgres: postgres, redis: redis, databaseURL: database, contentDirectory: plan.contentDirectory, processes: plan.processes,
-            urls: plan.urls)
+            surroundings: surroundings, lossy: lossy, urls: plan.urls)
         do {
             try await cluster.startProcesses()
         } catch {
@@ -98,8 +114,10 @@ package final class Cluster: Sendable {
     package func stop() async {
         for clients in clients.values { for client in clients { try? await client.shutdown() } }
         for process in processes.reversed() { await process.stop() }
+        await lossy?.stop()
         await redis.stop()
         await postgres.kill()
+        await surroundings.end()
     }
 
     package func client(_ gateway: Int = 0, _ version: ProtocolVersion = .v3) -> ProtocolClient {
@@ -137,7 +155,8 @@ extension Cluster {
         var urls: [String] = []
         let contentDirectory: String
 
-        init(size: Size, directory: String, database: String, redis: String) throws {
+        /// - Parameter publishing: the port of Redis for those who publish changes.
+        init(size: Size, directory: String, database: String, redis: Int, publishing: Int, _ surroundings: Surroundings) async throws {
             contentDirectory = directory + "/content"
             let counts: [(ServiceProcess.Kind, Int)] = [
                 (.conversations, size.conversations), (.metadata, size.metadata), (.presence, size.presence), (.gateway, size.gateways),
@@ -148,40 +167,47 @@ extension Cluster {
                 var own: [String] = []
                 for number in 0..<count {
                     let (port, admin) = (ports.removeLast(), ports.removeLast())
-                    var environment = Self.common(admin: admin, redis: redis)
+                    let host = try await surroundings.network?.host()
+                    let address = host?.address.description ?? "127.0.0.1"
+                    let isPublishing = kind == .conversations || kind == .metadata
+                    var environment = Self.common(
+                        admin: "\(address):\(admin)", redis: "redis://\(surroundings.home):\(isPublishing ? publishing : redis)")
                     environment["STRATA_INSTANCE"] = "\(kind.rawValue)-\(number + 1)"
                     environment[kind == .gateway ? "STRATA_HTTP_PORT" : "STRATA_RPC_PORT"] = "\(port)"
-                    environment[kind == .gateway ? "STRATA_HTTP_HOST" : "STRATA_RPC_HOST"] = "127.0.0.1"
+                    environment[kind == .gateway ? "STRATA_HTTP_HOST" : "STRATA_RPC_HOST"] = address
                     if kind == .gateway {
                         environment["STRATA_PUBLIC_URL"] = "https://chat.test"
                         environment["STRATA_CONTENT_DIRECTORY"] = contentDirectory
                         environment.merge(addresses) { $1 }
-                        urls.append("http://127.0.0.1:\(port)")
+                        urls.append("http://\(address):\(port)")
                     }
-                    if kind == .conversations || kind == .metadata {
-                        environment["STRATA_POSTGRES_URL"] = Self.url(database, role: "strata_\(kind.rawValue)")
+                    if isPublishing {
+                        environment["STRATA_POSTGRES_URL"] = Self.url(database, at: surroundings.home, role: "strata_\(kind.rawValue)")
                     }
                     environment.merge(size.settings) { $1 }
-                    own.append("127.0.0.1:\(port)")
+                    own.append("\(address):\(port)")
                     processes.append(
                         try ServiceProcess(
-                            kind: kind, name: "\(kind.rawValue)-\(number + 1)", directory: directory, adminPort: admin, environment: environment))
+                            kind: kind, name: "\(kind.rawValue)-\(number + 1)", directory: directory, adminPort: admin, environment: environment,
+                            host: host, clock: surroundings.newClock()))
                 }
                 addresses["STRATA_\(kind.rawValue.uppercased())_ADDRESSES"] = own.joined(separator: ",")
             }
         }
 
-        private static func common(admin: Int, redis: String) -> [String: String] {
-            [
+        private static func common(admin: String, redis: String) -> [String: String] {
+            let admin = admin.split(separator: ":").map(String.init)
+            return [
                 "PATH": "/usr/bin:/bin", "STRATA_CLUSTER_SECRET": "a secret of these tests, and of nobody else",
-                "STRATA_ADMIN_HOST": "127.0.0.1", "STRATA_ADMIN_PORT": "\(admin)", "STRATA_REDIS_URL": redis, "STRATA_LOG_LEVEL": "debug",
+                "STRATA_ADMIN_HOST": admin[0], "STRATA_ADMIN_PORT": admin[1], "STRATA_REDIS_URL": redis, "STRATA_LOG_LEVEL": "debug",
                 "STRATA_SHUTDOWN_TIMEOUT": "5s",
             ]
         }
 
-        private static func url(_ database: String, role: String) -> String {
+        private static func url(_ database: String, at host: String, role: String) -> String {
             var parts = URLComponents(string: database) ?? URLComponents()
             parts.user = role
+            parts.host = host
             return parts.string ?? database
         }
     }

@@ -13,16 +13,27 @@ package actor ServiceProcess {
     package nonisolated let kind: Kind
     package nonisolated let name: String
     package nonisolated let log: String
+    package nonisolated let host: VirtualNetwork.Host?
+    package nonisolated let clock: MovableClock?
     private let launch: Launch
     private let admin: ProtocolClient
     private var child: ChildProcess?
 
-    package init(kind: Kind, name: String, directory: String, adminPort: Int, environment: [String: String]) throws {
+    /// - Parameters:
+    ///   - host: where it runs; nil is this machine itself.
+    ///   - clock: its own wall clock, if it has one.
+    package init(
+        kind: Kind, name: String, directory: String, adminPort: Int, environment: [String: String], host: VirtualNetwork.Host? = nil,
+        clock: MovableClock? = nil
+    ) throws {
         self.kind = kind
         self.name = name
+        self.host = host
+        self.clock = clock
         log = "\(directory)/\(name).log"
-        launch = Launch(try Executables.find(kind.rawValue), environment: environment, deathSignal: .kill, output: .append(to: log))
-        admin = try ProtocolClient(baseURL: "http://127.0.0.1:\(adminPort)")
+        let words = (host?.prefix ?? []) + (clock?.wrapper ?? []) + [try Executables.find(kind.rawValue)]
+        launch = Launch(words[0], Array(words.dropFirst()), environment: environment, deathSignal: .kill, output: .append(to: log))
+        admin = try ProtocolClient(baseURL: "http://\(host?.address.description ?? "127.0.0.1"):\(adminPort)")
     }
 
     /// Starts it and waits until it says that it is ready.
@@ -67,11 +78,29 @@ package actor ServiceProcess {
         try? await admin.shutdown()
     }
 
+    /// While it is limited it can open no file and accept no connection beside those it has.
+    package func limitFiles(_ isLimited: Bool) async throws {
+        guard let child, child.isRunning else { return }
+        let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(child.pid)/fd").compactMap { Int($0) }
+        // What counts is not how many there are but the greatest number among them.
+        let limit = isLimited ? "\((files.max() ?? 0) + 1)" : "4096"
+        let exit = try await ChildProcess.run(
+            Launch(try Programs.find("prlimit"), ["--pid", "\(child.pid)", "--nofile=\(limit):"], output: .capture(limit: 4096)))
+        guard exit.isSuccess else { throw LocalServerError(.commandFailed, "prlimit: \(exit.output)") }
+    }
+
     /// Of the running process; nil if it has ended.
     package var pid: Int32? { child.flatMap { $0.isRunning ? $0.pid : nil } }
 
     /// What it says of itself at `/health/live` or `/health/ready`.
     package func health(_ path: String) async throws -> Int { try await admin.call("GET", path, deadline: Waiting.deadline).status }
+
+    /// The sum of a counter or gauge over all its dimensions, as it is shown at `/metrics`; zero if it is not.
+    package func metric(_ name: String) async throws -> Double {
+        let answer = try await admin.call("GET", "/metrics", deadline: Waiting.deadline)
+        return String(decoding: answer.body, as: UTF8.self).split(separator: "\n").filter { $0.hasPrefix(name + " ") || $0.hasPrefix(name + "{") }
+            .compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }.reduce(0, +)
+    }
 
     /// All it has written.
     package var output: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }

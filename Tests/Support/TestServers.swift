@@ -57,10 +57,15 @@ public enum TestServers {
     /// - Parameters:
     ///   - isDurable: whether commits are flushed to disk.
     ///   - settings: further settings of the server.
-    public static func privatePostgres(isDurable: Bool = false, settings: [String: String] = [:]) async throws -> PrivatePostgres {
-        var options = PrivatePostgres.Options(directory: try TestDirectory.make("postgres"), password: nil)
+    ///   - wrapper: words before the server's program.
+    ///   - directory: where its files are; nil makes one.
+    public static func privatePostgres(
+        isDurable: Bool = false, settings: [String: String] = [:], wrapper: [String] = [], directory: String? = nil
+    ) async throws -> PrivatePostgres {
+        var options = PrivatePostgres.Options(directory: try directory ?? TestDirectory.make("postgres"), password: nil)
         options.isDurable = isDurable
         options.settings = settings
+        options.wrapper = wrapper
         let server = try await PrivatePostgres.start(options)
         TestDirectory.endAtExit(await server.process.pid)
         return server

@@ -29,6 +29,13 @@ final class FanOut: @unchecked Sendable {
         var mistrust = TimeAmount.seconds(20)
         /// A typist nobody heard of for this long is announced as finished by the gateway itself (ARCHITECTURE §7).
         var typingSilence = TimeAmount.seconds(25)
+
+        init() {}
+
+        init(_ settings: GatewaySettings) {
+            gapPatience = TimeAmount(settings.gapPatience)
+            headsInterval = TimeAmount(settings.headsInterval)
+        }
     }
 
     /// What a conversation needs while somebody here is in it.

@@ -37,6 +37,10 @@ public struct GatewaySettings: Sendable {
     /// Requests of one socket that are worked on or wait; beyond it they are refused with `service_unavailable`. `STRATA_SOCKET_REQUESTS`,
     /// 1 to 100,000.
     public var requestsPerSocket = 256
+    /// How long a change waits for the one before it until that is read from the log. `STRATA_GAP_PATIENCE`, 1 ms to 10 minutes.
+    public var gapPatience = Duration.milliseconds(100)
+    /// How often the log is asked for changes that were not published, while Redis works. `STRATA_HEADS_INTERVAL`, 100 ms to 10 minutes.
+    public var headsInterval = Duration.seconds(15)
     /// Where the bytes of rich content are kept: a directory of this machine, or of a volume that all gateways share.
     /// `STRATA_CONTENT_DIRECTORY`; none: no content is taken.
     public var contentDirectory: String?
@@ -77,6 +81,8 @@ public struct GatewaySettings: Sendable {
         receiptRecipients = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptRecipients, in: 2...10_000)
         socketBacklogBytes = try settings.int("STRATA_SOCKET_BACKLOG_BYTES", default: socketBacklogBytes, in: 1 << 16...1 << 26)
         requestsPerSocket = try settings.int("STRATA_SOCKET_REQUESTS", default: requestsPerSocket, in: 1...100_000)
+        gapPatience = try settings.duration("STRATA_GAP_PATIENCE", default: gapPatience, in: .milliseconds(1) ... .seconds(600))
+        headsInterval = try settings.duration("STRATA_HEADS_INTERVAL", default: headsInterval, in: .milliseconds(100) ... .seconds(600))
         contentDirectory = try settings.optionalString("STRATA_CONTENT_DIRECTORY")
         contentMaxBytes = try settings.int("STRATA_CONTENT_MAX_BYTES", default: contentMaxBytes, in: 1...1 << 50)
         contentUnreferencedAge = try settings.duration(

@@ -19,6 +19,8 @@ public actor PrivatePostgres {
         public var isDurable = true
         /// Further settings of the server.
         public var settings: [String: String] = [:]
+        /// Words before the server's program: another one that replaces itself by it, such as `env`.
+        public var wrapper: [String] = []
         /// Hears what the operator should know.
         public var notice: @Sendable (String) -> Void = { _ in }
 
@@ -142,13 +144,18 @@ public actor PrivatePostgres {
             "listen_addresses": "127.0.0.1", "port": "\(port)", "unix_socket_directories": "", "timezone": "UTC", "log_timezone": "UTC",
             "max_connections": "200", "jit": "off", "fsync": options.isDurable ? "on" : "off",
         ]
-        if !options.isDurable { settings["full_page_writes"] = "off" }
+        if !options.isDurable {
+            settings["full_page_writes"] = "off"
+            // In its own directory: what a server that was killed leaves goes with that.
+            settings["dynamic_shared_memory_type"] = "mmap"
+        }
         settings.merge(options.settings) { $1 }
         let words = ["-D", data] + settings.sorted { $0.key < $1.key }.flatMap { ["-c", "\($0.key)=\($0.value)"] }
         let log = home + "/log"
+        let program = options.wrapper + [try Programs.findPostgres("postgres")]
         let child = try await ChildProcess.start(
             Launch(
-                try Programs.findPostgres("postgres"), words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
+                program[0], program.dropFirst() + words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
                 deathSignal: .interrupt, output: .append(to: log)))
         // Recovery after a crash may take a while; how long is the data's business, so this is generous.
         let ready = try await Readiness.poll(child, limit: .seconds(300)) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LocalServers
-import ProtocolClient
 import TestCluster
-import TestSupport
 import Testing
 
 /// Something that happens to a running system, and passes.
@@ -13,12 +10,33 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
     case redisKilled, redisHangs
     case postgresRestarted, postgresKilled, postgresHangs
     case readersStop, rollingRestart
+    case connectionsCut, networkSlow, networkLossy, networkDivided
+    case clockAhead, clockBehind, databaseClockAhead, databaseClockBehind
+    case diskFull
+    case gatewayOutOfFiles, conversationsOutOfFiles, metadataOutOfFiles, presenceOutOfFiles
 
     /// What excludes each other.
     static let groups: [[Fault]] = [
-        [.gatewayKilled, .gatewayHangs], [.conversationsKilled, .conversationsHangs], [.metadataKilled, .metadataHangs],
-        [.presenceKilled, .presenceHangs], [.redisKilled, .redisHangs], [.postgresRestarted, .postgresKilled, .postgresHangs], [.readersStop],
+        [.gatewayKilled, .gatewayHangs, .gatewayOutOfFiles], [.conversationsKilled, .conversationsHangs, .conversationsOutOfFiles],
+        [.metadataKilled, .metadataHangs, .metadataOutOfFiles], [.presenceKilled, .presenceHangs, .presenceOutOfFiles],
+        [.redisKilled, .redisHangs], [.postgresRestarted, .postgresKilled, .postgresHangs, .diskFull], [.readersStop],
+        [.connectionsCut, .networkSlow, .networkLossy, .networkDivided], [.clockAhead, .clockBehind, .databaseClockAhead, .databaseClockBehind],
     ]
+
+    /// Those that can happen on this machine.
+    static let possible = allCases.filter { $0.obstacle == nil }
+
+    /// Why it cannot happen on this machine.
+    var obstacle: String? { facility?.obstacle }
+
+    private var facility: Facility? {
+        switch self {
+        case .connectionsCut, .networkSlow, .networkLossy, .networkDivided: .network
+        case .clockAhead, .clockBehind, .databaseClockAhead, .databaseClockBehind: .clocks
+        case .diskFull: .smallDisk
+        default: nil
+        }
+    }
 
     var testDescription: String {
         switch self {
@@ -37,65 +55,19 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
         case .postgresHangs: "PostgreSQL hangs"
         case .readersStop: "a third of the clients stop reading"
         case .rollingRestart: "every process is restarted, one after the other"
+        case .connectionsCut: "every connection of a process is cut"
+        case .networkSlow: "every packet takes 20 to 60 ms longer"
+        case .networkLossy: "three packets in a hundred are lost"
+        case .networkDivided: "two processes do not reach each other"
+        case .clockAhead: "a service's clock jumps 20 s ahead and back"
+        case .clockBehind: "a service's clock jumps 20 s back and ahead"
+        case .databaseClockAhead: "the database's clock jumps 20 s ahead and back"
+        case .databaseClockBehind: "the database's clock jumps 20 s back and ahead"
+        case .diskFull: "the database's disk is full"
+        case .gatewayOutOfFiles: "a gateway can open no more files"
+        case .conversationsOutOfFiles: "an instance of conversations can open no more files"
+        case .metadataOutOfFiles: "an instance of metadata can open no more files"
+        case .presenceOutOfFiles: "an instance of presence can open no more files"
         }
-    }
-
-    /// Lets it happen to `cluster` and pass again.
-    /// - Parameters:
-    ///   - load: whose clients it may happen to.
-    ///   - period: how long what is away stays away.
-    func happen(to cluster: Cluster, under load: Load, for period: Duration, _ generator: inout SeededGenerator) async throws {
-        switch self {
-        case .gatewayKilled: try await kill(generator.pick(cluster.instances(of: .gateway)), for: period)
-        case .conversationsKilled: try await kill(generator.pick(cluster.instances(of: .conversations)), for: period)
-        case .metadataKilled: try await kill(generator.pick(cluster.instances(of: .metadata)), for: period)
-        case .presenceKilled: try await kill(generator.pick(cluster.instances(of: .presence)), for: period)
-        case .gatewayHangs: try await suspend(generator.pick(cluster.instances(of: .gateway)), for: period)
-        case .conversationsHangs: try await suspend(generator.pick(cluster.instances(of: .conversations)), for: period)
-        case .metadataHangs: try await suspend(generator.pick(cluster.instances(of: .metadata)), for: period)
-        case .presenceHangs: try await suspend(generator.pick(cluster.instances(of: .presence)), for: period)
-        case .redisKilled:
-            await cluster.redis.kill()
-            try await Task.sleep(for: period)
-            try await cluster.redis.startAgain()
-        case .redisHangs:
-            await cluster.redis.suspend()
-            try await Task.sleep(for: period)
-            await cluster.redis.resume()
-        case .postgresRestarted:
-            await cluster.postgres.stop()
-            try await Task.sleep(for: period)
-            try await cluster.postgres.startAgain()
-        case .postgresKilled:
-            await cluster.postgres.kill()
-            try await Task.sleep(for: period)
-            try await cluster.postgres.startAgain()
-        case .postgresHangs:
-            await cluster.postgres.suspend()
-            try await Task.sleep(for: period)
-            await cluster.postgres.resume()
-        case .readersStop:
-            let sockets = load.clients.enumerated().filter { $0.offset.isMultiple(of: 3) }.compactMap(\.element.socket)
-            for socket in sockets { try? await socket.pauseReading() }
-            try await Task.sleep(for: period)
-            for socket in sockets { try? await socket.resumeReading() }
-        case .rollingRestart:
-            for process in cluster.processes {
-                await process.end()
-                try await process.start()
-            }
-        }
-    }
-
-    private func kill(_ process: ServiceProcess, for period: Duration) async throws {
-        await process.kill()
-        try await Task.sleep(for: period)
-        try await process.start()
-    }
-
-    private func suspend(_ process: ServiceProcess, for period: Duration) async throws {
-        await process.suspend()
-        try await Task.sleep(for: period)
-        await process.resume()
     }
 }

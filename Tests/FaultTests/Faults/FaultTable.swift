@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 
 /// What came of a run of faults, for people.
-struct FaultTable: Sendable {
+final class FaultTable: Sendable {
     /// One trial.
     struct Row: Sendable, CustomStringConvertible {
         let faults: String
         let clients: Int
+        /// Of the load, faults included.
+        let duration: Duration
         let acknowledged: Int
+        let refused: Int
         let unknown: Int
         let violations: [Violation.Kind: Int]
         /// From the end of the load until everybody had been told everything.
@@ -16,41 +20,73 @@ struct FaultTable: Sendable {
 
         private func count(_ kinds: Violation.Kind...) -> Int { kinds.reduce(0) { $0 + (violations[$1] ?? 0) } }
         private var others: Int { violations.values.reduce(0, +) - count(.lost, .duplicated, .reordered) }
-        private var seconds: String { recovery.formatted(.units(allowed: [.seconds], width: .narrow, fractionalPart: .show(length: 1))) }
+        private static func seconds(_ duration: Duration) -> String {
+            duration.formatted(.units(allowed: [.seconds], width: .narrow, fractionalPart: .show(length: 1)))
+        }
+        /// Clients, and how many operations they asked for in a second.
+        private var load: String {
+            let seconds = Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
+            return "\(clients) clients, \(Int(Double(acknowledged + refused + unknown) / max(seconds, 1)))/s"
+        }
 
         var description: String {
-            "\(faults): \(acknowledged) acknowledged, \(unknown) unknown; \(count(.lost)) lost, \(count(.duplicated)) duplicated, "
-                + "\(count(.reordered)) reordered, \(others) otherwise wrong; all told after \(seconds)"
+            "\(faults): \(load); \(acknowledged) acknowledged, \(unknown) unknown; \(count(.lost)) lost, \(count(.duplicated)) duplicated, "
+                + "\(count(.reordered)) reordered, \(others) otherwise wrong; all told after \(Self.seconds(recovery))"
         }
 
         fileprivate var line: String {
-            "| \(faults) | \(clients) | \(acknowledged) | \(unknown) | \(count(.lost)) | \(count(.duplicated)) | \(count(.reordered)) | \(others) | \(seconds) |"
+            "| \(faults) | \(load) | \(acknowledged) | \(unknown) | \(count(.lost)) | \(count(.duplicated)) | \(count(.reordered)) | \(others) | "
+                + "\(Self.seconds(recovery)) |"
         }
     }
 
-    let seed: UInt64
-    private(set) var rows: [Row] = []
+    private let seed: UInt64
+    private let isLong: Bool
+    private let rows = Mutex<[Row]>([])
 
-    init(seed: UInt64) { self.seed = seed }
+    init(seed: UInt64, isLong: Bool) {
+        self.seed = seed
+        self.isLong = isLong
+    }
 
-    mutating func add(_ row: Row) { rows.append(row) }
+    func add(_ row: Row) { rows.withLock { $0.append(row) } }
 
-    /// Into `docs/faults.md`.
+    /// Into the section of `docs/faults.md` for runs of this length; the other stays as it is.
     func write() throws {
-        let total = rows.reduce((0, 0)) { ($0.0 + $1.acknowledged, $0.1 + $1.violations.values.reduce(0, +)) }
-        let text = """
-            # What was broken, and what came of it
-
-            Written by `make fault-test LONG=1`: clients write without a pause while two or three things break at once; afterwards a checker compares what they were answered
-            and told with the change log. Seed \(seed); \(rows.count) trials, \(total.0) acknowledged changes, \(total.1) violations of any promise.
-
-            | Faults | Clients | Acknowledged | Outcome unknown | Lost | Duplicated | Reordered | Otherwise wrong | All told after |
-            |---|--:|--:|--:|--:|--:|--:|--:|--:|
-
-            """
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        try (text + rows.map(\.line).joined(separator: "\n") + "\n")
-            .write(to: root.appending(path: "docs/faults.md"), atomically: true, encoding: .utf8)
+        let file = root.appending(path: "docs/faults.md")
+        let present = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+        var sections = present.components(separatedBy: "\n## ").dropFirst().map { "## " + $0.trimmingCharacters(in: .newlines) }
+        sections.removeAll { $0.hasPrefix(title) }
+        sections.insert(section, at: isLong ? sections.endIndex : sections.startIndex)
+        try (Self.introduction + "\n\n" + sections.joined(separator: "\n\n") + "\n").write(to: file, atomically: true, encoding: .utf8)
+    }
+
+    private static let introduction = """
+        # What was broken, and what came of it
+
+        Clients on two gateways, with two instances of each service, write without a pause while something breaks: messages, metadata on keys of their own and on contended
+        ones, participants added and removed, receipts, typing. Afterwards a checker compares what they were answered and told with the change log. "Unknown" is what got no
+        answer, or one that leaves open whether it was done; "otherwise wrong" is whatever breaks a promise and is no loss, repetition or disorder: something told to a
+        stranger, a wrong count, metadata that a later acknowledged write should have replaced, a typing indicator that stays. "All told after" is the time from the end of the load,
+        half a second to two of which is the wait for one last message in each conversation.
+        """
+
+    private var title: String { isLong ? "## Long form" : "## Short form" }
+
+    private var section: String {
+        let rows = rows.withLock { $0 }
+        let acknowledged = rows.reduce(0) { $0 + $1.acknowledged }
+        let violations = rows.reduce(0) { $0 + $1.violations.values.reduce(0, +) }
+        return """
+            \(title)
+
+            `make fault-test\(isLong ? " LONG=1" : "")`, seed \(seed): \(rows.count) trials, \(acknowledged) acknowledged changes, \(violations) violations of any promise.
+
+            | Broken | Load | Acknowledged | Unknown | Lost | Duplicated | Reordered | Otherwise wrong | All told after |
+            |---|---|--:|--:|--:|--:|--:|--:|--:|
+            \(rows.map(\.line).joined(separator: "\n"))
+            """
     }
 }

@@ -2,6 +2,8 @@
 
 import Synchronization
 
+@testable import StrataCommand
+
 /// Where all clients of a run write down what they do and are told.
 final class Recorder: Sendable {
     private struct State {
@@ -11,7 +13,7 @@ final class Recorder: Sendable {
     }
 
     private let moments = Atomic<Int>(0)
-    private let state = Mutex(State())
+    private let state = Watched(State())
     private let started = ContinuousClock.now
 
     /// The next moment: greater than all that were drawn before.
@@ -22,13 +24,18 @@ final class Recorder: Sendable {
         return Double(passed.seconds) + Double(passed.attoseconds) / 1e18
     }
 
-    func add(_ operation: History.Operation) { state.withLock { $0.operations.append(operation) } }
-    func add(_ typing: History.Typing) { state.withLock { $0.typing.append(typing) } }
-    func add(faults: [String]) { state.withLock { $0.faults += faults } }
+    func add(_ operation: History.Operation) { state.change { $0.operations.append(operation) } }
+    func add(_ typing: History.Typing) { state.change { $0.typing.append(typing) } }
+    func add(faults: [String]) { state.change { $0.faults += faults } }
+
+    /// Waits until somebody is told that `typist` has done so.
+    func hasTyping(_ action: String, by typist: String, within limit: Duration) async -> Bool {
+        await state.first(within: limit) { $0.typing.contains { $0.typist == typist && $0.action == action } ? true : nil } ?? false
+    }
 
     /// How many operations came out how.
     var counts: (acknowledged: Int, refused: Int, unknown: Int) {
-        state.withLock { state in
+        state.change { state in
             state.operations.reduce(into: (0, 0, 0)) { counts, operation in
                 switch operation.outcome {
                 case .acknowledged: counts.0 += 1
@@ -41,7 +48,7 @@ final class Recorder: Sendable {
 
     /// All of it, with what was read of the system.
     func history(views: [History.View], conversations: [History.Conversation]) -> History {
-        state.withLock { state in
+        state.change { state in
             History(
                 operations: state.operations, views: views, typing: state.typing, conversations: conversations, faults: state.faults)
         }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LocalServers
+import TestSupport
+
+/// What a ``Cluster`` stands on, as far as it has been given something of its own.
+package struct Surroundings: Sendable {
+    package let network: VirtualNetwork?
+    package let disk: SmallDisk?
+    /// PostgreSQL's.
+    package let databaseClock: MovableClock?
+    private let hasClocks: Bool
+
+    /// Where the services find PostgreSQL and Redis.
+    var home: String { network?.home.description ?? "127.0.0.1" }
+
+    static func make(_ facilities: Set<Facility>) async throws -> Surroundings {
+        let hasClocks = facilities.contains(.clocks)
+        return Surroundings(
+            network: facilities.contains(.network) ? try await VirtualNetwork.start(seed: 1) : nil,
+            disk: facilities.contains(.smallDisk) ? try await SmallDisk.mount(megabytes: 2048) : nil,
+            databaseClock: hasClocks ? try MovableClock() : nil, hasClocks: hasClocks)
+    }
+
+    func newClock() throws -> MovableClock? { hasClocks ? try MovableClock() : nil }
+
+    var redisArguments: [String] {
+        network == nil ? [] : ["--bind", "127.0.0.1", home, "--protected-mode", "no"]
+    }
+
+    func startPostgres(_ further: [String: String]) async throws -> PrivatePostgres {
+        // Small enough for the log of changes of a whole run of faults to fit on the small disk beside it.
+        var settings = ["max_wal_size": "128MB"].merging(further) { $1 }
+        if network != nil {
+            let rules = try TestDirectory.make("rules") + "/pg_hba.conf"
+            try "host all all 127.0.0.1/32 trust\nhost all all 198.18.0.0/15 trust\n".write(toFile: rules, atomically: true, encoding: .utf8)
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: rules)
+            settings["listen_addresses"] = "127.0.0.1,\(home)"
+            settings["hba_file"] = rules
+        }
+        return try await TestServers.privatePostgres(
+            settings: settings, wrapper: databaseClock?.wrapper ?? [], directory: disk.map { $0.path + "/postgres" })
+    }
+
+    func end() async {
+        await network?.stop()
+        await disk?.unmount()
+    }
+}

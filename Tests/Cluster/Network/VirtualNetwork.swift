@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import LocalServers
+import Synchronization
+
+/// A network of real interfaces on one machine, on which things can go wrong: each host is a network namespace with an interface of its own, and all packets between
+/// hosts pass through this process, which delays, loses, cuts off and resets as it is told (``Weather``). Kernels without netem can do no such thing by themselves.
+///
+/// This process is the first host. Needs root; everything goes with this process.
+package final class VirtualNetwork: Sendable {
+    /// Where a host is.
+    package struct Address: Hashable, Sendable, CustomStringConvertible {
+        let bits: UInt32
+        package var description: String { [24, 16, 8, 0].map { String(bits >> $0 & 0xff) }.joined(separator: ".") }
+    }
+
+    /// What is wrong between two hosts, or at one.
+    package struct Trouble: Sendable {
+        /// How long a packet takes, in milliseconds. Those of one pair of hosts stay in order.
+        package var delay: ClosedRange<Double>
+        /// How many of a hundred are lost.
+        package var loss: Int
+        /// Whether all are, silently.
+        package var isCut: Bool
+
+        package init(delay: ClosedRange<Double> = 0...0, loss: Int = 0, isCut: Bool = false) {
+            self.delay = delay
+            self.loss = loss
+            self.isCut = isCut
+        }
+    }
+
+    /// A namespace with one interface. Programs run in it when they are started with ``prefix`` before them.
+    package struct Host: Sendable {
+        package let address: Address
+        /// The words that run a program there.
+        package let prefix: [String]
+    }
+
+    /// Whether this machine and user can have one; the reason if not.
+    package static let obstacle: String? = {
+        guard geteuid() == 0 else { return "needs root" }
+        guard access("/dev/net/tun", R_OK | W_OK) == 0 else { return "needs /dev/net/tun" }
+        for program in ["ip", "nsenter", "unshare"] where (try? Programs.find(program)) == nil { return "needs the program \(program)" }
+        return nil
+    }()
+
+    /// The host of this process.
+    package let home: Address
+    private let weather: Mutex<Weather>
+    private let devices = Mutex<[UInt32: TunDevice]>([:])
+    private let isStopped = Atomic<Bool>(false)
+    private let holders = Mutex<[ChildProcess]>([])
+    /// The first three bytes of all addresses: of 198.18.0.0/15, which is for tests of networks (RFC 2544).
+    private let base: UInt32
+    private static let made = Atomic<UInt32>(0)
+
+    private init(seed: UInt64) {
+        let number = UInt32(getpid()) &* 8 &+ Self.made.add(1, ordering: .relaxed).newValue
+        base = 198 << 24 | 18 << 16 | (number % 512) << 8
+        home = Address(bits: base | 1)
+        weather = Mutex(Weather(seed: seed))
+    }
+
+    /// Makes a network with this process in it.
+    /// - Parameter seed: of what is left to chance.
+    package static func start(seed: UInt64) async throws -> VirtualNetwork {
+        let network = VirtualNetwork(seed: seed)
+        let device = try TunDevice("strata\(network.base >> 8 & 0xffff)")
+        network.devices.withLock { $0[network.home.bits] = device }
+        try await network.ip(["addr", "add", "\(network.home)/24", "dev", device.name])
+        try await network.ip(["link", "set", device.name, "up"])
+        let thread = Thread { network.carry() }
+        thread.name = "network"
+        thread.start()
+        return network
+    }
+
+    /// One more host.
+    package func host() async throws -> Host {
+        let number = devices.withLock { $0.count + 1 }
+        let address = Address(bits: base | UInt32(number))
+        let device = try TunDevice("strata\(base >> 8 & 0xffff).\(number)")
+        devices.withLock { $0[address.bits] = device }
+        let holder = try await ChildProcess.start(
+            Launch(try Programs.find("unshare"), ["--net", try Programs.find("sleep"), "infinity"], deathSignal: .kill))
+        holders.withLock { $0.append(holder) }
+        try await awaitNamespace(of: holder.pid)
+        let prefix = [try Programs.find("nsenter"), "--net=/proc/\(holder.pid)/ns/net"]
+        try await ip(["link", "set", device.name, "netns", "\(holder.pid)"])
+        try await ip(["link", "set", "lo", "up"], in: prefix)
+        try await ip(["addr", "add", "\(address)/24", "dev", device.name], in: prefix)
+        try await ip(["link", "set", device.name, "up"], in: prefix)
+        return Host(address: address, prefix: prefix)
+    }
+
+    package func stop() async {
+        isStopped.store(true, ordering: .releasing)
+        for holder in holders.withLock({ $0 }) { await holder.stop(SIGKILL) }
+    }
+
+    // MARK: Trouble
+
+    /// - Parameters:
+    ///   - trouble: nil ends it.
+    ///   - other: nil is everybody.
+    ///   - port: if only connections from or to this port are concerned.
+    package func set(_ trouble: Trouble?, at one: Address, and other: Address? = nil, port: Int? = nil) {
+        weather.withLock { $0.set(trouble, at: Weather.Place(one: one, other: other, port: port.map { UInt16(truncatingIfNeeded: $0) })) }
+    }
+
+    /// Every connection that the host has with another one is reset, and both ends are told.
+    package func resetConnections(of address: Address) {
+        let devices = devices.withLock { $0 }
+        for reset in weather.withLock({ $0.resetConnections(of: address) }) { devices[reset.target]?.write(reset.packet) }
+    }
+
+    // MARK: Packets
+
+    /// A packet that is on its way.
+    private struct Travelling {
+        let bytes: [UInt8]
+        let target: UInt32
+        let arrival: ContinuousClock.Instant
+    }
+
+    /// Carries packets until the network is stopped.
+    private func carry() {
+        var travelling: [Travelling] = []
+        var lastArrival: [UInt64: ContinuousClock.Instant] = [:]
+        while !isStopped.load(ordering: .acquiring) {
+            let devices = devices.withLock { $0 }
+            rest(until: devices, speakWithin: travelling.first.map { $0.arrival - .now } ?? .milliseconds(20))
+            for device in devices.values {
+                for _ in 0..<64 {
+                    guard let bytes = device.read() else { break }
+                    guard let packet = Packet(bytes) else { continue }
+                    switch weather.withLock({ $0.fate(of: packet) }) {
+                    case .lost: break
+                    case .reset(let answer): device.write(answer.packet)
+                    case .arrives(let delay) where delay == 0 && travelling.isEmpty: devices[packet.target]?.write(bytes)
+                    case .arrives(let delay):
+                        let pair = UInt64(packet.source) << 32 | UInt64(packet.target)
+                        let arrival = max(.now + .milliseconds(delay), lastArrival[pair] ?? .now)
+                        lastArrival[pair] = arrival
+                        let index = travelling.partitioningIndex { $0.arrival > arrival }
+                        travelling.insert(Travelling(bytes: bytes, target: packet.target, arrival: arrival), at: index)
+                    }
+                }
+            }
+            let now = ContinuousClock.now
+            let arrived = travelling.partitioningIndex { $0.arrival > now }
+            for packet in travelling[..<arrived] { devices[packet.target]?.write(packet.bytes) }
+            travelling.removeFirst(arrived)
+        }
+        devices.withLock { devices in
+            for device in devices.values { device.close() }
+            devices = [:]
+        }
+    }
+
+    private func rest(until devices: [UInt32: TunDevice], speakWithin limit: Duration) {
+        var polled = devices.values.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+        let milliseconds = limit.components.seconds * 1000 + limit.components.attoseconds / 1_000_000_000_000_000
+        poll(&polled, nfds_t(polled.count), Int32(max(0, min(20, milliseconds + 1))))
+    }
+
+    // MARK: Namespaces
+
+    private func ip(_ words: [String], in prefix: [String] = []) async throws {
+        let all = prefix + [try Programs.find("ip")] + words
+        let exit = try await ChildProcess.run(Launch(all[0], Array(all.dropFirst()), output: .capture(limit: 4096)))
+        guard exit.isSuccess else { throw NetworkError("ip \(words.joined(separator: " ")): \(exit.output)") }
+    }
+
+    /// `unshare` has made the namespace once it has become the program it runs. Nobody tells, so this has to look.
+    private func awaitNamespace(of pid: Int32) async throws {
+        for _ in 0..<400 {
+            let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/exe")
+            if program?.hasSuffix("sleep") == true || program?.hasSuffix("coreutils") == true { return }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        throw NetworkError("no network namespace was made")
+    }
+}
+
+extension Array {
+    /// The index of the first element that fulfils `belongsBehind`, which none does before one that does not.
+    fileprivate func partitioningIndex(where belongsBehind: (Element) -> Bool) -> Int {
+        var (low, high) = (startIndex, endIndex)
+        while low < high {
+            let middle = (low + high) / 2
+            if belongsBehind(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+
+/// What befalls the packets of a ``VirtualNetwork``: delays, losses, partitions and resets. It knows no clock and no interface.
+struct Weather {
+    /// What happens to a packet.
+    enum Fate {
+        case arrives(afterMilliseconds: Double)
+        case lost
+        /// Its sender is told that the connection is no more.
+        case reset(Reset)
+    }
+
+    /// What tells a host that a connection is no more.
+    struct Reset {
+        let target: UInt32
+        let packet: [UInt8]
+    }
+
+    /// Where trouble is; with a port only for connections from or to it.
+    struct Place: Hashable {
+        let one: VirtualNetwork.Address
+        /// Nil: anybody.
+        let other: VirtualNetwork.Address?
+        let port: UInt16?
+
+        func concerns(_ packet: Packet) -> Bool {
+            let (source, target) = (packet.source, packet.target)
+            guard source == one.bits || target == one.bits else { return false }
+            if let other, source != other.bits && target != other.bits { return false }
+            guard let port else { return true }
+            return packet.flow.map { $0.sourcePort == port || $0.targetPort == port } ?? false
+        }
+    }
+
+    private var troubles: [Place: VirtualNetwork.Trouble] = [:]
+    /// What the source of each flow that has been seen expects next.
+    private var expected: [Packet.Flow: UInt32] = [:]
+    /// Connections that were reset: whoever still believes in one is told.
+    private var doomed: Set<Packet.Flow> = []
+    private var generator: SeededGenerator
+
+    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+
+    mutating func set(_ trouble: VirtualNetwork.Trouble?, at place: Place) { troubles[place] = trouble }
+
+    /// Resets every connection that `address` has.
+    /// - Returns: what both ends of each have to be told.
+    mutating func resetConnections(of address: VirtualNetwork.Address) -> [Reset] {
+        let concerned = expected.filter { $0.key.source == address.bits || $0.key.target == address.bits }
+        for flow in concerned.keys {
+            doomed.insert(flow.connection)
+            expected[flow] = nil
+        }
+        return concerned.map { Reset(target: $0.key.source, packet: Packet.reset(of: $0.key, expected: $0.value)) }
+    }
+
+    mutating func fate(of packet: Packet) -> Fate {
+        if let flow = packet.flow {
+            // Its ports may be used again.
+            if packet.isSYN { doomed.remove(flow.connection) }
+            if doomed.contains(flow.connection) {
+                return packet.expected.map { .reset(Reset(target: flow.source, packet: Packet.reset(of: flow, expected: $0))) } ?? .lost
+            }
+            if packet.isReset {
+                (expected[flow], expected[flow.reversed]) = (nil, nil)
+            } else {
+                expected[flow] = packet.expected ?? expected[flow]
+            }
+        }
+        var delay = 0.0
+        for (place, trouble) in troubles where place.concerns(packet) {
+            if trouble.isCut || (trouble.loss > 0 && generator.chance(trouble.loss)) { return .lost }
+            delay += trouble.delay.lowerBound
+            let jitter = trouble.delay.upperBound - trouble.delay.lowerBound
+            if jitter > 0 { delay += jitter * Double(generator.int(0...1000)) / 1000 }
+        }
+        return .arrives(afterMilliseconds: delay)
+    }
+}

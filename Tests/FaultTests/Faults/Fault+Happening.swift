@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LocalServers
+import ProtocolClient
+import TestCluster
+import TestSupport
+
+extension Fault {
+    /// Lets it happen to `cluster` and pass again.
+    /// - Parameters:
+    ///   - load: whose clients it may happen to.
+    ///   - period: how long what is away stays away.
+    func happen(to cluster: Cluster, under load: Load, for period: Duration, _ generator: inout SeededGenerator) async throws {
+        switch self {
+        case .gatewayKilled: try await kill(generator.pick(cluster.instances(of: .gateway)), for: period)
+        case .conversationsKilled: try await kill(generator.pick(cluster.instances(of: .conversations)), for: period)
+        case .metadataKilled: try await kill(generator.pick(cluster.instances(of: .metadata)), for: period)
+        case .presenceKilled: try await kill(generator.pick(cluster.instances(of: .presence)), for: period)
+        case .gatewayHangs: try await suspend(generator.pick(cluster.instances(of: .gateway)), for: period)
+        case .conversationsHangs: try await suspend(generator.pick(cluster.instances(of: .conversations)), for: period)
+        case .metadataHangs: try await suspend(generator.pick(cluster.instances(of: .metadata)), for: period)
+        case .presenceHangs: try await suspend(generator.pick(cluster.instances(of: .presence)), for: period)
+        case .gatewayOutOfFiles: try await limitFiles(of: generator.pick(cluster.instances(of: .gateway)), for: period)
+        case .conversationsOutOfFiles: try await limitFiles(of: generator.pick(cluster.instances(of: .conversations)), for: period)
+        case .metadataOutOfFiles: try await limitFiles(of: generator.pick(cluster.instances(of: .metadata)), for: period)
+        case .presenceOutOfFiles: try await limitFiles(of: generator.pick(cluster.instances(of: .presence)), for: period)
+        case .redisKilled, .redisHangs: try await happen(to: cluster.redis, for: period)
+        case .postgresRestarted, .postgresKilled, .postgresHangs: try await happen(to: cluster.postgres, for: period)
+        case .diskFull: try await fillDisk(of: cluster, for: period)
+        case .connectionsCut, .networkSlow, .networkLossy, .networkDivided: try await happenToNetwork(of: cluster, for: period, &generator)
+        case .clockAhead: try await jump(generator.pick(cluster.processes).clock, by: 20, for: period)
+        case .clockBehind: try await jump(generator.pick(cluster.processes).clock, by: -20, for: period)
+        case .databaseClockAhead: try await jump(cluster.surroundings.databaseClock, by: 20, for: period)
+        case .databaseClockBehind: try await jump(cluster.surroundings.databaseClock, by: -20, for: period)
+        case .readersStop: try await stopReaders(of: load, for: period)
+        case .rollingRestart:
+            for process in cluster.processes {
+                await process.end()
+                try await process.start()
+            }
+        }
+    }
+
+    // MARK: Processes
+
+    private func kill(_ process: ServiceProcess, for period: Duration) async throws {
+        await process.kill()
+        try await Task.sleep(for: period)
+        try await process.start()
+    }
+
+    private func suspend(_ process: ServiceProcess, for period: Duration) async throws {
+        await process.suspend()
+        try await Task.sleep(for: period)
+        await process.resume()
+    }
+
+    /// Whoever comes new finds no place; what is open goes on.
+    private func limitFiles(of process: ServiceProcess, for period: Duration) async throws {
+        try await process.limitFiles(true)
+        try await Task.sleep(for: period)
+        try await process.limitFiles(false)
+    }
+
+    private func happen(to redis: PrivateRedis, for period: Duration) async throws {
+        if case .redisHangs = self { await redis.suspend() } else { await redis.kill() }
+        try await Task.sleep(for: period)
+        if case .redisHangs = self { await redis.resume() } else { try await redis.startAgain() }
+    }
+
+    private func happen(to postgres: PrivatePostgres, for period: Duration) async throws {
+        switch self {
+        case .postgresRestarted: await postgres.stop()
+        case .postgresKilled: await postgres.kill()
+        default: await postgres.suspend()
+        }
+        try await Task.sleep(for: period)
+        if case .postgresHangs = self { await postgres.resume() } else { try await postgres.startAgain() }
+    }
+
+    /// PostgreSQL ends itself if it cannot write its log; whoever watches over it starts it again.
+    private func fillDisk(of cluster: Cluster, for period: Duration) async throws {
+        guard let disk = cluster.surroundings.disk else { return }
+        try disk.fill()
+        try await Task.sleep(for: period)
+        disk.free()
+        try await cluster.postgres.startAgain()
+    }
+
+    // MARK: Clients
+
+    private func stopReaders(of load: Load, for period: Duration) async throws {
+        let sockets = load.clients.enumerated().filter { $0.offset.isMultiple(of: 3) }.compactMap(\.element.socket)
+        for socket in sockets { try? await socket.pauseReading() }
+        try await Task.sleep(for: period)
+        for socket in sockets { try? await socket.resumeReading() }
+    }
+
+    // MARK: Clocks
+
+    private func jump(_ clock: MovableClock?, by seconds: Int, for period: Duration) async throws {
+        guard let clock else { return }
+        try clock.jump(to: seconds)
+        // It is noticed within a second.
+        try await Task.sleep(for: period + .seconds(1))
+        try clock.jump(to: 0)
+    }
+
+    // MARK: Networks
+
+    private func happenToNetwork(of cluster: Cluster, for period: Duration, _ generator: inout SeededGenerator) async throws {
+        guard let network = cluster.surroundings.network else { return }
+        let hosts = cluster.processes.compactMap(\.host?.address)
+        switch self {
+        case .connectionsCut:
+            network.resetConnections(of: generator.pick(hosts))
+            try await Task.sleep(for: period)
+        case .networkSlow, .networkLossy:
+            let trouble = if case .networkSlow = self { VirtualNetwork.Trouble(delay: 20...60) } else { VirtualNetwork.Trouble(loss: 3) }
+            for host in hosts { network.set(trouble, at: host) }
+            try await Task.sleep(for: period)
+            for host in hosts { network.set(nil, at: host) }
+        default:
+            let place = Division(of: cluster, network, &generator)
+            network.set(VirtualNetwork.Trouble(isCut: true), at: place.one, and: place.other, port: place.port)
+            try await Task.sleep(for: period)
+            network.set(nil, at: place.one, and: place.other, port: place.port)
+        }
+    }
+}
+
+/// Two who talk with each other, and for a while cannot.
+private struct Division {
+    var one: VirtualNetwork.Address
+    var other: VirtualNetwork.Address
+    /// If the other is a server on the network's own host.
+    var port: Int?
+
+    init(of cluster: Cluster, _ network: VirtualNetwork, _ generator: inout SeededGenerator) {
+        let process = generator.pick(cluster.processes)
+        one = process.host?.address ?? network.home
+        other = network.home
+        port = cluster.redis.port
+        switch process.kind {
+        case .gateway:
+            let service = generator.pick(cluster.processes.filter { $0.kind != .gateway })
+            if generator.chance(75), let address = service.host?.address { (other, port) = (address, nil) }
+        case .conversations, .metadata: if generator.chance(50) { port = cluster.postgres.port }
+        case .presence: break
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestCluster
+import TestSupport
+import Testing
+
+/// Load, faults, and the judgement of what came of it.
+struct Trial: Sendable {
+    let faults: [Fault]
+    let seed: UInt64
+    /// How long what is broken stays broken.
+    let period: Duration
+
+    init(_ faults: [Fault], seed: UInt64, period: Duration) {
+        self.faults = faults
+        self.seed = seed
+        self.period = period
+    }
+
+    private var name: String { faults.map(\.testDescription).joined(separator: "; ") }
+
+    /// Records an issue for each violation.
+    func run(on cluster: Cluster) async throws -> FaultTable.Row {
+        let outcome = try await judge(cluster)
+        for violation in outcome.violations.prefix(20) { Issue.record("\(name), seed \(seed): \(violation)") }
+        #expect(outcome.row.acknowledged > 30)
+        return outcome.row
+    }
+
+    /// The same, but leaves what is to be made of the violations to the caller.
+    /// - Parameter patience: how long everybody may take to be told everything.
+    func judge(_ cluster: Cluster, patience: Duration = .seconds(90)) async throws -> (row: FaultTable.Row, violations: [Violation]) {
+        let load = try await Load.start(Load.Size(), seed: seed, on: cluster)
+        let begun = ContinuousClock.now
+        try await load.run {
+            try await Task.sleep(for: .seconds(1))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (index, fault) in faults.enumerated() {
+                    group.addTask {
+                        var generator = SeededGenerator(seed: seed &+ UInt64(index))
+                        try await fault.happen(to: cluster, under: load, for: period, &generator)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            try await Task.sleep(for: .seconds(1))
+        }
+        let healed = ContinuousClock.now
+        let history = try await load.settle(cluster, within: patience)
+        let recovery = ContinuousClock.now - healed
+        let violations = Checker.violations(of: history)
+        let counts = load.recorder.counts
+        let row = FaultTable.Row(
+            faults: name, clients: load.clients.count, duration: healed - begun, acknowledged: counts.acknowledged, refused: counts.refused,
+            unknown: counts.unknown, violations: Dictionary(grouping: violations, by: \.kind).mapValues(\.count), recovery: recovery)
+        return (row, violations)
+    }
+}
