@@ -42,6 +42,8 @@ want postgresql has_postgres
 want postgresql-client command -v psql
 want redis-server command -v redis-server
 want util-linux command -v setpriv
+want iproute2 command -v ip
+want libfaketime sh -c 'ls /usr/lib/*/faketime/libfaketime.so.1'
 want python3 command -v python3
 want python3-venv python3 -c 'import ensurepip'
 want python3-yaml python3 -c 'import yaml'

@@ -97,7 +97,9 @@ public actor PrivatePostgres {
 
     /// Kills it, all of its processes, as a crash would.
     public func kill() async {
+        let processes = PostgresCluster.processes(of: child.pid)
         child.signal(SIGKILL)
+        for pid in processes where pid != child.pid { _ = Glibc.kill(pid, SIGKILL) }
         _ = await child.waitForExit()
         try? await PostgresCluster(home: home, user: user).awaitSilence()
     }

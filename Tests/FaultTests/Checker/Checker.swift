@@ -99,8 +99,10 @@ struct Checker {
             case .deleted: isDeleted = true
             }
         }
-        if isDeleted { return }
+        // With nobody in it there is nothing that could be shown.
+        if isDeleted || (participants.isEmpty && !conversation.log.isEmpty) { return }
         let id = conversation.id
+        if conversation.log.isEmpty { found(.lost, "\(id): there is no such conversation") }
         if participants != conversation.participants {
             found(.inconsistent, "\(id): participants are \(conversation.participants.sorted()), by the log \(participants.sorted())")
         }

@@ -104,6 +104,9 @@ struct CheckerTests {
             history.views.append(History.View(user: "dora", conversation: id, events: told([2])))
         },
         Damage("an acknowledged message is not in the log", .lost) { $0.conversations[0].log[1] = Change(position: 2, kind: .receipts) },
+        Damage("the conversation is gone", .lost) { history in
+            history.conversations[0] = .init(id: id, log: [], participants: [], metadata: [:], messages: [], unread: [:])
+        },
         Damage("an acknowledged message is not listed", .lost) { $0.conversations[0].messages.removeFirst() },
         Damage("an acknowledged value was never written", .lost) { $0.conversations[0].log[2] = Change(position: 3, kind: .receipts) },
         Damage("an acknowledged receipt is gone", .lost) { history in

@@ -25,8 +25,7 @@ enum ServerState {
                     conversation.messages = try await messages(of: id, as: user)
                 }
             }
-            // With nobody in it there is nothing that could be shown.
-            if !conversation.participants.isEmpty { conversations.append(conversation) }
+            conversations.append(conversation)
         }
         return conversations
     }

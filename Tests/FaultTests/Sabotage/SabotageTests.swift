@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LocalServers
+import ProtocolClient
+import TestCluster
+import TestSupport
+import Testing
+
+/// Tests that find nothing wrong prove little. Here each promise is broken on purpose, from outside, and what is true of a sound system has to be found untrue.
+@Suite("promises broken on purpose", .serialized)
+struct SabotageTests {
+    private static let sound = Cluster.Size(gateways: 2, conversations: 2, metadata: 1, presence: 1)
+
+    private static func trial(_ faults: [Fault] = [], on cluster: Cluster, patience: Duration = .seconds(90)) async throws -> [Violation] {
+        let (row, violations) = try await Trial(faults, seed: 7, period: .seconds(2)).judge(cluster, patience: patience)
+        print(row)
+        return violations
+    }
+
+    /// How many changes the gateways had to read from the log, since they were not published.
+    private static func repairs(_ cluster: Cluster) async throws -> Double {
+        var sum = 0.0
+        for gateway in cluster.instances(of: .gateway) { sum += try await gateway.metric("strata_gateway_gap_repairs_total") }
+        return sum
+    }
+
+    @Test("one publication in twenty lost: nothing is, since the gaps are repaired, and the gateways count it")
+    func publicationsLost() async throws {
+        var size = Self.sound
+        size.lostPublications = 20
+        try await Cluster.with(size) { cluster in
+            #expect(try await Self.trial(on: cluster).isEmpty)
+            let lost = try #require(cluster.lossy).lost
+            #expect(lost > 0)
+            // Two in a row are one repair, and the last of a conversation are found by its head.
+            #expect(try await Self.repairs(cluster) > 0)
+        }
+    }
+
+    @Test("one publication in a hundred lost, and no gap repaired: losses are found")
+    func gapsUnrepaired() async throws {
+        var size = Self.sound
+        size.lostPublications = 100
+        size.settings = ["STRATA_GAP_PATIENCE": "10m", "STRATA_HEADS_INTERVAL": "10m"]
+        try await Cluster.with(size) { cluster in
+            let violations = try await Self.trial(on: cluster, patience: .seconds(5))
+            #expect(violations.contains { $0.kind == .lost })
+        }
+    }
+
+    @Test("answers and publications before the commit is safe: after a crash of PostgreSQL losses are found")
+    func publishedBeforeCommit() async throws {
+        var size = Self.sound
+        // So that the function by which the services insist on waiting for their commits can be replaced.
+        size.postgresSettings = ["allow_system_table_mods": "on"]
+        try await Cluster.with(size) { cluster in
+            let database = String(cluster.databaseURL.split(separator: "/").last ?? "")
+            try await cluster.postgres.run(
+                """
+                ALTER FUNCTION pg_catalog.set_config(text, text, boolean) RENAME TO set_config_soundly;
+                CREATE FUNCTION pg_catalog.set_config(text, text, boolean) RETURNS text LANGUAGE sql AS $$
+                    SELECT pg_catalog.set_config_soundly($1, CASE WHEN $1 = 'synchronous_commit' THEN 'off' ELSE $2 END, $3) $$;
+                """, database: database)
+            // It would write, a moment later, what nobody waits for.
+            let writer = try await cluster.postgres.run("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+            kill(try #require(Int32(writer.trimmingCharacters(in: .whitespacesAndNewlines))), SIGSTOP)
+            for process in cluster.instances(of: .conversations) + cluster.instances(of: .metadata) {
+                await process.end()
+                try await process.start()
+            }
+            let violations = try await Self.trial([.postgresKilled], on: cluster, patience: .seconds(10))
+            #expect(violations.contains { $0.kind == .lost })
+        }
+    }
+
+    @Test("typing that the server does not end stays, and is found", arguments: [false, true])
+    func typingForgotten(isSabotaged: Bool) async throws {
+        var size = Self.sound
+        let period = isSabotaged ? "10m" : "1s"
+        size.settings = ["STRATA_TYPING_PAUSE": period, "STRATA_TYPING_FINISH": period]
+        try await Cluster.with(size) { cluster in
+            let recorder = Recorder()
+            let users = try await cluster.app().signIn(["typist", "reader", "other"])
+            let conversation = try await users[0].converse(with: [users[1], users[2]])
+            let clients = users.map { FaultClient($0, recorder) }
+            for client in clients {
+                client.start()
+                #expect(await client.caughtUp(within: Waiting.limit))
+            }
+            // Indicators are for those who are there.
+            try await users[0].send("here", to: conversation)
+            for client in clients { #expect(await client.hasRead("here", within: Waiting.limit)) }
+            try await clients[0].socket?.typing("started", in: conversation.id)
+            #expect(await recorder.hasTyping("started", by: "typist", within: Waiting.limit))
+            // That something does not happen can only be waited for; what another one does then shows how late it is.
+            try await Task.sleep(for: .seconds(5))
+            try await clients[2].socket?.typing("started", in: conversation.id)
+            #expect(await recorder.hasTyping("started", by: "other", within: Waiting.limit))
+            for client in clients { await client.stop() }
+            let violations = Checker.violations(of: recorder.history(views: [], conversations: []), typingLimit: 4)
+            #expect(violations.contains { $0.kind == .stuck } == isSabotaged)
+        }
+    }
+}
