@@ -15,13 +15,19 @@ package final class Cluster: Sendable {
         package var presence: Int
         /// Further settings of all services.
         package var settings: [String: String]
+        /// The most files that processes of a kind may have open, by the system's hard limit.
+        package var openFiles: [ServiceProcess.Kind: Int]
 
-        package init(gateways: Int = 1, conversations: Int = 1, metadata: Int = 1, presence: Int = 1, settings: [String: String] = [:]) {
+        package init(
+            gateways: Int = 1, conversations: Int = 1, metadata: Int = 1, presence: Int = 1, settings: [String: String] = [:],
+            openFiles: [ServiceProcess.Kind: Int] = [:]
+        ) {
             self.gateways = gateways
             self.conversations = conversations
             self.metadata = metadata
             self.presence = presence
             self.settings = settings
+            self.openFiles = openFiles
         }
     }
 
@@ -165,7 +171,8 @@ extension Cluster {
                     own.append("127.0.0.1:\(port)")
                     processes.append(
                         try ServiceProcess(
-                            kind: kind, name: "\(kind.rawValue)-\(number + 1)", directory: directory, adminPort: admin, environment: environment))
+                            kind: kind, name: "\(kind.rawValue)-\(number + 1)", directory: directory, adminPort: admin,
+                            environment: environment, openFiles: size.openFiles[kind]))
                 }
                 addresses["STRATA_\(kind.rawValue.uppercased())_ADDRESSES"] = own.joined(separator: ",")
             }

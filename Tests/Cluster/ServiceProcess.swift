@@ -13,15 +13,28 @@ package actor ServiceProcess {
     package nonisolated let kind: Kind
     package nonisolated let name: String
     package nonisolated let log: String
+    /// Where it serves: clients if it is a gateway, other services otherwise.
+    package nonisolated let port: Int
+    /// Where health and metrics are asked.
+    package nonisolated let adminPort: Int
     private let launch: Launch
     private let admin: ProtocolClient
     private var child: ChildProcess?
 
-    package init(kind: Kind, name: String, directory: String, adminPort: Int, environment: [String: String]) throws {
+    /// - Parameter openFiles: the most files it may have open; nil: as many as this process.
+    package init(
+        kind: Kind, name: String, directory: String, adminPort: Int, environment: [String: String], openFiles: Int? = nil
+    ) throws {
         self.kind = kind
         self.name = name
         log = "\(directory)/\(name).log"
-        launch = Launch(try Executables.find(kind.rawValue), environment: environment, deathSignal: .kill, output: .append(to: log))
+        port = environment[kind == .gateway ? "STRATA_HTTP_PORT" : "STRATA_RPC_PORT"].flatMap { Int($0) } ?? 0
+        self.adminPort = adminPort
+        let program = try Executables.find(kind.rawValue)
+        var (executable, arguments) = (program, [String]())
+        // The shell sets both limits, and becomes the program.
+        if let openFiles { (executable, arguments) = ("/bin/sh", ["-c", "ulimit -n \(openFiles) && exec \"$0\"", program]) }
+        launch = Launch(executable, arguments, environment: environment, deathSignal: .kill, output: .append(to: log))
         admin = try ProtocolClient(baseURL: "http://127.0.0.1:\(adminPort)")
     }
 
@@ -72,6 +85,28 @@ package actor ServiceProcess {
 
     /// What it says of itself at `/health/live` or `/health/ready`.
     package func health(_ path: String) async throws -> Int { try await admin.call("GET", path, deadline: Waiting.deadline).status }
+
+    /// The values of a metric's series that have all of these labels, written as `name="value"`.
+    package func series(_ name: String, _ labels: String...) async throws -> [Double] { try await values(name, labels) }
+
+    /// The sum of them.
+    package func metric(_ name: String, _ labels: String...) async throws -> Double { try await values(name, labels).reduce(0, +) }
+
+    private func values(_ name: String, _ labels: [String]) async throws -> [Double] {
+        let answer = try await admin.call("GET", "/metrics", deadline: Waiting.deadline)
+        return String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
+            .compactMap { line in
+                guard line.hasPrefix(name), let next = line.dropFirst(name.count).first, next == " " || next == "{" else { return nil }
+                guard labels.allSatisfy({ line.contains($0) }) else { return nil }
+                return line.split(separator: " ").last.flatMap { Double($0) }
+            }
+    }
+
+    /// Those of the lines it has written that contain this.
+    package nonisolated func lines(containing text: String) -> [String] {
+        let output = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+        return output.split(separator: "\n").filter { $0.contains(text) }.map(String.init)
+    }
 
     /// All it has written.
     package var output: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
