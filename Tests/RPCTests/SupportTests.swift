@@ -71,7 +71,7 @@ struct SupportTests {
         #expect(answers.next() == .init(id: 1, payload: ByteBuffer(string: "abc"), isLast: false))
         #expect(answers.next() == .init(id: 2, payload: ByteBuffer(string: "ABC"), isLast: false))
         #expect(answers.next() == .init(id: 3, payload: ByteBuffer(string: "xyz"), isLast: false))
-        #expect(answers.bytes == 9)
+        #expect(answers.bytes == 7)
         #expect(answers.remove(3) == 3)
         #expect(answers.remove(3) == nil)
         #expect(answers.next() == .init(id: 1, payload: ByteBuffer(string: "def"), isLast: true))

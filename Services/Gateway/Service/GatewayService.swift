@@ -96,9 +96,10 @@ public final class GatewayService: Sendable {
             + sweepers + servers
     }
 
-    /// Ready means that each of the three services can be called. Without Redis changes are found by asking, so it is not required.
+    /// Ready means that conversations and metadata can be called. Without presence messages go on, and without Redis changes are found by asking: that one
+    /// of them is away must not take every gateway out of service.
     public func addChecks(to health: Health) {
-        let clients = [("conversations", calls.conversations), ("metadata", calls.metadata), ("presence", calls.presence)]
+        let clients = [("conversations", calls.conversations), ("metadata", calls.metadata)]
         for (name, client) in clients {
             health.add(name) { guard client.isAvailable else { throw RPCError.unavailable } }
         }
