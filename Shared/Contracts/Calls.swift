@@ -80,9 +80,10 @@ extension Failure {
             return
         }
         switch error.code {
-        case .deadlineExceeded: self = Failure(.requestTimeout, "The request took too long.")
         case .tooLarge: self = Failure(.invalidRequest, "The request is too large.")
         case .malformed, .unknownMethod, .internal: self = Failure(.internalServerError, "Something went wrong on our side.")
+        // A service that hangs is away like one that has ended. 408 would be the wrong word for it: it blames the client, and some repeat the
+        // request then without being asked, which a patch must not be.
         default: self = .unavailable
         }
     }

@@ -24,7 +24,7 @@ struct BenchCommand: AsyncParsableCommand {
         commandName: "bench", abstract: "Measures the parts and the whole, each against a baseline of the same run.")
 
     /// What can be measured.
-    enum Part: String, CaseIterable, ExpressibleByArgument { case wire, rpc, redis, postgres, fanout, idle, path, receipts }
+    enum Part: String, CaseIterable, ExpressibleByArgument { case wire, rpc, redis, postgres, fanout, idle, path, receipts, slow }
 
     @Argument(help: "What to measure; everything if nothing is named.")
     var parts: [Part] = []
@@ -49,18 +49,19 @@ struct BenchCommand: AsyncParsableCommand {
         case .wire: return WireBench.run()
         case .rpc: return try await RPCBench.run(seconds: Double(seconds))
         case .redis, .postgres: return try await withServers(part)
-        case .fanout, .idle, .path: return try await withSystem(part)
+        case .fanout, .idle, .path, .slow: return try await withSystem(part)
         case .receipts: return try await ReceiptBench.run(group: MultiThreadedEventLoopGroup.singleton)
         }
     }
 
     private func withSystem(_ part: Part) async throws -> [String] {
-        let system = try await BenchSystem()
+        let system = try await BenchSystem(settings: part == .slow ? ["STRATA_SOCKET_BACKLOG_BYTES": "\(SlowReaderBench.backlog)"] : [:])
         let group = MultiThreadedEventLoopGroup.singleton
         let result: Result<[String], any Error>
         do {
             switch part {
             case .fanout: result = .success(try await SystemBench.fanOut(system, seconds: seconds, group: group))
+            case .slow: result = .success(try await SlowReaderBench.run(system, seconds: seconds, group: group))
             case .idle: result = .success(try await SystemBench.idle(system, connections: connections, group: group))
             default: result = .success(try await SystemBench.wholePath(system, seconds: seconds, rate: rate, group: group))
             }

@@ -15,6 +15,8 @@ package final class Cluster: Sendable {
         package var presence: Int
         /// Further settings of all services.
         package var settings: [String: String]
+        /// The most files that processes of a kind may have open, by the system's hard limit.
+        package var openFiles: [ServiceProcess.Kind: Int]
         /// What else it has, so that more can go wrong; each only where there is no ``Facility/obstacle``.
         package var facilities: Set<Facility> = []
         /// Of the publications of changes every so many comes to nothing; nil is none.
@@ -22,12 +24,16 @@ package final class Cluster: Sendable {
         /// Further settings of PostgreSQL.
         package var postgresSettings: [String: String] = [:]
 
-        package init(gateways: Int = 1, conversations: Int = 1, metadata: Int = 1, presence: Int = 1, settings: [String: String] = [:]) {
+        package init(
+            gateways: Int = 1, conversations: Int = 1, metadata: Int = 1, presence: Int = 1, settings: [String: String] = [:],
+            openFiles: [ServiceProcess.Kind: Int] = [:]
+        ) {
             self.gateways = gateways
             self.conversations = conversations
             self.metadata = metadata
             self.presence = presence
             self.settings = settings
+            self.openFiles = openFiles
         }
     }
 
@@ -189,7 +195,7 @@ extension Cluster {
                     processes.append(
                         try ServiceProcess(
                             kind: kind, name: "\(kind.rawValue)-\(number + 1)", directory: directory, adminPort: admin, environment: environment,
-                            host: host, clock: surroundings.newClock()))
+                            openFiles: size.openFiles[kind], host: host, clock: surroundings.newClock()))
                 }
                 addresses["STRATA_\(kind.rawValue.uppercased())_ADDRESSES"] = own.joined(separator: ",")
             }

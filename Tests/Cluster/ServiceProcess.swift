@@ -15,23 +15,33 @@ package actor ServiceProcess {
     package nonisolated let log: String
     package nonisolated let host: VirtualNetwork.Host?
     package nonisolated let clock: MovableClock?
+    /// Where it serves: clients if it is a gateway, other services otherwise.
+    package nonisolated let port: Int
+    /// Where health and metrics are asked.
+    package nonisolated let adminPort: Int
     private let launch: Launch
     private let admin: ProtocolClient
     private var child: ChildProcess?
 
     /// - Parameters:
+    ///   - openFiles: the most files it may have open; nil: as many as this process.
     ///   - host: where it runs; nil is this machine itself.
     ///   - clock: its own wall clock, if it has one.
     package init(
-        kind: Kind, name: String, directory: String, adminPort: Int, environment: [String: String], host: VirtualNetwork.Host? = nil,
-        clock: MovableClock? = nil
+        kind: Kind, name: String, directory: String, adminPort: Int, environment: [String: String], openFiles: Int? = nil,
+        host: VirtualNetwork.Host? = nil, clock: MovableClock? = nil
     ) throws {
         self.kind = kind
         self.name = name
         self.host = host
         self.clock = clock
         log = "\(directory)/\(name).log"
-        let words = (host?.prefix ?? []) + (clock?.wrapper ?? []) + [try Executables.find(kind.rawValue)]
+        port = environment[kind == .gateway ? "STRATA_HTTP_PORT" : "STRATA_RPC_PORT"].flatMap { Int($0) } ?? 0
+        self.adminPort = adminPort
+        var words = host?.prefix ?? []
+        // The shell sets both limits, and becomes the program.
+        if let openFiles { words += ["/bin/sh", "-c", "ulimit -n \(openFiles) && exec \"$@\"", "sh"] }
+        words += (clock?.wrapper ?? []) + [try Executables.find(kind.rawValue)]
         launch = Launch(words[0], Array(words.dropFirst()), environment: environment, deathSignal: .kill, output: .append(to: log))
         admin = try ProtocolClient(baseURL: "http://\(host?.address.description ?? "127.0.0.1"):\(adminPort)")
     }
@@ -95,11 +105,26 @@ package actor ServiceProcess {
     /// What it says of itself at `/health/live` or `/health/ready`.
     package func health(_ path: String) async throws -> Int { try await admin.call("GET", path, deadline: Waiting.deadline).status }
 
-    /// The sum of a counter or gauge over all its dimensions, as it is shown at `/metrics`; zero if it is not.
-    package func metric(_ name: String) async throws -> Double {
+    /// The values of a metric's series that have all of these labels, written as `name="value"`.
+    package func series(_ name: String, _ labels: String...) async throws -> [Double] { try await values(name, labels) }
+
+    /// The sum of them.
+    package func metric(_ name: String, _ labels: String...) async throws -> Double { try await values(name, labels).reduce(0, +) }
+
+    private func values(_ name: String, _ labels: [String]) async throws -> [Double] {
         let answer = try await admin.call("GET", "/metrics", deadline: Waiting.deadline)
-        return String(decoding: answer.body, as: UTF8.self).split(separator: "\n").filter { $0.hasPrefix(name + " ") || $0.hasPrefix(name + "{") }
-            .compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }.reduce(0, +)
+        return String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
+            .compactMap { line in
+                guard line.hasPrefix(name), let next = line.dropFirst(name.count).first, next == " " || next == "{" else { return nil }
+                guard labels.allSatisfy({ line.contains($0) }) else { return nil }
+                return line.split(separator: " ").last.flatMap { Double($0) }
+            }
+    }
+
+    /// Those of the lines it has written that contain this.
+    package nonisolated func lines(containing text: String) -> [String] {
+        let output = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+        return output.split(separator: "\n").filter { $0.contains(text) }.map(String.init)
     }
 
     /// All it has written.

@@ -71,11 +71,13 @@ struct SupportTests {
         #expect(answers.next() == .init(id: 1, payload: ByteBuffer(string: "abc"), isLast: false))
         #expect(answers.next() == .init(id: 2, payload: ByteBuffer(string: "ABC"), isLast: false))
         #expect(answers.next() == .init(id: 3, payload: ByteBuffer(string: "xyz"), isLast: false))
-        #expect(answers.remove(3) == true)
-        #expect(answers.remove(3) == false)
+        #expect(answers.bytes == 7)
+        #expect(answers.remove(3) == 3)
+        #expect(answers.remove(3) == nil)
         #expect(answers.next() == .init(id: 1, payload: ByteBuffer(string: "def"), isLast: true))
         #expect(answers.next() == .init(id: 2, payload: ByteBuffer(string: "D"), isLast: true))
         #expect(answers.next() == nil)
+        #expect(answers.bytes == 0)
     }
 
     @Test("trace ids read what they write and nothing else")

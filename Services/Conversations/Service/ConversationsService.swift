@@ -24,6 +24,8 @@ public final class ConversationsService: Sendable {
         let database = try Self.database(settings, logger: logger)
         var redisConfiguration = try RedisConfiguration(url: settings.redisURL.value)
         redisConfiguration.clientName = "strata-conversations"
+        redisConfiguration.queueLimit = settings.redisQueue
+        redisConfiguration.queueLimitBytes = settings.redisQueueBytes
         let redis = RedisClient(configuration: redisConfiguration, eventLoopGroup: eventLoopGroup, logger: logger)
         let publisher = Publisher(redis: redis, logger: logger)
         let router = Self.router(settings, database: database, publisher: publisher, logger: logger)
@@ -55,6 +57,8 @@ public final class ConversationsService: Sendable {
         var hot = try PostgresConfiguration(url: settings.postgresURL.value)
         hot.applicationName = "strata-conversations"
         hot.connections = settings.connections
+        hot.queueLimitStatements = settings.postgresQueue
+        hot.queueLimitBytes = settings.postgresQueueBytes
         var exclusive = hot
         exclusive.connections = settings.exclusiveConnections
         // Long enough for maintenance; callers have deadlines of their own.

@@ -14,6 +14,14 @@ public struct ConversationsSettings: Sendable {
     public var connections = min(8, max(2, System.coreCount))
     /// `STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS`, 1 to 64: connections for what may wait or take long: creations, sign-ins, lists, replays.
     public var exclusiveConnections = 4
+    /// `STRATA_POSTGRES_QUEUE`, 1 to 1,048,576: statements of one of these that wait for a connection; beyond it calls fail at once.
+    public var postgresQueue = 8192
+    /// `STRATA_POSTGRES_QUEUE_BYTES`, 64 KB to 2 GB: bytes of their parameters.
+    public var postgresQueueBytes = 32 << 20
+    /// `STRATA_REDIS_QUEUE`, 1 to 1,048,576: commands to Redis that wait or are in flight; beyond it publications are dropped, and counted.
+    public var redisQueue = 16_384
+    /// `STRATA_REDIS_QUEUE_BYTES`, 64 KB to 2 GB: bytes of their arguments.
+    public var redisQueueBytes = 64 << 20
     /// `STRATA_REDIS_URL`, required, secret: where changes are published. The service works without it; gateways then hear of changes later.
     public var redisURL: Secret<String>
     /// `STRATA_RPC_HOST`, `STRATA_RPC_PORT`, `STRATA_CLUSTER_SECRET` and the others of ServiceKit: where calls are taken. Nonces are made from the
@@ -53,6 +61,10 @@ public struct ConversationsSettings: Sendable {
         let (day, decade) = (Duration.seconds(86_400), Duration.seconds(3650 * 86_400))
         connections = try settings.int("STRATA_POSTGRES_CONNECTIONS", default: connections, in: 1...64)
         exclusiveConnections = try settings.int("STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS", default: exclusiveConnections, in: 1...64)
+        postgresQueue = try settings.int("STRATA_POSTGRES_QUEUE", default: postgresQueue, in: 1...1 << 20)
+        postgresQueueBytes = try settings.int("STRATA_POSTGRES_QUEUE_BYTES", default: postgresQueueBytes, in: 1 << 16...Int(Int32.max))
+        redisQueue = try settings.int("STRATA_REDIS_QUEUE", default: redisQueue, in: 1...1 << 20)
+        redisQueueBytes = try settings.int("STRATA_REDIS_QUEUE_BYTES", default: redisQueueBytes, in: 1 << 16...Int(Int32.max))
         participantsLimit = try settings.int("STRATA_PARTICIPANTS_LIMIT", default: participantsLimit, in: 2...10_000)
         receiptAudienceLimit = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptAudienceLimit, in: 2...10_000)
         receiptWindow = try settings.duration("STRATA_RECEIPT_WINDOW", default: receiptWindow, in: .zero ... .seconds(1))
@@ -79,7 +91,9 @@ extension ConversationsSettings: CustomStringConvertible, CustomDebugStringConve
             self,
             children: [
                 "postgresURL": postgresURL, "connections": connections, "exclusiveConnections": exclusiveConnections, "redisURL": redisURL,
-                "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit, "receiptAudienceLimit": receiptAudienceLimit,
+                "postgresQueue": postgresQueue, "postgresQueueBytes": postgresQueueBytes, "redisQueue": redisQueue,
+                "redisQueueBytes": redisQueueBytes, "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit,
+                "receiptAudienceLimit": receiptAudienceLimit,
                 "receiptWindow": receiptWindow, "metadataKeysLimit": metadataKeysLimit as Any,
                 "retention": retention, "sessionLifetime": sessionLifetime, "maintenanceInterval": maintenanceInterval,
             ])

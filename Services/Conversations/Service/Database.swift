@@ -40,9 +40,7 @@ extension Failure {
     /// repeated, and of the rest the client decides.
     init(postgres error: PostgresError) {
         switch error.code {
-        case .deadlineExceeded, .cancelled:
-            self = Failure(.requestTimeout, "The request took too long.")
-        case .connectionUnavailable, .queueFull, .closed, .fateUnknown:
+        case .deadlineExceeded, .cancelled, .connectionUnavailable, .queueFull, .closed, .fateUnknown:
             self = .unavailable
         case .invalidParameter:
             self = Failure(.invalidRequest, "The request holds a character that cannot be stored.")

@@ -21,6 +21,8 @@ struct GatewayServices: Sendable {
     let identities = IdentityCache()
     let metrics = GatewayMetrics()
     let limiter: RateLimiter
+    let clients: ClientConnections
+    let bodies: BodyBudget
     let logger: Logger
 
     init(
@@ -32,6 +34,8 @@ struct GatewayServices: Sendable {
         self.presence = presence
         self.settings = settings
         limiter = RateLimiter(settings.rateLimits)
+        clients = ClientConnections(settings.connectionLimits, logger: logger)
+        bodies = BodyBudget(limit: settings.requestBytes)
         self.logger = logger
         let content = contentStore.map { RichContent(store: $0, settings: settings) }
         self.content = content

@@ -51,11 +51,14 @@ final class RateLimiter: Sendable {
     ///   - forwarded: all values of `X-Forwarded-For`, in their order.
     /// - Returns: how long it has to wait; nil: it need not.
     func admit(address remote: SocketAddress?, forwarded: [some StringProtocol]) -> Duration? {
-        guard let addresses else { return nil }
-        let key = Self.client(of: forwarded, trusting: limits.trustedProxies) ?? RateKey(remote)
-        guard let wait = addresses.take(key) else { return nil }
+        guard let addresses, let wait = addresses.take(client(remote, forwarded)) else { return nil }
         refusedAddresses.increment()
         return wait
+    }
+
+    /// Who is at the other end: as the proxies in front say, if there are any, or else as the connection does.
+    func client(_ remote: SocketAddress?, _ forwarded: [some StringProtocol]) -> RateKey {
+        Self.client(of: forwarded, trusting: limits.trustedProxies) ?? RateKey(remote)
     }
 
     /// Each proxy appends whom it got the request from, so what the outermost trusted one saw stands so many from the end; what stands before it

@@ -15,6 +15,7 @@ struct EdgeResponder<Inner: HTTPResponder>: HTTPResponder where Inner.Context ==
         let start = ContinuousClock.now
         let request = overridden(request)
         var response = try await answer(request, context)
+        if response.status == .serviceUnavailable, response.headers[.retryAfter] == nil { response.headers[.retryAfter] = "1" }
         if let origin = request.headers[.origin] { allow(origin, &response) }
         // A body would be taken for the beginning of the next answer. Routes for GET do not answer HEAD, refusals do.
         if request.method == .head { response = response.createHeadResponse() }
@@ -85,7 +86,7 @@ struct EdgeResponder<Inner: HTTPResponder>: HTTPResponder where Inner.Context ==
 }
 
 extension HTTPField.Name {
-    fileprivate static let forwardedFor = Self("X-Forwarded-For")!
+    static let forwardedFor = Self("X-Forwarded-For")!
 }
 
 extension Failure {

@@ -51,10 +51,24 @@ struct RESTRouter: Sendable {
             var context = context
             do throws(Failure) {
                 try await prepare(request, &context, access)
-                return try await handler(request, context).response
+                guard request.method != .get else { return try await handler(request, context).response }
+                return try await BodyBudget.$current
+                    .withValue(BodyBudget.Lease(services.bodies)) { [context] in
+                        await result { () throws(Failure) in try await handler(request, context).response }
+                    }
+                    .get()
             } catch {
                 return response(to: error, context)
             }
+        }
+    }
+
+    /// What a closure that can only throw anything cannot say.
+    private func result(_ body: () async throws(Failure) -> Response) async -> Result<Response, Failure> {
+        do throws(Failure) {
+            return .success(try await body())
+        } catch {
+            return .failure(error)
         }
     }
 
@@ -108,6 +122,9 @@ struct RESTRouter: Sendable {
     }
 
     private func collect(_ request: Request) async throws(Failure) -> ByteBuffer {
+        // Without a length it may become as long as any.
+        let length = request.headers[.contentLength].flatMap { Int($0) } ?? Self.bodyBytes
+        guard BodyBudget.current?.take(min(max(length, 0), Self.bodyBytes)) ?? true else { throw .unavailable }
         do {
             return try await request.body.collect(upTo: Self.bodyBytes)
         } catch {

@@ -27,6 +27,8 @@ extension RESTRouter {
     }
 
     private func refusal(_ request: Request, _ context: RESTContext) async throws(Failure) -> Failure {
+        let address = services.limiter.client(context.channel.remoteAddress, request.headers[values: .forwardedFor])
+        if services.limiter.limits.trustedProxies > 0, services.clients.isFull(address) { return .unavailable }
         let protocols = request.headers[values: .secWebSocketProtocol].flatMap { $0.split(separator: ",") }
         guard protocols.contains(where: { WireVersion(subprotocol: $0.filter { $0 != " " }) != nil }) else {
             return Failure(

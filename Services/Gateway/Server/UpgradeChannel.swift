@@ -7,6 +7,7 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
+import NIOSSL
 import NIOWebSocket
 
 /// One port for REST and WebSocket: the router answers plain HTTP/1.1, NIO's typed upgrader takes `Upgrade: websocket`.
@@ -16,6 +17,8 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     enum Upgraded: Sendable {
         case http(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
         case webSocket
+        /// One too many.
+        case refused
     }
 
     struct Value: ServerChildChannelValue {
@@ -26,8 +29,29 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     let responder: HTTPChannelHandler.Responder
     let upgrade: SocketUpgrade
     let limits: ConnectionLimits
+    let clients: ClientConnections
+    /// Whether the other end of a connection is a client, and not a proxy for many.
+    let countsAddresses: Bool
+    /// What a connection is told that is one too many.
+    let refusal: ByteBuffer
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        let address = countsAddresses ? RateKey(channel.remoteAddress) : nil
+        if clients.opened(address) != nil { return refuse(channel) }
+        channel.closeFuture.whenComplete { _ in clients.closed(address) }
+        return configure(channel, logger)
+    }
+
+    private func refuse(_ channel: any Channel) -> EventLoopFuture<Value> {
+        channel.eventLoop.makeCompletedFuture {
+            // To agree on TLS first would be more work than to serve it.
+            let isTLS = (try? channel.pipeline.syncOperations.handler(type: NIOSSLServerHandler.self)) != nil
+            if isTLS { channel.close(promise: nil) } else { RefusedConnection.end(channel, saying: refusal) }
+            return Value(result: channel.eventLoop.makeSucceededFuture(.refused), channel: channel)
+        }
+    }
+
+    private func configure(_ channel: any Channel, _ logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
             let sync = channel.pipeline.syncOperations
             let firstRequest = FirstRequestGuard(timeout: limits.firstRequestTimeout)
@@ -84,7 +108,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
         do {
             switch try await value.result.get() {
             case .http(let stream): await handleHTTP(asyncChannel: stream, logger: logger)
-            case .webSocket: try await value.channel.closeFuture.get()
+            case .webSocket, .refused: try await value.channel.closeFuture.get()
             }
         } catch {
             logger.debug("a connection ended before its first request", metadata: ["error.type": "\(type(of: error))"])

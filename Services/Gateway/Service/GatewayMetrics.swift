@@ -10,6 +10,12 @@ struct GatewayMetrics: Sendable {
     let deliveries = Counter(label: "strata_gateway_deliveries_total")
     /// Typing and presence that a slow socket was not told.
     let ephemeralsDropped = Counter(label: "strata_gateway_ephemerals_dropped_total")
+    /// Bytes that wait for sockets whose clients do not read; at most so many a socket as settings say.
+    let backlogBytes = Meter(label: "strata_gateway_socket_backlog_bytes")
+    /// Bytes of requests of sockets that are worked on or wait.
+    let socketRequestBytes = Meter(label: "strata_gateway_socket_request_bytes")
+    /// Requests of sockets that were refused because too many, or too many bytes, of the same socket were worked on or waited.
+    let refusedSocketRequests = Counter(label: "strata_gateway_refused_requests_total", dimensions: [("by", "socket")])
     /// Sockets closed because their clients did not read.
     let slowSocketsClosed = Counter(label: "strata_gateway_slow_sockets_closed_total")
     /// Frames that were no packet, each of which closed its socket.

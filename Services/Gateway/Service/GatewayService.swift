@@ -3,11 +3,13 @@ import Hummingbird
 import HummingbirdCore
 import HummingbirdTLS
 public import Logging
+import Model
 public import NIOCore
 import RPC
 import Redis
 public import ServiceKit
 public import ServiceLifecycle
+import Wire
 
 /// A gateway: sessions, REST and WebSocket for clients, and the fan-out of what is published.
 ///
@@ -65,11 +67,20 @@ public final class GatewayService: Sendable {
         let upgrade = SocketUpgrade(services: calls, hubs: hubs, limits: limits)
         let rest = RESTRouter(services: calls, fanOut: fanOut, nonceKey: Nonce.Key(clusterSecret: settings.clusterSecret))
         let responder = rest.responder()
-        let plain = HTTPServerBuilder { responder in UpgradeChannel(responder: responder, upgrade: upgrade, limits: limits) }
+        let busy = RefusedConnection.answer(
+            RESTAnswer.json { calls.renderer.write(.unavailable, for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer())
+        let plain = HTTPServerBuilder { responder in
+            UpgradeChannel(
+                responder: responder, upgrade: upgrade, limits: limits, clients: calls.clients,
+                countsAddresses: settings.rateLimits.trustedProxies == 0, refusal: busy)
+        }
         func server(_ builder: HTTPServerBuilder, _ port: Int) -> any Service {
             Application(
                 responder: responder, server: builder,
                 configuration: ApplicationConfiguration(address: .hostname(settings.host, port: port), backlog: 4096),
+                onServerRunning: { channel in
+                    try? await channel.eventLoop.submit { try AcceptGuard.add("clients", to: channel, logger: logger) }.get()
+                },
                 eventLoopGroupProvider: .shared(group), logger: logger)
         }
         var servers = [server(plain, settings.httpPort)]
@@ -85,9 +96,10 @@ public final class GatewayService: Sendable {
             + sweepers + servers
     }
 
-    /// Ready means that each of the three services can be called. Without Redis changes are found by asking, so it is not required.
+    /// Ready means that conversations and metadata can be called. Without presence messages go on, and without Redis changes are found by asking: that one
+    /// of them is away must not take every gateway out of service.
     public func addChecks(to health: Health) {
-        let clients = [("conversations", calls.conversations), ("metadata", calls.metadata), ("presence", calls.presence)]
+        let clients = [("conversations", calls.conversations), ("metadata", calls.metadata)]
         for (name, client) in clients {
             health.add(name) { guard client.isAvailable else { throw RPCError.unavailable } }
         }

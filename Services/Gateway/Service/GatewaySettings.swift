@@ -37,6 +37,16 @@ public struct GatewaySettings: Sendable {
     /// Requests of one socket that are worked on or wait; beyond it they are refused with `service_unavailable`. `STRATA_SOCKET_REQUESTS`,
     /// 1 to 100,000.
     public var requestsPerSocket = 256
+    /// Bytes of these requests; beyond it they are refused in the same way. One alone is taken whatever its size. `STRATA_SOCKET_REQUEST_BYTES`,
+    /// 64 KB to 1 GB.
+    public var requestBytesPerSocket = 4 << 20
+    /// Bytes of the bodies of all REST requests that are being read or worked on; beyond it requests are refused with `service_unavailable`.
+    /// `STRATA_REQUEST_BYTES`, 1 MB to 64 GB, default 256 MB.
+    public var requestBytes = 256 << 20
+    /// Connections of clients, sockets among them. `STRATA_CONNECTIONS`, by default as many as the limit of open files leaves beside what the gateway needs
+    /// for itself, and never more: beyond it new ones are refused, with 503 where there is no TLS to be agreed on first.
+    /// `STRATA_CONNECTIONS_PER_ADDRESS`, of one client address, default 10,000; `0` is no limit. Behind `STRATA_TRUSTED_PROXIES` only sockets count.
+    var connectionLimits = ClientConnections.Limits(total: OpenFileLimit.connections)
     /// How long a change waits for the one before it until that is read from the log. `STRATA_GAP_PATIENCE`, 1 ms to 10 minutes.
     public var gapPatience = Duration.milliseconds(100)
     /// How often the log is asked for changes that were not published, while Redis works. `STRATA_HEADS_INTERVAL`, 100 ms to 10 minutes.
@@ -81,6 +91,12 @@ public struct GatewaySettings: Sendable {
         receiptRecipients = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptRecipients, in: 2...10_000)
         socketBacklogBytes = try settings.int("STRATA_SOCKET_BACKLOG_BYTES", default: socketBacklogBytes, in: 1 << 16...1 << 26)
         requestsPerSocket = try settings.int("STRATA_SOCKET_REQUESTS", default: requestsPerSocket, in: 1...100_000)
+        requestBytesPerSocket = try settings.int("STRATA_SOCKET_REQUEST_BYTES", default: requestBytesPerSocket, in: 1 << 16...1 << 30)
+        requestBytes = try settings.int("STRATA_REQUEST_BYTES", default: requestBytes, in: 1 << 20...1 << 36)
+        let connections = try settings.int("STRATA_CONNECTIONS", default: connectionLimits.total, in: 1...10_000_000)
+        connectionLimits.total = connections
+        let perAddress = try settings.int("STRATA_CONNECTIONS_PER_ADDRESS", default: 10_000, in: 0...10_000_000)
+        connectionLimits.perAddress = perAddress == 0 ? nil : perAddress
         gapPatience = try settings.duration("STRATA_GAP_PATIENCE", default: gapPatience, in: .milliseconds(1) ... .seconds(600))
         headsInterval = try settings.duration("STRATA_HEADS_INTERVAL", default: headsInterval, in: .milliseconds(100) ... .seconds(600))
         contentDirectory = try settings.optionalString("STRATA_CONTENT_DIRECTORY")

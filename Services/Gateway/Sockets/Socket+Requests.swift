@@ -29,12 +29,13 @@ extension Socket {
         case .request(let request):
             requestNumber += 1
             clientSpoke(replaying: request.method == "Event.replay")
-            handle(SocketRequest(number: requestNumber, packet: request))
+            handle(SocketRequest(number: requestNumber, packet: request, bytes: frame.readableBytes))
         }
     }
 
     private func handle(_ request: SocketRequest) {
-        guard requestsInFlight + creates.count < hub.services.settings.requestsPerSocket else {
+        guard hasRoom(for: request) else {
+            hub.services.metrics.refusedSocketRequests.increment()
             return respond(to: request, .failure(.unavailable))
         }
         switch request.packet.method {
@@ -57,6 +58,7 @@ extension Socket {
             }
         case "Conversation.create", "Message.create":
             // One after the other, in the order in which they came (spec 12.3).
+            requestBytes += request.bytes
             creates.append(request)
             startNextCreate()
         case "Presence.subscribe": run(request) { (socket, request) async throws(Failure) in try await socket.subscribeToPresence(request) }
@@ -68,6 +70,13 @@ extension Socket {
         case "Presence.sync": run(request) { (socket, request) async throws(Failure) in try await socket.syncPresence(request) }
         default: respond(to: request, .failure(Failure(.invalidOperation, "There is no such method.")))
         }
+    }
+
+    /// What is being worked on is bounded by number and by bytes; a request alone is taken whatever its size, which that of a frame bounds.
+    private func hasRoom(for request: SocketRequest) -> Bool {
+        let settings = hub.services.settings
+        guard requestsInFlight + creates.count < settings.requestsPerSocket else { return false }
+        return requestBytes == 0 || requestBytes + request.bytes <= settings.requestBytesPerSocket
     }
 
     // MARK: Answers
@@ -103,6 +112,7 @@ extension Socket {
         _ request: SocketRequest, _ body: @escaping @Sendable (Socket, SocketRequest) async throws(Failure) -> AnswerData
     ) {
         requestsInFlight += 1
+        requestBytes += request.bytes
         Task {
             let result: Result<AnswerData, Failure>
             do throws(Failure) {
@@ -112,6 +122,7 @@ extension Socket {
             }
             hub.loop.execute {
                 self.requestsInFlight -= 1
+                self.requestBytes -= request.bytes
                 self.finish(request, result)
             }
         }
@@ -155,6 +166,7 @@ extension Socket {
             }
             hub.loop.execute {
                 self.isCreating = false
+                self.requestBytes -= request.bytes
                 // The change may have answered it already.
                 if self.answerable.removeValue(forKey: request.number) != nil { self.finish(request, result) }
                 self.startNextCreate()

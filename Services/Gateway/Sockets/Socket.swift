@@ -77,7 +77,9 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var floor: Timestamp?
     var outbox = ByteBuffer()
     /// Bytes written since the channel stopped being writable.
-    var backlog = 0
+    var backlog = 0 {
+        didSet { hub.services.metrics.backlogBytes.increment(by: Double(backlog - oldValue)) }
+    }
     private var drainWaiters: [EventLoopPromise<Void>] = []
 
     // Requests
@@ -87,6 +89,10 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var creates: [SocketRequest] = []
     var isCreating = false
     var requestsInFlight = 0
+    /// Bytes of the requests that are worked on or wait.
+    var requestBytes = 0 {
+        didSet { hub.services.metrics.socketRequestBytes.increment(by: Double(requestBytes - oldValue)) }
+    }
     var typingInFlight = 0
     /// What the client does at its keyboard in conversations that the socket is not in yet.
     var heldTyping: [ConversationID: TypingAction] = [:]
@@ -141,8 +147,10 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         catchUpTask?.cancel()
         catchUpTask = nil
         heldUserChanges = []
+        requestBytes -= creates.reduce(0) { $0 + $1.bytes }
         creates = []
         answerable = [:]
+        backlog = 0
         for waiter in drainWaiters { waiter.succeed() }
         drainWaiters = []
         hub.remove(self)
@@ -227,11 +235,11 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         let bytes = outbox
         outbox = Self.emptyBuffer
         if !isWritable {
-            backlog += bytes.readableBytes
-            if backlog > hub.services.settings.socketBacklogBytes {
+            guard backlog + bytes.readableBytes <= hub.services.settings.socketBacklogBytes else {
                 hub.services.metrics.slowSocketsClosed.increment()
                 return abandon()
             }
+            backlog += bytes.readableBytes
         }
         rawContext.writeAndFlush(NIOAny(bytes), promise: nil)
         hub.giveBack(consume bytes)

@@ -14,6 +14,11 @@ final class SocketUpgrade: Sendable {
         let version: WireVersion
     }
 
+    /// `TCP_NOTSENT_LOWAT` of Linux.
+    private static let notSentLowWaterMark: CInt = 25
+    /// Bytes that the kernel takes for a client beyond what it has sent already.
+    private static let kernelBacklogBytes = 128 << 10
+
     private let services: GatewayServices
     private let hubs: [ObjectIdentifier: Hub]
     private let limits: ConnectionLimits
@@ -36,6 +41,7 @@ final class SocketUpgrade: Sendable {
         guard services.limiter.admit(address: channel.remoteAddress, forwarded: head.headers["X-Forwarded-For"]) == nil else {
             return channel.eventLoop.makeSucceededFuture(nil)
         }
+        guard admitsSocket(head, on: channel) else { return channel.eventLoop.makeSucceededFuture(nil) }
         let promise = channel.eventLoop.makePromise(of: HTTPHeaders?.self)
         promise.completeWithTask {
             guard let session = try? await self.services.sessions.session(for: token, trace: .random()) else { return nil }
@@ -47,6 +53,16 @@ final class SocketUpgrade: Sendable {
         return promise.futureResult
     }
 
+    /// Behind proxies an address is known only now; without them the connection was counted for it when it was accepted.
+    private func admitsSocket(_ head: HTTPRequestHead, on channel: any Channel) -> Bool {
+        guard services.limiter.limits.trustedProxies > 0 else { return true }
+        let clients = services.clients
+        let address = services.limiter.client(channel.remoteAddress, head.headers["X-Forwarded-For"])
+        guard clients.socketOpened(address) == nil else { return false }
+        channel.closeFuture.whenComplete { _ in clients.socketClosed(address) }
+        return true
+    }
+
     /// Puts the socket on the channel. On the channel's loop.
     func start(head: HTTPRequestHead, on channel: any Channel) throws {
         let accepted = accepted.withLock { $0.removeValue(forKey: ObjectIdentifier(channel)) }
@@ -55,6 +71,8 @@ final class SocketUpgrade: Sendable {
         }
         // Clients send little and rarely: what a quiet socket keeps for reading should be small. It grows with what is read.
         try? channel.syncOptions?.setOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 64 * 1024))
+        // What a client does not read waits here, where it is counted, and not in the kernel, which would take megabytes for each.
+        try? channel.syncOptions?.setOption(.tcpOption(.init(rawValue: Self.notSentLowWaterMark)), value: Self.kernelBacklogBytes)
         let sync = channel.pipeline.syncOperations
         try sync.addHandler(
             NIOWebSocketFrameAggregator(

@@ -27,6 +27,8 @@ public final class MetadataService: Service {
         func pool(_ mode: PostgresPool.Mode, _ connections: Int, _ name: String) throws -> PostgresPool {
             var configuration = try PostgresConfiguration(url: settings.postgresURL)
             configuration.connections = connections
+            configuration.queueLimitStatements = settings.postgresQueue
+            configuration.queueLimitBytes = settings.postgresQueueBytes
             configuration.applicationName = "strata-metadata-\(name)"
             return PostgresPool(configuration: configuration, mode: mode, logger: logger)
         }
@@ -35,6 +37,8 @@ public final class MetadataService: Service {
         reads = try pool(.grouping, settings.readConnections, "reads")
         var configuration = try RedisConfiguration(url: settings.redisURL)
         configuration.clientName = "strata-metadata"
+        configuration.queueLimit = settings.redisQueue
+        configuration.queueLimitBytes = settings.redisQueueBytes
         redis = RedisClient(configuration: configuration, eventLoopGroup: eventLoopGroup, logger: logger)
         let store = MetadataStore(writes: writes, large: large, reads: reads, maximumKeys: settings.maximumKeys)
         let router = MetadataService.router(

@@ -18,6 +18,14 @@ public struct MetadataSettings: Sendable {
     public var largeConnections = 2
     /// `STRATA_METADATA_READ_CONNECTIONS` (3; 1 to 64): connections for trees.
     public var readConnections = 3
+    /// `STRATA_POSTGRES_QUEUE` (8192; 1 to 1,048,576): statements of one of these that wait for a connection; beyond it calls fail at once.
+    public var postgresQueue = 8192
+    /// `STRATA_POSTGRES_QUEUE_BYTES` (32 MB; 64 KB to 2 GB): bytes of their parameters.
+    public var postgresQueueBytes = 32 << 20
+    /// `STRATA_REDIS_QUEUE` (16,384; 1 to 1,048,576): commands to Redis that wait or are in flight; beyond it publications are dropped, and counted.
+    public var redisQueue = 16_384
+    /// `STRATA_REDIS_QUEUE_BYTES` (64 MB; 64 KB to 2 GB): bytes of their arguments.
+    public var redisQueueBytes = 64 << 20
     /// `STRATA_METADATA_MAX_KEYS` (0: no limit; up to 10,000,000): values that one conversation may have. Counting costs time, so there is no limit
     /// unless an operator wants one.
     public var maximumKeys: Int?
@@ -41,6 +49,10 @@ public struct MetadataSettings: Sendable {
         writeConnections = try settings.int("STRATA_METADATA_WRITE_CONNECTIONS", default: writeConnections, in: 1...64)
         largeConnections = try settings.int("STRATA_METADATA_LARGE_CONNECTIONS", default: largeConnections, in: 1...64)
         readConnections = try settings.int("STRATA_METADATA_READ_CONNECTIONS", default: readConnections, in: 1...64)
+        postgresQueue = try settings.int("STRATA_POSTGRES_QUEUE", default: postgresQueue, in: 1...1 << 20)
+        postgresQueueBytes = try settings.int("STRATA_POSTGRES_QUEUE_BYTES", default: postgresQueueBytes, in: 1 << 16...Int(Int32.max))
+        redisQueue = try settings.int("STRATA_REDIS_QUEUE", default: redisQueue, in: 1...1 << 20)
+        redisQueueBytes = try settings.int("STRATA_REDIS_QUEUE_BYTES", default: redisQueueBytes, in: 1 << 16...Int(Int32.max))
         let keys = try settings.int("STRATA_METADATA_MAX_KEYS", default: 0, in: 0...10_000_000)
         maximumKeys = keys == 0 ? nil : keys
         maximumPatchItems = try settings.int("STRATA_METADATA_MAX_PATCH_ITEMS", default: maximumPatchItems, in: 1...1_000_000)

@@ -105,8 +105,7 @@ struct MetadataStore: Sendable {
     private func refusal(_ error: PostgresError) -> (any Error)? {
         switch error.code {
         case .cancelled: CancellationError()
-        case .deadlineExceeded: Failure(.requestTimeout, "The request took too long.")
-        case .connectionUnavailable, .queueFull, .closed, .fateUnknown: Failure.unavailable
+        case .deadlineExceeded, .connectionUnavailable, .queueFull, .closed, .fateUnknown: Failure.unavailable
         default: error.isRetryable ? Failure.unavailable : nil
         }
     }

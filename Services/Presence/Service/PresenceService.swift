@@ -23,6 +23,8 @@ public final class PresenceService: Service {
     public init(settings: PresenceSettings, eventLoopGroup: any EventLoopGroup, logger: Logger) throws {
         var configuration = try RedisConfiguration(url: settings.redisURL)
         configuration.clientName = "strata-presence"
+        configuration.queueLimit = settings.redisQueue
+        configuration.queueLimitBytes = settings.redisQueueBytes
         redis = RedisClient(configuration: configuration, eventLoopGroup: eventLoopGroup, logger: logger)
         let typing = TypingStore(redis: redis, settings: settings.typing, timeout: settings.redisTimeout)
         let presence = PresenceStore(redis: redis, periods: settings.presence, timeout: settings.redisTimeout)

@@ -11,6 +11,10 @@ public struct PresenceSettings: Sendable {
     public var rpc: RPCServerConfiguration
     /// `STRATA_PRESENCE_REDIS_TIMEOUT` (500ms; 10ms to 10s): how long one request waits for Redis. What is ephemeral is not worth a longer wait.
     public var redisTimeout: Duration = .milliseconds(500)
+    /// `STRATA_REDIS_QUEUE` (16,384; 1 to 1,048,576): commands to Redis that wait or are in flight; beyond it calls fail at once.
+    public var redisQueue = 16_384
+    /// `STRATA_REDIS_QUEUE_BYTES` (64 MB; 64 KB to 2 GB): bytes of their arguments.
+    public var redisQueueBytes = 64 << 20
     /// The periods of typing.
     public var typing = TypingSettings()
     /// The periods of presence.
@@ -28,6 +32,8 @@ public struct PresenceSettings: Sendable {
         self.init(redisURL: try settings.secret("STRATA_REDIS_URL").value, rpc: try settings.rpcServer(common))
         redisTimeout = try settings.duration(
             "STRATA_PRESENCE_REDIS_TIMEOUT", default: redisTimeout, in: .milliseconds(10) ... .seconds(10))
+        redisQueue = try settings.int("STRATA_REDIS_QUEUE", default: redisQueue, in: 1...1 << 20)
+        redisQueueBytes = try settings.int("STRATA_REDIS_QUEUE_BYTES", default: redisQueueBytes, in: 1 << 16...Int(Int32.max))
         typing = try TypingSettings(settings)
         presence = try PresencePeriods(settings)
     }

@@ -66,14 +66,16 @@ final class PoolCore: Sendable {
                 id, payload: request, waiter: waiter, bytes: bytes, lockKey: lockKey, deadline: deadline, now: request.submittedAt)
             switch action {
             case .queued(let worker, let wakeTimer):
-                return (action, worker.map { state.wakes[$0] }, wakeTimer ? state.timerWake : nil, state.machine.queueDepth)
+                return (
+                    action, worker.map { state.wakes[$0] }, wakeTimer ? state.timerWake : nil, (state.machine.queueDepth, state.machine.queueBytes)
+                )
             case .refused:
-                return (action, nil, nil, state.machine.queueDepth)
+                return (action, nil, nil, (state.machine.queueDepth, state.machine.queueBytes))
             }
         }
         wake?.signal()
         timer?.signal()
-        metrics.queued(depth)
+        metrics.queued(depth.0, depth.1)
         if case .refused(let answer) = action { resume(answer) }
     }
 
@@ -175,10 +177,10 @@ final class PoolCore: Sendable {
         while true {
             let (expired, next, depth, isClosed) = state.withLock { state in
                 let (expired, next) = state.machine.expire(now: .now)
-                return (expired, next, state.machine.queueDepth, state.machine.lifecycle == .closed)
+                return (expired, next, (state.machine.queueDepth, state.machine.queueBytes), state.machine.lifecycle == .closed)
             }
             resume(expired)
-            metrics.queued(depth)
+            metrics.queued(depth.0, depth.1)
             if isClosed { return }
             _ = wake.wait(until: next)
         }
@@ -195,10 +197,10 @@ final class PoolCore: Sendable {
                 case .sleep: []
                 case .stop(let others): others.map { state.wakes[$0] }
                 }
-            return (action, wakes, state.machine.queueDepth)
+            return (action, wakes, (state.machine.queueDepth, state.machine.queueBytes))
         }
         for wake in wakes { wake.signal() }
-        metrics.queued(depth)
+        metrics.queued(depth.0, depth.1)
         return action
     }
 
@@ -237,7 +239,11 @@ final class PoolCore: Sendable {
     }
 
     func connected(_ worker: Int) {
-        if state.withLock({ $0.machine.connected(worker) }) { logger.notice("PostgreSQL is available again") }
+        let isNews = state.withLock { state in
+            metrics.available(true)
+            return state.machine.connected(worker)
+        }
+        if isNews { logger.notice("PostgreSQL is available again", metadata: ["postgres.pool": "\(metrics.pool)"]) }
     }
 
     func disconnected(_ worker: Int) {
@@ -245,11 +251,18 @@ final class PoolCore: Sendable {
     }
 
     func connectFailed(_ worker: Int, _ error: PostgresError) {
-        let (answers, isNews) = state.withLock { $0.machine.connectFailed(worker) }
+        let (answers, isNews) = state.withLock { state in
+            let action = state.machine.connectFailed(worker)
+            if action.becameUnavailable { metrics.available(false) }
+            return (action.answers, action.becameUnavailable)
+        }
         if isNews {
             logger.error(
                 "PostgreSQL is unavailable",
-                metadata: ["postgres.sqlstate": "\(error.sqlState ?? "none")", "postgres.reason": "\(error.reason ?? "cannot connect")"])
+                metadata: [
+                    "postgres.pool": "\(metrics.pool)", "postgres.sqlstate": "\(error.sqlState ?? "none")",
+                    "postgres.reason": "\(error.reason ?? "cannot connect")",
+                ])
         }
         resume(answers)
     }

@@ -6,6 +6,9 @@ import Metrics
 struct PoolMetrics: Sendable {
     let pool: String
     private let queueDepth: Gauge
+    private let queueBytes: Gauge
+    private let refused: Counter
+    private let isUp: Gauge
     private let groupSize: Recorder
     private let reconnects: Counter
     private let reruns: Counter
@@ -13,13 +16,23 @@ struct PoolMetrics: Sendable {
     init(pool: String) {
         self.pool = pool
         let dimensions = [("pool", pool)]
+        isUp = Gauge(label: "strata_dependency_up", dimensions: [("dependency", "postgres")] + dimensions)
+        isUp.record(0)
+        queueBytes = Gauge(label: "strata_postgres_queue_bytes", dimensions: dimensions)
+        refused = Counter(label: "strata_postgres_refused_total", dimensions: dimensions)
         queueDepth = Gauge(label: "strata_postgres_queue_depth", dimensions: dimensions)
         groupSize = Recorder(label: "strata_postgres_group_size", dimensions: dimensions, aggregate: true)
         reconnects = Counter(label: "strata_postgres_reconnects_total", dimensions: dimensions)
         reruns = Counter(label: "strata_postgres_group_reruns_total", dimensions: dimensions)
     }
 
-    func queued(_ count: Int) { queueDepth.record(count) }
+    func queued(_ count: Int, _ bytes: Int) {
+        queueDepth.record(count)
+        queueBytes.record(bytes)
+    }
+
+    /// Whether a connection is there, or soon may be again.
+    func available(_ value: Bool) { isUp.record(value ? 1 : 0) }
 
     func grouped(_ count: Int) { groupSize.record(count) }
 
@@ -29,6 +42,7 @@ struct PoolMetrics: Sendable {
 
     /// Failures are rare enough to look the counter up each time.
     func failed(_ statement: String, _ code: PostgresError.Code) {
+        if code == .queueFull { refused.increment() }
         Counter(
             label: "strata_postgres_failures_total", dimensions: [("pool", pool), ("statement", statement), ("code", code.description)]
         )

@@ -19,6 +19,8 @@ public final class ProtocolSocket: Sendable {
         public var historyLimit = 100_000
         /// The longest frame taken from the server.
         public var frameLimit = 16 << 20
+        /// Bytes that the kernel may hold for the client to read; nil: as the system decides. A small one makes a client that stops reading show sooner.
+        public var receiveBuffer: Int?
         /// Headers added to the handshake; replace those of the same name. An empty value removes one.
         public var headers: [String: String] = [:]
         /// The subprotocol offered; nil: that of the client's version. Empty: none.

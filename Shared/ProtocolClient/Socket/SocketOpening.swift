@@ -30,8 +30,12 @@ struct SocketOpening {
         let channel: any Channel
         let negotiated: EventLoopFuture<Negotiated>
         do {
-            (channel, negotiated) = try await ClientBootstrap(group: group).connectTimeout(TimeAmount(deadline - .now))
+            var bootstrap = ClientBootstrap(group: group).connectTimeout(TimeAmount(deadline - .now))
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            // Before it connects, since the window is agreed on then.
+            if let bytes = options.receiveBuffer { bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: bytes) }
+            (channel, negotiated) =
+                try await bootstrap
                 .connect(host: host, port: port) { channel in
                     channel.eventLoop.makeCompletedFuture { (channel, try configure(channel)) }
                 }

@@ -39,6 +39,9 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
 
     var readyCount: Int { ready.count }
 
+    /// All connections that take calls.
+    var connections: [Connection] { ready.map(\.connection) }
+
     /// Whether waiting for a first connection is over: there is one, or each address has been tried in vain, or there will be none.
     var isSettled: Bool {
         isClosed || !ready.isEmpty || (wasResolved && members.keys.allSatisfy { triedMembers.contains($0) })

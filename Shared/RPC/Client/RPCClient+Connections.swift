@@ -32,8 +32,9 @@ extension RPCClient {
         _ resolver: RPCResolver, _ group: inout DiscardingTaskGroup, keep: @escaping @Sendable (Balancer.Member) async -> Void
     ) async {
         var known: [RPCEndpoint: [SocketAddress]] = [:]
+        var failing: Set<RPCEndpoint> = []
         while !Task.isCancelled {
-            if await refresh(resolver, &known) {
+            if await refresh(resolver, &known, &failing) {
                 let addresses = configuration.target.endpoints.flatMap { known[$0] ?? [] }
                 let update = change { $0.resolved(addresses) }
                 for member in update.started {
@@ -53,12 +54,17 @@ extension RPCClient {
     }
 
     /// Returns whether anything is known. An endpoint that cannot be looked up keeps the addresses it had.
-    private func refresh(_ resolver: RPCResolver, _ known: inout [RPCEndpoint: [SocketAddress]]) async -> Bool {
+    private func refresh(
+        _ resolver: RPCResolver, _ known: inout [RPCEndpoint: [SocketAddress]], _ failing: inout Set<RPCEndpoint>
+    ) async -> Bool {
         for endpoint in configuration.target.endpoints {
             do {
                 known[endpoint] = if let lookUp { try await lookUp(endpoint) } else { try await resolver.addresses(of: endpoint) }
+                failing.remove(endpoint)
             } catch {
                 guard !Task.isCancelled else { break }
+                // Once, and not every few seconds.
+                guard failing.insert(endpoint).inserted else { continue }
                 logger.warning("RPC target cannot be resolved", metadata: ["error": "\(error)"])
             }
         }

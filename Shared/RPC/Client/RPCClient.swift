@@ -28,6 +28,7 @@ public final class RPCClient: Service {
     private let settled = RPCLatch<Void>()
     private let isSettled = Atomic<Bool>(false)
     private let inFlight = Atomic<Int>(0)
+    private let availability: RPCAvailability
 
     /// A client. It connects when ``run()`` does.
     public convenience init(configuration: RPCClientConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger) {
@@ -44,6 +45,7 @@ public final class RPCClient: Service {
         self.configuration = configuration
         self.eventLoopGroup = eventLoopGroup
         self.logger = logger
+        self.availability = RPCAvailability(configuration.name, logger: logger)
         self.metrics = RPCMetrics(prefix: "rpc_client", dimensions: [("target", configuration.name)], methodName: configuration.methodName)
         self.balancer = Mutex(Balancer(connectionsPerAddress: configuration.connectionsPerAddress))
     }
@@ -149,6 +151,8 @@ public final class RPCClient: Service {
     func change<Result>(_ body: (inout sending Balancer) -> sending Result) -> sending Result {
         let (result, ready, done) = balancer.withLock { balancer in
             let result = body(&balancer)
+            // Under the same lock, or two changes could be told in the wrong order.
+            availability.update(ready: balancer.readyCount, isSettled: balancer.isSettled, isClosed: balancer.isClosed)
             return (result, balancer.readyCount, balancer.isSettled)
         }
         metrics.connections.record(ready)
@@ -159,5 +163,6 @@ public final class RPCClient: Service {
     /// Reports the calls in flight to the metrics.
     func recordInFlight() {
         metrics.inFlight.record(inFlight.load(ordering: .relaxed))
+        metrics.bytes.record(balancer.withLock { $0.connections.reduce(0) { $0 + $1.queuedBytes } })
     }
 }

@@ -55,6 +55,9 @@ final class RPCClientConnection: Sendable {
         self.maxQueuedBytes = maxQueuedBytes
     }
 
+    /// Bytes of requests that wait for the socket.
+    var queuedBytes: Int { mailbox.bytes }
+
     /// Whether it takes calls.
     var isOpen: Bool { mailbox.isOpen }
 

@@ -128,7 +128,8 @@ final class RPCClientHandler: ChannelInboundHandler {
     }
 
     private func failOpening(_ error: RPCError, _ reason: String) {
-        logger.warning("RPC connection refused", metadata: ["reason": "\(reason)"])
+        // A server that hangs or leaves is news once, and told by whoever counts the instances; a stranger's refusal is for the operator, each time.
+        logger.log(level: error.code == .unavailable ? .debug : .warning, "RPC connection refused", metadata: ["reason": "\(reason)"])
         phase = .closed
         opened.fail(error)
         context?.close(promise: nil)

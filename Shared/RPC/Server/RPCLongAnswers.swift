@@ -20,23 +20,29 @@ struct RPCLongAnswers {
     }
 
     var count: Int { queue.count }
+    /// Of what is left of all of them.
+    private(set) var bytes = 0
 
     /// Adds an answer behind the others.
     mutating func add(_ id: UInt64, _ answer: ByteBuffer) {
         queue.append((id, answer))
+        bytes += answer.readableBytes
     }
 
-    /// Drops what is left of an answer. False: it is not here.
-    mutating func remove(_ id: UInt64) -> Bool {
-        guard let index = queue.firstIndex(where: { $0.id == id }) else { return false }
-        queue.remove(at: index)
-        return true
+    /// Drops what is left of an answer.
+    /// - Returns: how many bytes that was; nil: it is not here.
+    mutating func remove(_ id: UInt64) -> Int? {
+        guard let index = queue.firstIndex(where: { $0.id == id }) else { return nil }
+        let left = queue.remove(at: index).rest.readableBytes
+        bytes -= left
+        return left
     }
 
     /// The next piece to write, or nil if there is nothing left.
     mutating func next() -> Piece? {
         guard var answer = queue.popFirst() else { return nil }
         let payload = answer.rest.readSlice(length: min(pieceBytes, answer.rest.readableBytes)) ?? ByteBuffer()
+        bytes -= payload.readableBytes
         let isLast = answer.rest.readableBytes == 0
         if !isLast { queue.append(answer) }
         return Piece(id: answer.id, payload: payload, isLast: isLast)

@@ -14,6 +14,8 @@ public struct RPCServerConfiguration: Sendable {
     public var tls: TLSConfiguration?
     /// Handlers running at once, of all connections together. A request over it is answered as overloaded.
     public var maxCallsInFlight: Int
+    /// Bytes of requests whose handlers run, and of long answers on their way, of all connections together. A request over it is answered as overloaded.
+    public var maxBytesInFlight = 256 << 20
     /// Greatest length of a frame.
     public var maxFrameBytes: Int
     /// Greatest length of an answer, which travels in as many frames as it needs.

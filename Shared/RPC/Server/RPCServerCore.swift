@@ -20,6 +20,8 @@ final class RPCServerCore: Sendable {
     let metrics: RPCMetrics
     private let handler: Handler
     private let running = Atomic<Int>(0)
+    /// Requests that are being worked on, and long answers on their way.
+    let held: RPCByteBudget
     private let connections = Mutex(Connections())
 
     init(configuration: RPCServerConfiguration, logger: Logger, handler: @escaping Handler) {
@@ -27,14 +29,15 @@ final class RPCServerCore: Sendable {
         self.secret = RPCSecret(configuration.clusterSecret)
         self.logger = logger
         self.handler = handler
+        self.held = RPCByteBudget(limit: configuration.maxBytesInFlight)
         self.metrics = RPCMetrics(prefix: "rpc_server", dimensions: [], methodName: configuration.methodName)
     }
 
     // MARK: Calls
 
-    /// Takes one of the places for running handlers. False: there is none.
-    func takePlace() -> Bool {
-        guard running.wrappingAdd(1, ordering: .relaxed).oldValue < configuration.maxCallsInFlight else {
+    /// Takes one of the places for running handlers, and room for the request; ``handle(_:_:)`` gives the room back. False: there is none.
+    func takePlace(for bytes: Int) -> Bool {
+        guard running.wrappingAdd(1, ordering: .relaxed).oldValue < configuration.maxCallsInFlight, held.take(bytes) else {
             freePlace()
             return false
         }
@@ -49,10 +52,12 @@ final class RPCServerCore: Sendable {
     /// Reports the calls in flight to the metrics.
     func recordInFlight() {
         metrics.inFlight.record(running.load(ordering: .relaxed))
+        metrics.bytes.record(held.inUse)
     }
 
     /// Runs the handler and turns whatever it does into an answer or an error that may travel.
     func handle(_ context: RPCContext, _ payload: ByteBuffer) async -> Result<ByteBuffer, RPCError> {
+        defer { held.give(payload.readableBytes) }
         let result: Result<ByteBuffer, RPCError>
         do {
             result = .success(try await handler(context, payload))

@@ -158,7 +158,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         case .duplicate: throw .unexpected
         case .expired: reject(id, head.method, .deadlineExceeded)
         case .start:
-            guard core.takePlace() else {
+            guard core.takePlace(for: payload.readableBytes) else {
                 _ = calls.finished(id, isLong: false)
                 return reject(id, head.method, .overloaded)
             }
@@ -179,7 +179,8 @@ final class RPCServerHandler: ChannelInboundHandler {
 
     private func cancel(_ id: UInt64) {
         calls.cancelled(id)?.cancel()
-        if longAnswers.remove(id) {
+        if let bytes = longAnswers.remove(id) {
+            core.held.give(bytes)
             calls.sent(id)
             core.freePlace()
         }
@@ -210,6 +211,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         case .success(let answer) where answer.readableBytes > core.configuration.partBytes:
             code = nil
             if calls.finished(id, isLong: true) == .answer {
+                core.held.add(answer.readableBytes)
                 longAnswers.add(id, answer)
             } else {
                 core.freePlace()
@@ -235,6 +237,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         guard let context else { return }
         while context.channel.isWritable, let piece = longAnswers.next() {
             let kind: RPCFrame.Kind = piece.isLast ? .answer : .answerPart
+            core.held.give(piece.payload.readableBytes)
             writer.write(payload: piece.payload, to: context) { $0.writeFrameHead(kind, id: piece.id, bodyBytes: piece.payload.readableBytes) }
             if piece.isLast {
                 calls.sent(piece.id)
@@ -299,6 +302,7 @@ final class RPCServerHandler: ChannelInboundHandler {
             if case .finished = item { core.freePlace() }
         }
         for _ in 0..<longAnswers.count { core.freePlace() }
+        core.held.give(longAnswers.bytes)
         longAnswers = RPCLongAnswers(pieceBytes: core.configuration.partBytes)
         for handler in calls.closed() { handler.cancel() }
         core.closed(connection)

@@ -66,6 +66,9 @@ final class RPCMailbox<Item: Sendable>: Sendable {
         }
     }
 
+    /// What the socket has not taken yet.
+    var bytes: Int { state.withLock { $0.bytes } }
+
     /// How many items wait.
     var count: Int { state.withLock { $0.items.count } }
 

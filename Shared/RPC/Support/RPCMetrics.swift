@@ -16,6 +16,8 @@ final class RPCMetrics: Sendable {
     private let methodName: @Sendable (RPCMethod) -> String
     private let methods = Mutex<[RPCMethod: Handles]>([:])
     let inFlight: Gauge
+    /// Of a client: requests that wait for a socket. Of a server: requests being worked on, and long answers on their way.
+    let bytes: Gauge
     let connections: Gauge
     let reconnects: Counter
     let refusedConnections: Counter
@@ -28,6 +30,7 @@ final class RPCMetrics: Sendable {
         self.dimensions = dimensions
         self.methodName = methodName
         self.inFlight = Gauge(label: prefix + "_calls_in_flight", dimensions: dimensions)
+        self.bytes = Gauge(label: prefix + (prefix == "rpc_server" ? "_bytes_in_flight" : "_queued_bytes"), dimensions: dimensions)
         self.connections = Gauge(label: prefix + "_connections", dimensions: dimensions)
         self.reconnects = Counter(label: prefix + "_reconnects_total", dimensions: dimensions)
         self.refusedConnections = Counter(label: prefix + "_refused_connections_total", dimensions: dimensions)

@@ -79,7 +79,7 @@ final class ClientCore {
         retiring.removeAll()
         for node in all { node.close(.fateUnknown) }
         settle()
-        availability.set(false)
+        availability.close()
         done.succeed()
     }
 
@@ -91,6 +91,7 @@ final class ClientCore {
         spare = []
         queue.take(into: &commands)
         metrics.commands.increment(by: commands.count)
+        record(queue.load)
         for command in commands {
             if command.isFinished {
                 finish(command, .failure(.cancelled))
@@ -216,7 +217,13 @@ final class ClientCore {
         for (command, result) in settled { command.finish(result) }
         if failures > 0 { metrics.failures.increment(by: failures) }
         if dropped > 0 { metrics.droppedPublishes.increment(by: dropped) }
-        finishDrainingIfEmpty(remaining)
+        record(remaining)
+        finishDrainingIfEmpty(remaining.count)
+    }
+
+    private func record(_ load: (count: Int, bytes: Int)) {
+        metrics.queuedCommands.record(load.count)
+        metrics.queuedBytes.record(load.bytes)
     }
 
     private func finishDrainingIfEmpty(_ count: Int) {
@@ -277,6 +284,7 @@ final class ClientCore {
         discoveryFailed = true
         failHeld(RedisError(.connectionUnavailable, error.message, serverError: error.serverError))
         turnEnded()
+        availability.failed(error)
     }
 
     private func failHeld(_ error: RedisError) {
@@ -290,11 +298,12 @@ final class ClientCore {
         updateAvailability()
     }
 
-    func nodeFailed(wasConnected: Bool) {
+    func nodeFailed(_ error: RedisError, wasConnected: Bool) {
         if wasConnected { metrics.reconnects.increment() }
         topology.refresh()
         turnEnded()
         updateAvailability()
+        availability.failed(error)
     }
 
     func retired(_ node: ClientNode) {

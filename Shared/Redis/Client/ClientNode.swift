@@ -147,11 +147,11 @@ final class ClientNode: ConnectionKeeperDelegate {
 
     func connectionLost(_ error: RedisError) {
         failExpected(error.code == .protocolViolation ? error : .fateUnknown)
-        core?.nodeFailed(wasConnected: true)
+        core?.nodeFailed(error, wasConnected: true)
     }
 
     func attemptFailed(_ error: RedisError) {
         failBacklog(RedisError(.connectionUnavailable, error.message, serverError: error.serverError))
-        core?.nodeFailed(wasConnected: false)
+        core?.nodeFailed(error, wasConnected: false)
     }
 }

@@ -46,15 +46,18 @@ final class CommandQueue: Sendable {
         state.withLock { swap(&$0.waiting, &commands) }
     }
 
-    /// Commands that are not counted any more; returns how many still are.
+    /// Commands that are not counted any more; returns what still is.
     @discardableResult
-    func release(count: Int, bytes: Int) -> Int {
+    func release(count: Int, bytes: Int) -> (count: Int, bytes: Int) {
         state.withLock { state in
             state.count -= count
             state.bytes -= bytes
-            return state.count
+            return (state.count, state.bytes)
         }
     }
+
+    /// What waits or is in flight.
+    var load: (count: Int, bytes: Int) { state.withLock { ($0.count, $0.bytes) } }
 
     func close() { state.withLock { $0.isClosed = true } }
 }

@@ -17,7 +17,7 @@ import Synchronization
 public final class RedisClient: Service, Sendable {
     private let eventLoop: any EventLoop
     private let queue: CommandQueue
-    private let availability = AvailabilityFlag()
+    private let availability: AvailabilityFlag
     private let core: NIOLoopBoundBox<ClientCore>
     private let commandTimeout: Duration
     private let metrics = RedisMetrics()
@@ -32,6 +32,8 @@ public final class RedisClient: Service, Sendable {
     ///   - logger: Told of connections made and lost.
     public init(configuration: RedisConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger) {
         let eventLoop = eventLoopGroup.next()
+        let availability = AvailabilityFlag("commands", logger: logger)
+        self.availability = availability
         let queue = CommandQueue(limit: configuration.queueLimit, byteLimit: configuration.queueLimitBytes)
         self.eventLoop = eventLoop
         hasEndpoints = !configuration.endpoints.isEmpty
@@ -134,6 +136,7 @@ public final class RedisClient: Service, Sendable {
         metrics.failures.increment(by: refused.count)
         for (command, error) in refused {
             if command.isFireAndForget { metrics.droppedPublishes.increment() }
+            if error.code == .queueFull { metrics.refused.increment() }
             command.finish(.failure(error))
         }
     }

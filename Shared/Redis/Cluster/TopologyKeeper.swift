@@ -100,7 +100,7 @@ final class TopologyKeeper {
 
     private func failed(_ error: RedisError) {
         guard machine.state != .closed else { return }
-        logger.warning("no Redis server could be asked for the topology", metadata: ["redis.error": "\(error)"])
+        logger.debug("no Redis server could be asked for the topology", metadata: ["redis.error": "\(error)"])
         perform(machine.failed(jitter: .random(in: 0..<1)))
         onFailure?(error)
     }

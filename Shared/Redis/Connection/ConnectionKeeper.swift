@@ -96,7 +96,8 @@ final class ConnectionKeeper<Owner: ConnectionKeeperDelegate> {
         let jitter = Double.random(in: 0..<1)
         let action = wasReady ? machine.lost(now: .now(), jitter: jitter) : machine.attemptFailed(jitter: jitter)
         guard machine.state != .closed else { return }
-        logger.warning(
+        // That Redis is away is said once, by whoever knows whether anything else still works; each attempt would be a line every two seconds.
+        logger.debug(
             wasReady ? "connection to Redis lost" : "cannot connect to Redis",
             metadata: ["redis.endpoint": "\(endpoint)", "redis.error": "\(error)"])
         perform(action)

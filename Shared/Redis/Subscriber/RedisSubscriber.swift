@@ -22,7 +22,7 @@ enum SubscriberRequest: Sendable {
 /// A channel costs under 60 bytes beyond its name.
 public final class RedisSubscriber: Service, Sendable {
     private let eventLoop: any EventLoop
-    private let availability = AvailabilityFlag()
+    private let availability: AvailabilityFlag
     private let requests = Mutex<[SubscriberRequest]>([])
     private let core: NIOLoopBoundBox<SubscriberCore>
     private let hasStarted = Atomic(false)
@@ -40,6 +40,8 @@ public final class RedisSubscriber: Service, Sendable {
         configuration: RedisConfiguration, eventLoopGroup: any EventLoopGroup, delegate: any RedisSubscriberDelegate, logger: Logger
     ) {
         let eventLoop = eventLoopGroup.next()
+        let availability = AvailabilityFlag("subscriptions", logger: logger)
+        self.availability = availability
         self.eventLoop = eventLoop
         hasEndpoints = !configuration.endpoints.isEmpty
         core = .makeBoxSendingValue(

@@ -39,7 +39,7 @@ final class SubscriberCore {
     func start() {
         topology.start(
             onChange: { [weak self] in self?.topologyChanged($0) },
-            onFailure: { [weak self] _ in self?.topologyUnknown() })
+            onFailure: { [weak self] in self?.topologyUnknown($0) })
     }
 
     func close() {
@@ -49,7 +49,7 @@ final class SubscriberCore {
         for link in links.values { link.close() }
         links.removeAll()
         for id in Array(waiters.keys) { finishWaiting(id, .failure(.closed)) }
-        availability.set(false)
+        availability.close()
     }
 
     // MARK: Wishes
@@ -110,11 +110,12 @@ final class SubscriberCore {
         turnEnded()
     }
 
-    func linkLost(_ link: SubscriptionStateMachine.Link, wasConnected: Bool) {
+    func linkLost(_ link: SubscriptionStateMachine.Link, _ error: RedisError, wasConnected: Bool) {
         if wasConnected { metrics.reconnects.increment() }
         perform(machine.linkLost(link))
         topology.refresh()
         turnEnded()
+        availability.failed(error)
     }
 
     func isAwaitingReply(on link: SubscriptionStateMachine.Link) -> Bool { !machine.links[Int(link)].outstanding.isEmpty }
@@ -137,10 +138,11 @@ final class SubscriberCore {
         turnEnded()
     }
 
-    private func topologyUnknown() {
+    private func topologyUnknown(_ error: RedisError) {
         guard topology.topology == nil else { return }
         perform(machine.unreachable())
         turnEnded()
+        availability.failed(error)
     }
 
     // MARK: Actions

@@ -67,8 +67,8 @@ final class SubscriberLink: ConnectionKeeperDelegate {
 
     func connectionLost(_ error: RedisError) {
         outgoing.clear()
-        core?.linkLost(index, wasConnected: true)
+        core?.linkLost(index, error, wasConnected: true)
     }
 
-    func attemptFailed(_ error: RedisError) { core?.linkLost(index, wasConnected: false) }
+    func attemptFailed(_ error: RedisError) { core?.linkLost(index, error, wasConnected: false) }
 }

@@ -3,6 +3,7 @@
 import Hummingbird
 public import Logging
 public import NIOCore
+import RPC
 public import ServiceLifecycle
 
 /// Answers operators and their machines, on a port of its own: `/health/live`, `/health/ready` and `/metrics`.
@@ -41,6 +42,7 @@ public struct AdminServer: Service {
         let application = Application(
             router: router(), configuration: .init(address: .hostname(host, port: port)),
             onServerRunning: { [logger, onListening] channel in
+                try? await channel.eventLoop.submit { try AcceptGuard.add("admin", to: channel, logger: logger) }.get()
                 let bound = channel.localAddress?.port ?? 0
                 logger.info("admin server listens", metadata: ["admin.port": "\(bound)"])
                 onListening(bound)

@@ -49,6 +49,7 @@ public enum ServiceBootstrap {
         MetricsSystem.bootstrap(registry)
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: common.eventLoopThreads)
         let logger = Logger(label: name)
+        OpenFileLimit.raise(logger)
         let environment = ServiceEnvironment(
             name: name, settings: settings, common: common, logger: logger, eventLoopGroup: loops, health: Health(), metrics: registry)
         let services = try await body(environment)

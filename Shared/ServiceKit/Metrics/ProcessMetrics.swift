@@ -25,8 +25,7 @@ enum ProcessMetrics {
             // Reading the directory takes one itself.
             text.metric("process_open_fds", "gauge", Double(max(0, descriptors - 1)))
         }
-        var limit = rlimit()
-        if getrlimit(openFiles, &limit) == 0 { text.metric("process_max_fds", "gauge", Double(limit.rlim_cur)) }
+        if let limits = OpenFileLimit.current { text.metric("process_max_fds", "gauge", Double(limits.soft)) }
         return text
     }
 
@@ -48,12 +47,6 @@ enum ProcessMetrics {
         guard let text = try? String(contentsOfFile: "/proc/stat", encoding: .utf8) else { return nil }
         return text.split(separator: "\n").first { $0.hasPrefix("btime ") }.flatMap { Double($0.dropFirst(6)) }
     }
-
-    #if canImport(Glibc)
-    private static let openFiles = __rlimit_resource_t(UInt32(7))
-    #else
-    private static let openFiles = RLIMIT_NOFILE
-    #endif
 }
 
 extension String {

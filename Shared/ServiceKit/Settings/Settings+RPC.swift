@@ -10,10 +10,15 @@ extension Settings {
     /// | Key | Default |
     /// |---|---|
     /// | `STRATA_RPC_MAX_CALLS` | 4096 |
+    /// | `STRATA_RPC_MAX_BYTES`, of requests being worked on and long answers on their way | 268435456 |
+    /// | `STRATA_RPC_CONNECTIONS`, at once; fewer where the limit of open files is low | 4096 |
     /// | `STRATA_RPC_DRAIN_TIMEOUT` | `20s` |
     public func rpcServer(_ common: CommonSettings) throws -> RPCServerConfiguration {
         var configuration = RPCServerConfiguration(host: common.rpcHost, port: common.rpcPort, clusterSecret: common.clusterSecret.value)
         configuration.maxCallsInFlight = try int("STRATA_RPC_MAX_CALLS", default: 4096, in: 1...1_000_000)
+        configuration.maxBytesInFlight = try int("STRATA_RPC_MAX_BYTES", default: configuration.maxBytesInFlight, in: 1 << 20...1 << 36)
+        configuration.maxConnections = min(
+            try int("STRATA_RPC_CONNECTIONS", default: configuration.maxConnections, in: 1...1_000_000), OpenFileLimit.connections)
         configuration.drainTimeout = try duration("STRATA_RPC_DRAIN_TIMEOUT", default: .seconds(20), in: .zero ... .seconds(3600))
         guard let certificate = try optionalString("STRATA_RPC_TLS_CERTIFICATE") else { return configuration }
         let chain = try pem("STRATA_RPC_TLS_CERTIFICATE") { try NIOSSLCertificate.fromPEMFile(certificate) }
@@ -25,6 +30,8 @@ extension Settings {
 
     /// How this service reaches another one.
     ///
+    /// `STRATA_RPC_QUEUE_BYTES`, by default 33554432: requests that may wait for the socket of one instance.
+    ///
     /// With `STRATA_RPC_TLS_CA` set it insists on TLS and on a certificate which that authority has signed for the name in the target.
     /// - Parameters:
     ///   - key: the setting that says where the other service is, see ``rpcTarget(_:default:)``.
@@ -32,6 +39,7 @@ extension Settings {
     public func rpcClient(_ key: String, name: String, _ common: CommonSettings) throws -> RPCClientConfiguration {
         var configuration = RPCClientConfiguration(target: try rpcTarget(key), clusterSecret: common.clusterSecret.value, name: name)
         configuration.maxCallsInFlight = try int("STRATA_RPC_MAX_CALLS", default: 4096, in: 1...1_000_000)
+        configuration.maxQueuedBytes = try int("STRATA_RPC_QUEUE_BYTES", default: configuration.maxQueuedBytes, in: 1 << 20...1 << 32)
         guard let path = try optionalString("STRATA_RPC_TLS_CA") else { return configuration }
         let authorities = try pem("STRATA_RPC_TLS_CA") { try NIOSSLCertificate.fromPEMFile(path) }
         var tls = TLSConfiguration.makeClientConfiguration()

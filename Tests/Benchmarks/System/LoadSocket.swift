@@ -25,12 +25,23 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
 
     private init(opened: EventLoopPromise<Void>) { self.opened = opened }
 
+    /// What the server said when it closed the socket.
+    private(set) var closeCode: UInt16?
+
     /// Connects, upgrades, and says something, so that the gateway begins to send.
-    static func open(port: Int, token: String, on group: any EventLoopGroup) async throws -> LoadSocket {
+    /// - Parameters:
+    ///   - first: what it says; nil: something that asks for nothing.
+    ///   - receiveBuffer: bytes the kernel may hold for it; nil: as the system decides.
+    static func open(
+        port: Int, token: String, saying first: String? = nil, receiveBuffer: Int? = nil, on group: any EventLoopGroup
+    ) async throws -> LoadSocket {
         let loop = group.next()
         let opened = loop.makePromise(of: Void.self)
         let socket = LoadSocket(opened: opened)
-        let channel = try await ClientBootstrap(group: loop).channelOption(.tcpOption(.tcp_nodelay), value: 1)
+        var bootstrap = ClientBootstrap(group: loop).channelOption(.tcpOption(.tcp_nodelay), value: 1)
+        if let receiveBuffer { bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: receiveBuffer) }
+        let channel =
+            try await bootstrap
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(socket) }
             }
@@ -42,7 +53,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
         try await loop.submit { socket.channel = channel }.get()
         try await channel.writeAndFlush(ByteBuffer(string: request))
         try await opened.futureResult.get()
-        socket.send("{\"type\":\"request\",\"body\":{\"request_id\":\"r0\",\"method\":\"Counter.read\"}}")
+        socket.send(first ?? "{\"type\":\"request\",\"body\":{\"request_id\":\"r0\",\"method\":\"Counter.read\"}}")
         return socket
     }
 
@@ -55,6 +66,11 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func close() { channel?.close(promise: nil) }
+
+    /// Reads nothing more, as a client that hangs.
+    func pauseReading() async throws { try await channel?.setOption(.autoRead, value: false).get() }
+    /// Reads on.
+    func resumeReading() async throws { try await channel?.setOption(.autoRead, value: true).get() }
 
     func read<T: Sendable>(_ body: @escaping @Sendable (LoadSocket) -> T) async throws -> T {
         guard let channel else { throw BenchProblem("not connected") }
@@ -101,6 +117,8 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
             var pong = ByteBuffer()
             Self.write(opcode: 10, [], into: &pong)
             context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
+        } else if first & 0x0f == 8 {
+            closeCode = pending.getInteger(at: start + header)
         } else if first & 0x0f == 1 {
             packets += 1
             pending.withUnsafeReadableBytes { count(UnsafeRawBufferPointer(rebasing: $0[header..<header + length])) }

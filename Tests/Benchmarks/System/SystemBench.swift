@@ -8,14 +8,19 @@ enum SystemBench {
     private static func figure(_ value: Double, _ digits: Int = 1) -> String { String(format: "%.\(digits)f", value) }
 
     /// One socket, or `each`, for every user, in their order.
-    private static func sockets(_ system: BenchSystem, users: [Int], each: Int = 1, _ group: any EventLoopGroup) async throws -> [LoadSocket] {
+    static func sockets(
+        _ system: BenchSystem, users: [Int], each: Int = 1, receiveBuffer: Int? = nil, _ group: any EventLoopGroup
+    ) async throws -> [LoadSocket] {
         let all = users.flatMap { user in (0..<each).map { _ in user } }
         var sockets: [LoadSocket] = []
         for start in stride(from: 0, to: all.count, by: 50) {
             let chunk = all[start..<min(start + 50, all.count)]
             sockets += try await withThrowingTaskGroup(of: (Int, LoadSocket).self) { tasks in
                 for (index, user) in zip(chunk.indices, chunk) {
-                    tasks.addTask { (index, try await LoadSocket.open(port: system.gatewayPort, token: system.token(user), on: group)) }
+                    tasks.addTask {
+                        let token = system.token(user)
+                        return (index, try await LoadSocket.open(port: system.gatewayPort, token: token, receiveBuffer: receiveBuffer, on: group))
+                    }
                 }
                 return try await tasks.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
             }
@@ -23,13 +28,13 @@ enum SystemBench {
         return sockets
     }
 
-    private static func total(_ sockets: [LoadSocket], _ count: @escaping @Sendable (LoadSocket) -> Int) async throws -> Int {
+    static func total(_ sockets: [LoadSocket], _ count: @escaping @Sendable (LoadSocket) -> Int) async throws -> Int {
         var sum = 0
         for socket in sockets { sum += try await socket.read(count) }
         return sum
     }
 
-    private static func awaitMessages(_ expected: Int, _ sockets: [LoadSocket], within limit: Duration) async throws -> Int {
+    static func awaitMessages(_ expected: Int, _ sockets: [LoadSocket], within limit: Duration) async throws -> Int {
         let end = ContinuousClock.now + limit
         while ContinuousClock.now < end {
             let count = try await total(sockets) { $0.messages }
@@ -40,7 +45,7 @@ enum SystemBench {
     }
 
     /// A measurement in which requests were refused measures something else.
-    private static func report(_ sockets: [LoadSocket]) async throws {
+    static func report(_ sockets: [LoadSocket]) async throws {
         let refused = try await total(sockets) { $0.refused }
         guard refused > 0 else { return }
         for socket in sockets {
@@ -54,7 +59,7 @@ enum SystemBench {
         return text + String(repeating: "x", count: max(0, bytes - text.utf8.count))
     }
 
-    private static func send(_ socket: LoadSocket, _ conversation: String, _ number: Int, bytes: Int) {
+    static func send(_ socket: LoadSocket, _ conversation: String, _ number: Int, bytes: Int) {
         let request = """
             {"type":"request","body":{"request_id":"m\(number)","method":"Message.create","object_id":"layer:///conversations/\(conversation)",\
             "data":{"parts":[{"mime_type":"text/plain","body":"\(body(bytes))"}]}}}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LocalServers
+import ProtocolClient
+import TestCluster
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    /// Bounds on what waits. Each test has a system of its own, for it makes it wait.
+    @Suite("limits of what waits")
+    struct ByteLimitTests {
+        /// Parts of a message of about so many bytes.
+        private static func message(_ text: String, bytes: Int) -> JSONValue {
+            var parts: [JSONValue] = [["mime_type": "text/plain", "body": .string(text)]]
+            let filling = String(repeating: "x", count: 2000)
+            for _ in 0..<(bytes / 2000) { parts.append(["mime_type": "text/plain", "body": .string(filling)]) }
+            return ["parts": .array(parts)]
+        }
+
+        @Test("requests of one socket are bounded in bytes: one over it is refused at once, and those before are answered")
+        func socketRequests() async throws {
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_SOCKET_REQUEST_BYTES": "65536"])) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let socket = try await users[0].open()
+                let conversation = try await users[0].converse(with: [users[1]])
+                try await socket.change("create", "Conversation", conversation.id)
+                await cluster.postgres.suspend()
+                let first = Task { try await socket.ask("Message.create", conversation.id, Self.message("first", bytes: 40_000)) }
+                let gateway = cluster.instances(of: .gateway)[0]
+                try await eventually("the first one waits") { try await gateway.metric("strata_gateway_socket_request_bytes") > 40_000 }
+                let refused = try await socket.ask("Message.create", conversation.id, Self.message("second", bytes: 40_000))
+                #expect(refused.errorID == "service_unavailable")
+                #expect(try await gateway.metric("strata_gateway_socket_request_bytes") <= 65_536)
+                #expect(try await gateway.metric("strata_gateway_refused_requests_total", #"by="socket""#) == 1)
+                // What needs nobody is still answered.
+                #expect(try await socket.ask("Counter.read").isSuccess)
+                await cluster.postgres.resume()
+                #expect(try await first.value.isSuccess)
+                try await eventually("nothing waits any more") { try await gateway.metric("strata_gateway_socket_request_bytes") == 0 }
+                #expect(try await socket.ask("Message.create", conversation.id, Self.message("third", bytes: 40_000)).isSuccess)
+                #expect(socket.faults == [])
+            }
+        }
+
+        @Test("bodies of REST requests are bounded in bytes, all together")
+        func bodies() async throws {
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_REQUEST_BYTES": "1048576"])) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let conversation = try await users[0].converse(with: [users[1]])
+                let gateway = cluster.instances(of: .gateway)[0]
+                // Announces much, and does not send it.
+                let slow = try await RawConnection.open(port: cluster.port)
+                let body = Self.message("slow", bytes: 40_000).text
+                let padding = String(repeating: " ", count: 1_000_000 - body.utf8.count)
+                let head = """
+                    POST \(conversation.path)/messages HTTP/1.1\r\nHost: localhost\r\nAccept: application/vnd.layer+json; version=3.0\r\n\
+                    Content-Type: application/json\r\nAuthorization: Layer session-token="\(users[0].token)"\r\nContent-Length: 1000000\r\n\r\n
+                    """
+                await slow.send(Array((head + body).utf8))
+                try await eventually("it is counted") { try await gateway.metric("strata_gateway_body_bytes") >= 1_000_000 }
+                let large = try await users[1].call("POST", conversation.path + "/messages", Self.message("large", bytes: 100_000))
+                #expect(large.status == 503)
+                #expect(large.errorID == "service_unavailable")
+                #expect(large.header("Retry-After") != nil)
+                #expect(try await gateway.metric("strata_gateway_refused_requests_total", #"by="body_bytes""#) == 1)
+                // Short ones still fit.
+                try await users[1].send("short", to: conversation)
+                await slow.send(Array(padding.utf8))
+                guard case .value(let answer) = await slow.answer(within: Waiting.limit) else { throw Problem("the slow request was not answered") }
+                #expect(answer.status == 201)
+                try await eventually("nothing is held any more") { try await gateway.metric("strata_gateway_body_bytes") == 0 }
+                #expect(try await users[1].call("POST", conversation.path + "/messages", Self.message("large", bytes: 100_000)).status == 201)
+            }
+        }
+
+        @Test("statements that wait for a hanging PostgreSQL are bounded: what is more is refused at once, and all is well when it goes on")
+        func postgresQueue() async throws {
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_POSTGRES_QUEUE": "8", "STRATA_POSTGRES_CONNECTIONS": "2"])) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let conversation = try await users[0].converse(with: [users[1]])
+                let socket = try await users[0].open()
+                let service = cluster.instances(of: .conversations)[0]
+                await cluster.postgres.suspend()
+                let answers = Watched(0)
+                let calls = (0..<300)
+                    .map { number in
+                        Task {
+                            let answer = try await users[number % 2].call("POST", conversation.path + "/messages", TestUser.message("\(number)"))
+                            answers.change { $0 += 1 }
+                            return answer
+                        }
+                    }
+                // Some are answered while it hangs, by the bound; the others by their deadline.
+                try await eventually("some are refused") { try await service.metric("strata_postgres_refused_total") > 0 }
+                #expect(try await service.metric("strata_postgres_queue_depth", #"pool="strata-conversations""#) <= 8)
+                #expect(await answers.first(within: Waiting.limit) { $0 > 0 ? true : nil } == true)
+                await cluster.postgres.resume()
+                for call in calls {
+                    let answer = try await call.value
+                    #expect(answer.isSuccess || answer.status == 503, "\(answer.status) \(answer.json)")
+                    if answer.status == 503 { #expect(answer.header("Retry-After") != nil) }
+                }
+                try await eventually("all is well again") { try await users[0].call("GET", conversation.path).isSuccess }
+                try await users[0].send("again", to: conversation)
+                try await socket.message("again")
+            }
+        }
+
+        @Test("publications that wait for a hanging Redis are bounded and counted; writes go on, and what was not published is found")
+        func redisQueue() async throws {
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_REDIS_QUEUE": "4"])) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let socket = try await users[1].open()
+                let conversation = try await users[0].converse(with: [users[1]])
+                try await socket.change("create", "Conversation", conversation.id)
+                let service = cluster.instances(of: .conversations)[0]
+                await cluster.redis.suspend()
+                for number in 0..<12 { try await users[0].send("message \(number)", to: conversation) }
+                #expect(try await service.metric("redis_refused_commands_total") > 0)
+                #expect(try await service.metric("redis_dropped_publishes_total") > 0)
+                #expect(try await service.metric("redis_queued_commands") <= 4)
+                #expect(try await service.metric("redis_queued_bytes") > 0)
+                for number in 0..<12 { try await socket.message("message \(number)") }
+                await cluster.redis.resume()
+                try await users[0].send("end", to: conversation)
+                try await socket.message("end")
+                #expect(socket.faults == [])
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+import TestCluster
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    /// Bounds on connections. Each test has a system of its own, for it fills it.
+    @Suite("limits of connections")
+    struct ConnectionLimitTests {
+        @Test("over the process's bound new connections are told to come again, what is open goes on, and who leaves makes room")
+        func process() async throws {
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_CONNECTIONS": "40"])) { cluster in
+                let crowd = try await Crowd.fill(cluster, atMost: 60)
+                #expect((20..<40).contains(crowd.sockets.count))
+                let gateway = cluster.instances(of: .gateway)[0]
+                #expect(try await gateway.metric("strata_gateway_connections") == 40)
+                #expect(try await gateway.metric("strata_gateway_refused_connections_total", #"by="process""#) >= 1)
+                #expect(gateway.lines(containing: "new connections are refused").count == 1)
+                #expect(gateway.lines(containing: "new connections are refused").allSatisfy { $0.contains("STRATA_CONNECTIONS") })
+                // A request that has no connection yet is told the same, and when to come again.
+                let raw = try await RawConnection.open(port: cluster.port)
+                await raw.send(Array("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
+                let answer = await raw.answer(within: Waiting.limit)
+                guard case .value(let refusal) = answer else { throw Problem("refused without a word: \(answer)") }
+                #expect(refusal.status == 503)
+                #expect(String(decoding: refusal.body, as: UTF8.self).contains("service_unavailable"))
+                try await crowd.goesOn("full")
+                try await crowd.leave(6)
+                try await eventually("there is room again") { (try? await crowd.join()) != nil }
+                #expect(gateway.lines(containing: "new connections are accepted again").count == 1)
+                try await crowd.goesOn("room again")
+            }
+        }
+
+        @Test("over the bound of one address its connections are refused, and those of others are not")
+        func address() async throws {
+            let settings = ["STRATA_CONNECTIONS_PER_ADDRESS": "3", "STRATA_TRUSTED_PROXIES": "1"]
+            try await Cluster.with(Cluster.Size(settings: settings)) { cluster in
+                let user = try await cluster.app().signIn("ana")
+                func open(_ address: String) async throws -> ProtocolSocket {
+                    var options = ProtocolSocket.Options()
+                    options.headers = ["X-Forwarded-For": address]
+                    return try await user.client.openSocket(sessionToken: user.token, options: options, deadline: Waiting.deadline)
+                }
+                var sockets: [ProtocolSocket] = []
+                for _ in 0..<3 { sockets.append(try await open("10.0.0.1")) }
+                let refusal = await #expect(throws: ProtocolClientError.self) { _ = try await open("10.0.0.1") }
+                #expect(refusal?.answer?.status == 503)
+                #expect(refusal?.answer?.errorID == "service_unavailable")
+                #expect(refusal?.answer?.header("Retry-After") != nil)
+                _ = try await open("10.0.0.2")
+                let gateway = cluster.instances(of: .gateway)[0]
+                #expect(try await gateway.metric("strata_gateway_refused_connections_total", #"by="address""#) == 1)
+                for socket in sockets { #expect(try await socket.ask("Counter.read").isSuccess) }
+                await sockets.removeLast().close()
+                try await eventually("there is room again") { (try? await open("10.0.0.1")) != nil }
+            }
+        }
+
+        @Test("without a proxy the address is that of the connection")
+        func peer() async throws {
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_CONNECTIONS_PER_ADDRESS": "30"])) { cluster in
+                let crowd = try await Crowd.fill(cluster, atMost: 60)
+                #expect((10..<30).contains(crowd.sockets.count))
+                let gateway = cluster.instances(of: .gateway)[0]
+                #expect(try await gateway.metric("strata_gateway_refused_connections_total", #"by="address""#) >= 1)
+                try await crowd.goesOn("full")
+                try await crowd.leave(2)
+                try await eventually("there is room again") { (try? await crowd.join()) != nil }
+            }
+        }
+
+        @Test("a gateway keeps some of its descriptors for itself, and refuses new connections while it has them")
+        func reserve() async throws {
+            try await Cluster.with(Cluster.Size(openFiles: [.gateway: 160])) { cluster in
+                let crowd = try await Crowd.fill(cluster, atMost: 160)
+                let gateway = cluster.instances(of: .gateway)[0]
+                #expect(try await gateway.metric("process_max_fds") == 160)
+                #expect(try await gateway.metric("strata_gateway_connections_limit") == 96)
+                #expect(try await gateway.metric("strata_gateway_connections") == 96)
+                #expect(try await gateway.metric("strata_gateway_refused_connections_total", #"by="process""#) >= 1)
+                #expect(try await gateway.metric("strata_accept_failures_total") == 0)
+                #expect(try await gateway.health("/health/ready") == 200)
+                try await crowd.goesOn("full")
+                try await crowd.leave(12)
+                try await eventually("there is room again") { (try? await crowd.join()) != nil }
+            }
+        }
+
+        @Test("a gateway that has run out of descriptors nevertheless serves whom it has, says what is missing, and takes others when there are some")
+        func outOfDescriptors() async throws {
+            // More connections than the limit of open files has room for: what an operator should not set.
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_CONNECTIONS": "10000"], openFiles: [.gateway: 120])) { cluster in
+                let crowd = try await Crowd.fill(cluster, atMost: 120)
+                let gateway = cluster.instances(of: .gateway)[0]
+                try await eventually("the limit is named") { gateway.lines(containing: "connections cannot be accepted").count >= 1 }
+                #expect(gateway.lines(containing: "connections cannot be accepted").allSatisfy { $0.contains("RLIMIT_NOFILE") })
+                try await crowd.goesOn("out of descriptors")
+                try await crowd.leave(10)
+                try await eventually("there is room again") { (try? await crowd.join()) != nil }
+                try await eventually("and it says so") { !gateway.lines(containing: "connections are accepted again").isEmpty }
+                #expect(try await gateway.metric("strata_accept_failures_total", #"listener="clients""#) >= 1)
+                // A line when it began and one when it was over, whatever the number of attempts.
+                #expect(gateway.lines(containing: "connections cannot be accepted").count <= 3)
+                try await crowd.goesOn("room again")
+            }
+        }
+
+        @Test("a service that has run out of descriptors goes on with the callers it has, and is well again when there are some")
+        func serviceOutOfDescriptors() async throws {
+            try await Cluster.with(Cluster.Size(openFiles: [.conversations: 130])) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let socket = try await users[1].open()
+                let conversation = try await users[0].converse(with: [users[1]])
+                let service = cluster.instances(of: .conversations)[0]
+                var strangers: [RawConnection] = []
+                // At the port for services: bounded before the descriptors run out.
+                for _ in 0..<100 { strangers.append(try await RawConnection.open(port: service.port)) }
+                try await eventually("strangers are refused") { try await service.metric("rpc_server_refused_connections_total") >= 1 }
+                try await users[0].send("beside strangers", to: conversation)
+                try await socket.message("beside strangers")
+                // At the one for operators, which is nobody else's business: until nothing is left.
+                for _ in 0..<100 { strangers.append(try await RawConnection.open(port: service.adminPort)) }
+                try await eventually("the limit is named") { !service.lines(containing: "connections cannot be accepted").isEmpty }
+                for number in 0..<5 { try await users[0].send("without descriptors \(number)", to: conversation) }
+                try await socket.message("without descriptors 4")
+                for stranger in strangers { await stranger.close() }
+                try await eventually("it is well again") { (try? await service.health("/health/ready")) == 200 }
+                try await users[0].send("again", to: conversation)
+                try await socket.message("again")
+                #expect(socket.faults == [])
+            }
+        }
+    }
+}
+
+/// Ana, and Ben with as many sockets as a gateway takes.
+private final class Crowd {
+    private let ana: ProtocolSocket
+    private let ben: TestUser
+    private let conversation: Conversation
+    private(set) var sockets: [ProtocolSocket] = []
+
+    private init(ana: ProtocolSocket, ben: TestUser, conversation: Conversation) {
+        self.ana = ana
+        self.ben = ben
+        self.conversation = conversation
+    }
+
+    /// Opens sockets until one is refused, or not answered.
+    static func fill(_ cluster: Cluster, atMost limit: Int) async throws -> Crowd {
+        let users = try await cluster.app().signIn(["ana", "ben"])
+        let ana = try await users[0].open()
+        let crowd = Crowd(ana: ana, ben: users[1], conversation: try await users[0].converse(with: [users[1]]))
+        try await ana.change("create", "Conversation", crowd.conversation.id)
+        while crowd.sockets.count < limit {
+            do {
+                try await crowd.join()
+            } catch {
+                // What is refused is told so, unless there is no descriptor to tell it on.
+                if let error = error as? ProtocolClientError, let answer = error.answer {
+                    #expect(answer.status == 503)
+                    #expect(answer.errorID == "service_unavailable")
+                    #expect(answer.header("Retry-After") != nil)
+                }
+                return crowd
+            }
+        }
+        throw Problem("\(limit) connections were taken")
+    }
+
+    /// Opens one more.
+    func join() async throws {
+        let socket = try await ben.client.openSocket(sessionToken: ben.token, deadline: .now + .seconds(5))
+        _ = try await socket.request("Counter.read", deadline: .now + .seconds(5))
+        sockets.append(socket)
+    }
+
+    /// Closes so many.
+    func leave(_ count: Int) async throws {
+        for _ in 0..<count { await sockets.removeLast().close() }
+    }
+
+    /// Ana says something, on her open socket, and every open socket of Ben hears it.
+    func goesOn(_ text: String) async throws {
+        #expect(try await ana.ask("Message.create", conversation.id, TestUser.message(text)).isSuccess)
+        for socket in sockets {
+            try await socket.message(text)
+            #expect(socket.closure == nil)
+            #expect(socket.faults == [])
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+import TestCluster
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    /// Promise 10 of the architecture: a slow reader harms only itself.
+    @Suite("slow readers")
+    struct SlowReaderTests {
+        private static let bound = 65_536
+        private static let slow = 200
+
+        @Test("two hundred readers that stop are closed one by one; the others get everything, and what waits never exceeds its bound")
+        func bounded() async throws {
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_SOCKET_BACKLOG_BYTES": "\(Self.bound)"])) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben", "cleo", "slow"])
+                let conversation = try await users[0].converse(with: Array(users.dropFirst()))
+                var fast: [ProtocolSocket] = []
+                for user in users.dropLast() { fast.append(try await user.open()) }
+                let slow = try await stoppedSockets(of: users[3], conversation)
+                let gateway = cluster.instances(of: .gateway)[0]
+                var (sent, greatest) = (0, 0.0)
+                // As much as it takes: what the kernels hold for each is not ours to say.
+                while try await gateway.metric("strata_gateway_slow_sockets_closed_total") < Double(Self.slow) {
+                    #expect(sent < 400)
+                    guard sent < 400 else { break }
+                    #expect(try await fast[0].ask("Message.create", conversation.id, Self.message("message \(sent)")).isSuccess)
+                    for socket in fast { try await socket.message("message \(sent)") }
+                    sent += 1
+                    let backlog = try await gateway.metric("strata_gateway_socket_backlog_bytes")
+                    greatest = max(greatest, backlog)
+                    #expect(backlog <= Double(Self.bound * Self.slow))
+                }
+                #expect(greatest > 0)
+                for socket in fast {
+                    #expect(socket.closure == nil)
+                    #expect(socket.faults == [])
+                }
+                try await comesBack(slow, sent: sent, users[3])
+                try await eventually("nothing waits any more") { try await gateway.metric("strata_gateway_socket_backlog_bytes") == 0 }
+            }
+        }
+
+        /// Each has heard of the conversation, and then reads nothing more.
+        private func stoppedSockets(of user: TestUser, _ conversation: Conversation) async throws -> [ProtocolSocket] {
+            var options = ProtocolSocket.Options()
+            options.receiveBuffer = 16_384
+            var sockets: [ProtocolSocket] = []
+            for _ in 0..<Self.slow {
+                let socket = try await user.client.openSocket(sessionToken: user.token, options: options, deadline: Waiting.deadline)
+                _ = try await socket.request("Counter.read", deadline: Waiting.deadline)
+                sockets.append(socket)
+            }
+            for socket in sockets {
+                try await socket.change("create", "Conversation", conversation.id)
+                try await socket.pauseReading()
+            }
+            return sockets
+        }
+
+        /// One that reads again sees why it was closed, and has everything after a replay.
+        private func comesBack(_ sockets: [ProtocolSocket], sent: Int, _ user: TestUser) async throws {
+            for socket in sockets.prefix(5) {
+                try await socket.resumeReading()
+                let closure = try await socket.waitForClose(deadline: Waiting.deadline)
+                // The close frame stands behind what was not read, and goes with it if the client is too slow even for that.
+                #expect(closure.code == 1013 || closure.code == nil)
+                let since = try #require(socket.history.last?.timestamp)
+                let seen = Set(socket.history.compactMap { Self.text($0) })
+                let again = try await user.openSilent()
+                #expect(try await again.ask("Event.replay", nil, ["from_timestamp": .string(since)]).isSuccess)
+                let missed = Set(again.history.compactMap { Self.text($0) })
+                #expect(seen.union(missed).isSuperset(of: (0..<sent).map { "message \($0)" }))
+                #expect(again.faults == [])
+                await again.close()
+            }
+            for socket in sockets.dropFirst(5) { await socket.abort(reset: true) }
+        }
+
+        private static func text(_ packet: ReceivedPacket) -> String? {
+            packet.isChange("create", "Message") ? packet.data["parts"][0]["body"].string : nil
+        }
+
+        /// About 16 KB.
+        private static func message(_ text: String) -> JSONValue {
+            let filling: JSONValue = ["mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2000))]
+            return ["parts": .array([["mime_type": "text/plain", "body": .string(text)]] + Array(repeating: filling, count: 8))]
+        }
+    }
+}

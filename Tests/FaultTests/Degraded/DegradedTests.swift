@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestCluster
+import Testing
+
+/// The failure table of ARCHITECTURE §12, tried: what works while something is away, who says so, and that all is well afterwards without a restart.
+@Suite("degraded modes", .serialized)
+struct DegradedTests {
+    private static let isWriting = ProcessInfo.processInfo.environment["STRATA_DEGRADED"] == "write"
+
+    @Test("what works and what answers 503 is what docs/degraded.md says, and all of it works again afterwards")
+    func table() async throws {
+        var table = DegradedTable()
+        try await Cluster.with(Cluster.Size()) { cluster in
+            for state in DegradedState.allCases {
+                let (cells, seconds) = try await Self.pass(state, cluster)
+                table.observed(state, cells)
+                table.recovered(state, seconds)
+            }
+        }
+        if Self.isWriting { return try table.write() }
+        let committed = try DegradedTable.committed()
+        #expect(committed.count == DegradedOperation.allCases.count)
+        for state in DegradedState.allCases {
+            for operation in DegradedOperation.allCases {
+                let expected = committed[operation.rawValue]?[state.title] ?? "an empty cell"
+                let observed = table.cells[state]?[operation]?.description ?? "nothing"
+                #expect(observed == expected, "\(state.title): \(operation.rawValue)")
+            }
+        }
+    }
+
+    private typealias Cells = [DegradedOperation: DegradedOperation.Cell]
+
+    /// One state, from its beginning to the end of all that came of it.
+    private static func pass(_ state: DegradedState, _ cluster: Cluster) async throws -> (Cells, [DegradedOperation: Double]) {
+        let scene = try await DegradedScene.make(cluster)
+        let signs = SignWatch(state, cluster)
+        await state.begin(cluster)
+        if !state.knowsSessions { try await scene.awaitForgottenSessions() }
+        let cells = await attemptAll(scene, cluster)
+        for (operation, cell) in cells {
+            if case .other(let what) = cell { Issue.record("\(state.title): \(operation.rawValue): \(what)") }
+        }
+        try await signs.gone()
+        // Many requests more must not make many lines more.
+        try await burst(scene)
+        try await state.end(cluster)
+        let seconds = try await recover(scene, cluster, state)
+        try await signs.back()
+        signs.checkNoise()
+        await scene.close()
+        let worst = seconds.max { $0.value < $1.value }
+        print("\(state.title): all works again after \(String(format: "%.1f", worst?.value ?? 0)) s (\(worst?.key.rawValue ?? ""))")
+        return (cells, seconds)
+    }
+
+    private static func attemptAll(_ scene: DegradedScene, _ cluster: Cluster) async -> Cells {
+        await withTaskGroup(of: (DegradedOperation, DegradedOperation.Cell).self) { group in
+            // Both are about Ana's presence, and would take the other's for their own.
+            for operation in DegradedOperation.allCases where operation != .presenceUpdate {
+                group.addTask { (operation, await operation.attempt(scene, cluster)) }
+            }
+            var cells = await group.reduce(into: Cells()) { $0[$1.0] = $1.1 }
+            cells[.presenceUpdate] = await DegradedOperation.presenceUpdate.attempt(scene, cluster)
+            return cells
+        }
+    }
+
+    private static func burst(_ scene: DegradedScene) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<60 {
+                group.addTask { _ = try await scene.ana.call(number.isMultiple(of: 2) ? "GET" : "DELETE", scene.conversation.path + "/messages") }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Tries each operation until it works.
+    private static func recover(
+        _ scene: DegradedScene, _ cluster: Cluster, _ state: DegradedState
+    ) async throws -> [DegradedOperation: Double] {
+        let start = ContinuousClock.now
+        return await withTaskGroup(of: (DegradedOperation, Double).self) { group in
+            for operation in DegradedOperation.allCases {
+                group.addTask {
+                    while ContinuousClock.now - start < Waiting.limit {
+                        if await operation.attempt(scene, cluster, patience: .milliseconds(500)) == .works { break }
+                        try? await Task.sleep(for: .milliseconds(100))
+                    }
+                    let seconds = (ContinuousClock.now - start) / .seconds(1)
+                    if seconds > Waiting.limit / .seconds(1) { Issue.record("\(state.title): \(operation.rawValue) does not work again") }
+                    return (operation, seconds)
+                }
+            }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestCluster
+import Testing
+
+/// Watches what metrics and logs say of one state: from before it begins.
+struct SignWatch {
+    private let state: DegradedState
+    private let cluster: Cluster
+    private let gone: [Int]
+    private let back: [Int]
+    private let noise: [Int]
+
+    /// Lines of any process that are worth an operator's look, while something goes and comes back. A few are about what depends on it.
+    private static let mostLines = 12
+
+    init(_ state: DegradedState, _ cluster: Cluster) {
+        self.state = state
+        self.cluster = cluster
+        gone = state.signs.map { Self.count($0.lines.gone, $0, cluster) }
+        back = state.signs.map { Self.count($0.lines.back, $0, cluster) }
+        noise = cluster.processes.map(Self.noise)
+    }
+
+    /// Waits until the metrics and the logs say that it is away.
+    func gone() async throws {
+        for (sign, before) in zip(state.signs, gone) {
+            try await eventually("\(state.title): \(sign.process.rawValue) says so in its metrics") { try await isUp(sign) == false }
+            try await eventually("\(state.title): and in its log") { Self.count(sign.lines.gone, sign, cluster) - before >= sign.count.lowerBound }
+        }
+    }
+
+    /// Waits until they say that it is back; and that they said each once.
+    func back() async throws {
+        for ((sign, goneBefore), backBefore) in zip(zip(state.signs, gone), back) {
+            try await eventually("\(state.title): \(sign.process.rawValue) says that it is back") { try await isUp(sign) }
+            try await eventually("\(state.title): and in its log, once for each time it said that it was away") {
+                Self.count(sign.lines.back, sign, cluster) - backBefore == Self.count(sign.lines.gone, sign, cluster) - goneBefore
+            }
+            let lines = Self.count(sign.lines.gone, sign, cluster) - goneBefore
+            #expect(sign.count.contains(lines), "\(state.title): \(sign.process.rawValue) said so \(lines) times")
+        }
+    }
+
+    func checkNoise() {
+        for (process, before) in zip(cluster.processes, noise) {
+            let lines = Self.noise(process) - before
+            #expect(lines <= Self.mostLines, "\(state.title): \(lines) lines of \(process.name)")
+        }
+    }
+
+    /// Whether all of it is there: several pools, or uses, have a series each.
+    private func isUp(_ sign: DegradedState.Sign) async throws -> Bool {
+        let process = cluster.instances(of: sign.process)[0]
+        return try await process.series("strata_dependency_up", "dependency=\"\(sign.dependency)\"").allSatisfy { $0 == 1 }
+    }
+
+    private static func count(_ text: String, _ sign: DegradedState.Sign, _ cluster: Cluster) -> Int {
+        cluster.instances(of: sign.process)[0].lines(containing: text).count
+    }
+
+    private static func noise(_ process: ServiceProcess) -> Int {
+        ["warning", "error", "critical"].reduce(0) { $0 + process.lines(containing: "\"level\":\"\($1)\"").count }
+    }
+
+    private func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
+        let deadline = Waiting.deadline
+        while ContinuousClock.now < deadline {
+            if try await condition() { return }
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        Issue.record(what)
+    }
+}

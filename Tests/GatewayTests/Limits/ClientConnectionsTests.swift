@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+import Logging
+import NIOCore
+import Testing
+
+@testable import Gateway
+
+@Suite("limits of connections")
+struct ClientConnectionsTests {
+    private static let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    private func key(_ address: String) throws -> RateKey { try #require(RateKey(address: address)) }
+
+    @Test("the process's bound counts all, and who leaves makes room")
+    func process() throws {
+        let clients = ClientConnections(ClientConnections.Limits(total: 3, perAddress: nil), logger: Self.quiet)
+        let addresses = try (1...4).map { try key("10.0.0.\($0)") }
+        for address in addresses.prefix(3) { #expect(clients.opened(address) == nil) }
+        #expect(clients.opened(addresses[3]) == .process)
+        clients.closed(addresses[0])
+        #expect(clients.opened(addresses[3]) == nil)
+        #expect(clients.opened(nil) == .process)
+    }
+
+    @Test("the bound of an address counts it alone, and what is refused counts nowhere")
+    func address() throws {
+        let clients = ClientConnections(ClientConnections.Limits(total: 5, perAddress: 2), logger: Self.quiet)
+        let (one, other) = (try key("10.0.0.1"), try key("10.0.0.2"))
+        #expect(clients.opened(one) == nil)
+        #expect(clients.opened(one) == nil)
+        for _ in 0..<10 { #expect(clients.opened(one) == .address) }
+        #expect(clients.isFull(one))
+        #expect(!clients.isFull(other))
+        #expect(clients.opened(other) == nil)
+        clients.closed(one)
+        #expect(clients.opened(one) == nil)
+        #expect(clients.opened(nil) == nil)
+        #expect(clients.opened(other) == nil)
+        #expect(clients.opened(nil) == .process)
+    }
+
+    @Test("behind proxies sockets count for the address that the proxy names")
+    func sockets() throws {
+        let clients = ClientConnections(ClientConnections.Limits(total: 10, perAddress: 1), logger: Self.quiet)
+        let address = try key("10.0.0.1")
+        #expect(clients.socketOpened(address) == nil)
+        #expect(clients.socketOpened(address) == .address)
+        clients.socketClosed(address)
+        #expect(!clients.isFull(address))
+        #expect(clients.socketOpened(address) == nil)
+    }
+
+    @Test("bodies take what is left and give it back with the request")
+    func bodies() {
+        let budget = BodyBudget(limit: 10)
+        let other = BodyBudget.Lease(budget)
+        do {
+            let lease = BodyBudget.Lease(budget)
+            #expect(lease.take(6))
+            #expect(!other.take(5))
+            #expect(other.take(4))
+            #expect(!lease.take(1))
+        }
+        #expect(other.take(6))
+        #expect(!other.take(1))
+    }
+}

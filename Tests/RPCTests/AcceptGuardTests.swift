@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Logging
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import Testing
+
+@testable import RPC
+
+@Suite("accepting without descriptors")
+struct AcceptGuardTests {
+    /// Counts the wishes to accept that reach the socket.
+    private final class Socket: ChannelOutboundHandler {
+        typealias OutboundIn = any Channel
+        private(set) var reads = 0
+        func read(context: ChannelHandlerContext) { reads += 1 }
+    }
+
+    private final class Lines: Sendable {
+        let all = Mutex<[String]>([])
+    }
+
+    private struct Recorder: LogHandler {
+        let lines: Lines
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+        func log(event: LogEvent) { lines.all.withLock { $0.append("\(event.message) \(event.metadata?["limit"] ?? "")") } }
+    }
+
+    @Test("nothing is accepted for a while, and it is said once, until one was accepted")
+    func pauses() throws {
+        let lines = Lines()
+        let channel = EmbeddedChannel()
+        try AcceptGuard.add("test", to: channel, logger: Logger(label: "test") { _ in Recorder(lines: lines) })
+        let socket = Socket()
+        try channel.pipeline.syncOperations.addHandler(socket, position: .first)
+        channel.read()
+        #expect(socket.reads == 1)
+        for _ in 0..<3 {
+            channel.pipeline.fireErrorCaught(IOError(errnoCode: EMFILE, reason: "accept"))
+            channel.read()
+        }
+        #expect(socket.reads == 1)
+        // The embedded loop's clock stands still; the pause is on the real one.
+        channel.embeddedEventLoop.advanceTime(to: .now() + .seconds(1))
+        #expect(socket.reads == 2)
+        // It was for this listener only to deal with.
+        try channel.throwIfErrorCaught()
+        #expect(lines.all.withLock { $0 } == ["connections cannot be accepted open files of this process (RLIMIT_NOFILE)"])
+        let accepted: any Channel = EmbeddedChannel()
+        channel.pipeline.fireChannelRead(accepted)
+        #expect(lines.all.withLock { $0.count } == 2)
+        channel.pipeline.fireErrorCaught(IOError(errnoCode: ENFILE, reason: "accept"))
+        #expect(lines.all.withLock { $0.last } == "connections cannot be accepted open files of the system (fs.file-max)")
+    }
+
+    @Test("errors of single connections are none of its business")
+    func others() throws {
+        let channel = EmbeddedChannel()
+        try AcceptGuard.add("test", to: channel, logger: quiet)
+        channel.pipeline.fireErrorCaught(IOError(errnoCode: ECONNABORTED, reason: "accept"))
+        #expect(throws: IOError.self) { try channel.throwIfErrorCaught() }
+    }
+}

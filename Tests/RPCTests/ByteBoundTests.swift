@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import NIOCore
+import NIOPosix
+import Synchronization
+import Testing
+
+@testable import RPC
+
+/// Bounds in bytes: what is over them is refused at once, what was there before goes on, and there is room again afterwards.
+@Suite("bounds in bytes")
+struct ByteBoundTests {
+    private static let megabyte = ByteBuffer(repeating: 0x61, count: 1 << 20)
+
+    private static func outcome(_ client: RPCClient, _ payload: ByteBuffer) async -> RPCError.Code? {
+        do throws(RPCError) {
+            return try await client.echo(payload).readableBytes == payload.readableBytes ? nil : .internal
+        } catch {
+            return error.code
+        }
+    }
+
+    @Test("over the callee's bound of bytes calls are refused, and room comes back")
+    func server() async throws {
+        let gate = Gate()
+        let bound: (inout RPCServerConfiguration) -> Void = { $0.maxBytesInFlight = 5 << 19 }
+        try await withPair(server: bound, handler: gate.handler) { (client: RPCClient) async throws in
+            let held = (0..<2).map { _ in Task { await Self.outcome(client, Self.megabyte) } }
+            for _ in held { await gate.arrived() }
+            #expect(await Self.outcome(client, Self.megabyte) == .overloaded)
+            // A short one still fits.
+            let short = Task { await client.failure() }
+            await gate.arrived()
+            gate.open()
+            for call in held { #expect(await call.value == nil) }
+            #expect(await short.value == nil)
+            #expect(await Self.outcome(client, Self.megabyte) == nil)
+        }
+    }
+
+    @Test("a request larger than the bound is taken when it is alone")
+    func alone() async throws {
+        try await withPair(server: { $0.maxBytesInFlight = 1 << 19 }) { (client: RPCClient) async throws in
+            for _ in 0..<3 { #expect(await Self.outcome(client, Self.megabyte) == nil) }
+        }
+    }
+
+    @Test("what waits for the socket of a server that does not read is bounded; it is answered when the server reads again")
+    func client() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let (server, port) = try await startServer(on: group)
+        let calling = startClient([port]) { $0.maxQueuedBytes = 4 << 20 }
+        let client = calling.subject
+        #expect(await client.failure() == nil)
+        let loop = group.next()
+        let (hangs, goes) = (Latch(), Latch())
+        loop.execute {
+            hangs.open()
+            goes.wait()
+        }
+        hangs.wait()
+        let overloaded = Events<Void>()
+        let calls = (0..<64)
+            .map { _ in
+                Task {
+                    let outcome = await Self.outcome(client, Self.megabyte)
+                    if outcome == .overloaded { overloaded.post(()) }
+                    return outcome
+                }
+            }
+        // While the server hangs: at once, and not when its time is over.
+        _ = await overloaded.next()
+        let queued = client.balancer.withLock { $0.connections.reduce(0) { $0 + $1.queuedBytes } }
+        #expect(queued > 0 && queued <= 4 << 20)
+        goes.open()
+        var outcomes: [RPCError.Code?] = []
+        for call in calls { outcomes.append(await call.value) }
+        #expect(outcomes.allSatisfy { $0 == nil || $0 == .overloaded })
+        #expect(outcomes.contains { $0 == nil })
+        #expect(await Self.outcome(client, Self.megabyte) == nil)
+        await calling.kill()
+        await server.kill()
+        try await group.shutdownGracefully()
+    }
+
+    @Test("bytes are given back, whoever holds them")
+    func budget() {
+        let budget = RPCByteBudget(limit: 10)
+        #expect(budget.take(6))
+        #expect(!budget.take(5))
+        #expect(budget.take(4))
+        budget.give(6)
+        budget.add(20)
+        #expect(!budget.take(1))
+        budget.give(24)
+        #expect(budget.inUse == 0)
+        #expect(budget.take(11))
+    }
+}
+
+/// Lets a thread wait for another one. Blocks, which a hanging server does.
+private final class Latch: Sendable {
+    private let isOpen = Atomic(false)
+
+    func open() { isOpen.store(true, ordering: .releasing) }
+
+    func wait() {
+        while !isOpen.load(ordering: .acquiring) { usleep(1000) }
+    }
+}
