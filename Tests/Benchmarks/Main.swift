@@ -35,7 +35,10 @@ struct BenchCommand: AsyncParsableCommand {
     @Option(help: "Connections of the measurement of idle memory.")
     var connections = 5000
 
-    @Option(help: "Messages a second of each of the 200 users of the whole path.")
+    @Option(help: "Readers that stop, beside fifty that do not.")
+    var slow = 1000
+
+    @Option(help: "Messages a second of each of the 200 users of the whole path; and beside slow readers twice as many in all.")
     var rate = 10.0
 
     func run() async throws {
@@ -61,7 +64,7 @@ struct BenchCommand: AsyncParsableCommand {
         do {
             switch part {
             case .fanout: result = .success(try await SystemBench.fanOut(system, seconds: seconds, group: group))
-            case .slow: result = .success(try await SlowReaderBench.run(system, seconds: seconds, group: group))
+            case .slow: result = .success(try await SlowReaderBench.run(system, seconds: seconds, rate: rate * 2, slow: slow, group: group))
             case .idle: result = .success(try await SystemBench.idle(system, connections: connections, group: group))
             default: result = .success(try await SystemBench.wholePath(system, seconds: seconds, rate: rate, group: group))
             }

@@ -90,7 +90,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
             let end = pending.withUnsafeReadableBytes { Self.find("\r\n\r\n", in: $0, first: $0.count) }
             guard let end else { return }
             guard pending.getString(at: pending.readerIndex, length: 12) == "HTTP/1.1 101" else {
-                opened.fail(BenchProblem("the upgrade was refused"))
+                opened.fail(BenchProblem("the upgrade was refused: \(String(buffer: pending).prefix(300))"))
                 return context.close(promise: nil)
             }
             pending.moveReaderIndex(forwardBy: end)

@@ -10,25 +10,28 @@ enum SlowReaderBench {
     static let backlog = 128 << 10
     private static let fast = 50
     private static let slowUsers = 100
-    private static let slowEach = 10
-    /// Messages a second.
-    private static let rate = 20
 
-    /// The same load twice in one run: first with the fast readers alone, then with a thousand more in the same conversation, which stop reading when
+    /// The same load twice in one run: first with the fast readers alone, then with many more in the same conversation, which stop reading when
     /// it begins.
-    static func run(_ system: BenchSystem, seconds: Int, group: any EventLoopGroup) async throws -> [String] {
+    /// - Parameters:
+    ///   - rate: messages a second.
+    ///   - count: readers that stop.
+    static func run(_ system: BenchSystem, seconds: Int, rate: Double, slow count: Int, group: any EventLoopGroup) async throws -> [String] {
         try await system.signIn(users: fast + slowUsers)
         let conversation = try await system.conversation(of: 0..<fast + slowUsers, as: 0)
         let readers = try await SystemBench.sockets(system, users: Array(0..<fast), group)
-        let alone = try await measure(system, readers, conversation, seconds: seconds)
-        let slow = try await SystemBench.sockets(system, users: Array(fast..<fast + slowUsers), each: slowEach, receiveBuffer: 16_384, group)
         // All of them are attached when each has got this.
+        SystemBench.send(readers[0], conversation, 0, bytes: 100)
+        _ = try await SystemBench.awaitMessages(readers.count, readers, within: .seconds(60))
+        let alone = try await measure(system, readers, conversation, seconds: seconds, rate: rate)
+        let slow = try await SystemBench.sockets(
+            system, users: Array(fast..<fast + slowUsers), each: max(1, count / slowUsers), receiveBuffer: 16_384, group)
         for socket in slow { _ = try await socket.read { $0.reset() } }
         SystemBench.send(readers[0], conversation, 0, bytes: 100)
         _ = try await SystemBench.awaitMessages(slow.count, slow, within: .seconds(60))
         for socket in slow { try await socket.pauseReading() }
         let before = system.gatewayMemory
-        let beside = try await measure(system, readers, conversation, seconds: seconds)
+        let beside = try await measure(system, readers, conversation, seconds: seconds, rate: rate)
         let closed = try await system.gatewayMetric("strata_gateway_slow_sockets_closed_total")
         for socket in slow { try await socket.resumeReading() }
         try await Task.sleep(for: .seconds(3))
@@ -36,7 +39,7 @@ enum SlowReaderBench {
         let replayed = try await replay(system, group)
         for socket in readers + slow { socket.close() }
         return [
-            "\(fast) readers, \(rate) messages of 8 KB a second: \(alone)",
+            "\(fast) readers, \(figure(rate, 0)) messages of 8 KB a second: \(alone)",
             "the same beside \(slow.count) readers that have stopped: \(beside)",
             "ratio of the medians \(figure(beside.median / alone.median, 2)), of the 99th percentiles \(figure(beside.high / alone.high, 2))",
             "\(Int(closed)) of \(slow.count) readers that stopped were closed, \(told) of them have read that with 1013; one that came back replayed \(replayed) messages",
@@ -61,7 +64,9 @@ enum SlowReaderBench {
         }
     }
 
-    private static func measure(_ system: BenchSystem, _ readers: [LoadSocket], _ conversation: String, seconds: Int) async throws -> Measurement {
+    private static func measure(
+        _ system: BenchSystem, _ readers: [LoadSocket], _ conversation: String, seconds: Int, rate: Double
+    ) async throws -> Measurement {
         for socket in readers {
             _ = try await socket.read {
                 $0.reset()
@@ -69,14 +74,15 @@ enum SlowReaderBench {
             }
         }
         var (backlog, memory) = (0.0, 0)
-        let count = seconds * rate
+        let count = Int(Double(seconds) * rate)
+        let look = max(1, Int(rate / 4))
         for number in 0..<count {
             send(readers[number % readers.count], conversation, number)
-            if number.isMultiple(of: rate / 4) {
+            if number.isMultiple(of: look) {
                 backlog = max(backlog, try await system.gatewayMetric("strata_gateway_socket_backlog_bytes"))
                 memory = max(memory, system.gatewayMemory)
             }
-            try await Task.sleep(for: .seconds(1) / rate)
+            try await Task.sleep(for: .seconds(1 / rate))
         }
         let expected = count * readers.count
         let delivered = try await SystemBench.awaitMessages(expected, readers, within: .seconds(30))
