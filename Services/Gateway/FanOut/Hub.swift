@@ -16,8 +16,9 @@ final class Hub: @unchecked Sendable {
     final class Room {
         let id: ConversationID
         let app: AppID
-        /// The last change handed to this loop; zero before the first.
-        var last = Position.zero
+        /// How far this loop was handed the conversation's changes.
+        var cursor = LogCursor()
+        var last: Position { cursor.last }
         /// Position of the newest message handed to this loop.
         var lastMessage = Position.zero
         /// Of the newest change handed to this loop that told what the last message is.
@@ -48,8 +49,8 @@ final class Hub: @unchecked Sendable {
     /// The sockets of one user.
     final class Resident {
         var sockets: [Socket] = []
-        /// The last entry of his own log handed to this loop; zero before the first.
-        var last = Position.zero
+        /// How far this loop was handed his own log.
+        var cursor = LogCursor()
     }
 
     let index: Int
@@ -134,7 +135,8 @@ final class Hub: @unchecked Sendable {
     func leave(_ socket: Socket, _ room: Room, at position: Position) {
         if let index = room.members.firstIndex(where: { $0.socket === socket }) {
             let member = room.members.remove(at: index)
-            socket.hasLeft(room.id, Socket.Departure(position: position, seenUpTo: max(room.lastMessage, member.isHidden ? .zero : member.skip)))
+            socket.membership.left(
+                room.id, Departure(position: position, seenUpTo: max(room.lastMessage, member.isHidden ? .zero : member.skip)))
         }
         socket.rooms.removeAll { $0 === room }
         if forgetIfEmpty(room) { fanOut.release([room.id], for: self) }
@@ -173,23 +175,11 @@ final class Hub: @unchecked Sendable {
         if !released.isEmpty { fanOut.release(released, for: self) }
     }
 
-    /// One conversation that a catch-up has brought up to `position`.
-    struct Attachment: Sendable {
-        var id: ConversationID
-        var position: Position
-        /// What the fan-out had handed to the hubs when it was asked.
-        var fanOutLast: Position
-        var numbers: UserNumbers
-        var messageCount: Int64
-        var isHidden: Bool
-    }
-
     /// Makes the socket a member, from where its catch-up ended.
     /// - Returns: false if the loop has seen changes that the catch-up has not: then it must read on.
     func attach(_ socket: Socket, _ attachment: Attachment) -> Bool {
         guard let room = rooms[attachment.id], socket.isOpen else { return true }
-        guard attachment.position >= room.last, attachment.position >= attachment.fanOutLast else { return false }
-        room.last = max(room.last, attachment.fanOutLast)
+        guard room.cursor.admits(readTo: attachment.position, fanOutLast: attachment.fanOutLast) else { return false }
         room.messageCount = max(room.messageCount, attachment.messageCount)
         guard !socket.rooms.contains(where: { $0 === room }) else { return true }
         room.members.append(
@@ -201,8 +191,7 @@ final class Hub: @unchecked Sendable {
     /// The same for the user's own log.
     func attachUser(_ socket: Socket, position: Position, fanOutLast: Position) -> Bool {
         guard let resident = residents[socket.key], socket.isOpen else { return true }
-        guard position >= resident.last, position >= fanOutLast else { return false }
-        resident.last = max(resident.last, fanOutLast)
+        guard resident.cursor.admits(readTo: position, fanOutLast: fanOutLast) else { return false }
         socket.userPosition = position
         return true
     }

@@ -22,14 +22,6 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         case closed
     }
 
-    /// How the user left a conversation.
-    struct Departure: Sendable, Equatable {
-        /// Of the change by which he left, or of a later one.
-        var position: Position
-        /// The client was told of something he sees until here; zero if it had been removed from his devices.
-        var seenUpTo: Position
-    }
-
     /// Why the server closes a socket (spec 12.10).
     enum CloseReason {
         case goingAway, unsupportedData, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, protocolError
@@ -63,21 +55,15 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var userPosition: Position?
     /// Entries of his own log that wait for the conversation they concern; in order, so that all behind the first waits.
     var heldUserChanges: [UserChange] = []
-    /// Conversations that a running catch-up will attach, as far as entries of the user's own log have to wait for it.
-    var pendingRooms: Set<ConversationID> = []
     var watched: Set<UserKey> = []
 
     // Outgoing
     private(set) var context: ChannelHandlerContext?
     /// The frame encoder's context: what is written there is on the wire as it is.
     private var rawContext: ChannelHandlerContext?
-    var counter: Int64 = 0
-    var lastStamp = Timestamp(microseconds: 0)
-    /// No packet is stamped later than this while changes are owed (ARCHITECTURE §6, replay).
-    var floor: Timestamp?
+    var sequence = PacketSequence()
     var outbox = ByteBuffer()
-    /// Bytes written since the channel stopped being writable.
-    var backlog = 0
+    private var queue = OutgoingQueue()
     private var drainWaiters: [EventLoopPromise<Void>] = []
 
     // Requests
@@ -94,10 +80,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     /// Tells a catch-up that was replaced from the one that counts.
     var catchUpAttempt = 0
     var replay: SocketRequest?
-    /// Conversations to join once the running catch-up has ended.
-    var lateJoins: [ConversationID: Position] = [:]
-    /// Conversations the user has left.
-    var left: [ConversationID: Departure] = [:]
+    /// What is known of conversations the user has come to or left.
+    var membership = Membership()
 
     // Limits
     let rateKey: RateKey
@@ -177,7 +161,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         if context.channel.isWritable {
-            backlog = 0
+            queue.drained()
             for waiter in drainWaiters { waiter.succeed() }
             drainWaiters = []
         }
@@ -226,12 +210,9 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         guard outbox.readableBytes > 0, let rawContext else { return }
         let bytes = outbox
         outbox = Self.emptyBuffer
-        if !isWritable {
-            backlog += bytes.readableBytes
-            if backlog > hub.services.settings.socketBacklogBytes {
-                hub.services.metrics.slowSocketsClosed.increment()
-                return abandon()
-            }
+        if case .abandon = queue.write(bytes.readableBytes, isWritable: isWritable, bound: hub.services.settings.socketBacklogBytes) {
+            hub.services.metrics.slowSocketsClosed.increment()
+            return abandon()
         }
         rawContext.writeAndFlush(NIOAny(bytes), promise: nil)
         hub.giveBack(consume bytes)
