@@ -139,6 +139,32 @@ struct FanOutTests {
         #expect(try await harness.onLoop { _ in !socket.socket.isOpen })
     }
 
+    @Test("nothing is written behind a close frame")
+    func closed() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ben, at: 4)
+        try await harness.onLoop { _ in socket.socket.close(.goingAway) }
+        try await harness.publish(Fixture.change(5))
+        await harness.loop.run()
+        var bytes = ByteBuffer()
+        while let part = try await socket.channel.readOutbound(as: ByteBuffer.self) { bytes.writeImmutableBuffer(part) }
+        #expect(bytes.getInteger(at: 0, as: UInt8.self) == 0x88)
+        #expect(bytes.readableBytes == 4)
+    }
+
+    @Test("a gateway that could not ask for so long that it cannot know what it has missed sends its sockets away to replay")
+    func cutOff() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ben, at: 4)
+        await harness.loop.advanceTime(by: .seconds(200))
+        harness.log.state.withLock { $0.heads = Heads(conversations: [], added: [], users: [], asOf: Fixture.time(10)) }
+        while try await harness.onLoop({ _ in socket.socket.isOpen }) {
+            try Task.checkCancellation()
+            await harness.loop.advanceTime(by: .seconds(1))
+            await Task.yield()
+        }
+    }
+
     @Test("when the last socket has gone, the channels are given up")
     func released() async throws {
         let harness = try await GatewayHarness()

@@ -67,7 +67,10 @@ struct ConversationFeed {
     mutating func readElsewhere(to position: Position) -> [Action] {
         guard last == nil else { return [] }
         let changes = sequencer.advanced(to: position)
-        return changes.isEmpty ? [] : [.deliver(changes)]
+        var actions: [Action] = changes.isEmpty ? [] : [.deliver(changes)]
+        // What lies before these was published before anybody listened, or got lost.
+        if let early = sequencer.firstEarly { actions += [.openGap(since: early.createdAt), .lookAgain(.gapPatience)] }
+        return actions
     }
 
     /// The conversation has come as far as `position`, as another log tells, at `time` or before.
@@ -76,8 +79,8 @@ struct ConversationFeed {
         return .look(for: position, since: time, .gapPatience)
     }
 
-    /// The conversation's head was at `position` at `time`. Its publication may be on its way: only what does not come by itself is a loss.
-    mutating func headSeen(_ position: Position, asOf time: Timestamp) -> Action? {
+    /// The conversation has come to `position`, at `time` or later. Its publication may be on its way: only what does not come by itself is a loss.
+    mutating func headSeen(_ position: Position, since time: Timestamp) -> Action? {
         guard let last, position > last else { return nil }
         target = max(target, position)
         return .look(for: position, since: time, .repairPause)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CoreMetrics
+import Logging
 import Model
 import NIOCore
 
@@ -13,7 +14,7 @@ extension FanOut {
             case .deliver(let changes): dispatch(changes, of: subscription)
             // Sockets in this conversation must not be given a later time than this until the gap is closed: a client that loses its connection
             // meanwhile replays from the time of its last packet.
-            case .openGap(let time): subscription.hubs.forEach { hubs[$0].enqueue { $0.gapOpened(id, since: time) } }
+            case .openGap(let time): subscription.hubs.forEach { hubs[$0].enqueue { $0.gapOpened(.conversation(id), since: time) } }
             case .closeGap(let numbers): subscription.hubs.forEach { hubs[$0].enqueue { $0.gapClosed(id, numbers: numbers) } }
             case .read(let position): read(id, after: position, subscription)
             case .lookAgain(let wait):
@@ -50,17 +51,21 @@ extension FanOut {
 
     // MARK: One user's own log
 
-    func perform(_ action: UserFeed.Action?, _ key: UserKey, _ subscription: UserSubscription) {
-        switch action {
-        case .deliver(let change): subscription.hubs.forEach { hubs[$0].enqueue { $0.deliver(change, to: key) } }
-        case .read(let position): read(key, after: position)
-        case .lookAgain:
-            loop.scheduleTask(in: timing.repairPause) {
-                guard !self.isStopped, let subscription = self.users[key] else { return }
-                self.perform(subscription.feed.lookAgain(), key, subscription)
+    func perform(_ actions: [UserFeed.Action], _ key: UserKey, _ subscription: UserSubscription) {
+        for action in actions {
+            switch action {
+            case .deliver(let change): subscription.hubs.forEach { hubs[$0].enqueue { $0.deliver(change, to: key) } }
+            case .openGap(let time): subscription.hubs.forEach { hubs[$0].enqueue { $0.gapOpened(.user(key), since: time) } }
+            case .closeGap: subscription.hubs.forEach { hubs[$0].enqueue { $0.gapClosed(.user(key)) } }
+            case .read(let position): read(key, after: position)
+            case .lookAgain: loop.scheduleTask(in: timing.repairPause) { self.onFeed(of: key) { $0.lookAgain() } }
             }
-        case nil: break
         }
+    }
+
+    private func onFeed(of key: UserKey, _ event: (inout UserFeed) -> [UserFeed.Action]) {
+        guard !isStopped, let subscription = users[key] else { return }
+        perform(event(&subscription.feed), key, subscription)
     }
 
     private func read(_ key: UserKey, after position: Position) {
@@ -68,9 +73,7 @@ extension FanOut {
         Task {
             let changes = try? await source.userChanges(of: key, after: position)
             loop.execute {
-                guard !self.isStopped, let subscription = self.users[key] else { return }
-                guard let changes else { return self.perform(subscription.feed.repairFailed(), key, subscription) }
-                for action in subscription.feed.repaired(changes) { self.perform(action, key, subscription) }
+                self.onFeed(of: key) { feed in changes.map { feed.repaired($0) } ?? feed.repairFailed() }
             }
         }
     }
@@ -88,8 +91,11 @@ extension FanOut {
     /// Asks what moved lately, and has everything repaired that did not come by itself.
     func fetchHeads() {
         guard !isStopped, !headsWatch.isAsking else { return }
-        guard !conversations.isEmpty || !users.isEmpty else { return scheduleHeads() }
-        guard headsWatch.begin() else { return }
+        guard !conversations.isEmpty || !users.isEmpty else {
+            headsWatch.slept()
+            return scheduleHeads()
+        }
+        guard headsWatch.begin(at: loop.now) else { return }
         let since = headsWatch.since
         Task {
             let heads = try? await source.heads(since: since)
@@ -101,10 +107,11 @@ extension FanOut {
     }
 
     private func compare(_ heads: Heads) {
-        headsWatch.answered(asOf: heads.asOf)
+        let finding = headsWatch.answered(asOf: heads.asOf, at: loop.now)
+        guard finding.isComplete else { return startAnew(finding) }
         for (id, position) in heads.conversations {
             guard let subscription = conversations[id] else { continue }
-            guard case .look(let position, let time, let wait)? = subscription.feed.headSeen(position, asOf: heads.asOf) else { continue }
+            guard case .look(let position, let time, let wait)? = subscription.feed.headSeen(position, since: finding.missingSince) else { continue }
             loop.scheduleTask(in: timing.amount(wait)) {
                 self.onFeed(of: id) { feed in
                     let actions = feed.looked(for: position, since: time)
@@ -118,7 +125,24 @@ extension FanOut {
         }
         for (key, position) in heads.users {
             guard let subscription = users[key] else { continue }
-            perform(subscription.feed.headSeen(position), key, subscription)
+            perform(subscription.feed.headSeen(position, since: finding.missingSince), key, subscription)
+        }
+        // Behind the gaps that were found.
+        loop.scheduleTask(in: timing.amount(.repairPause)) { self.limitStamps(to: finding.stampLimit) }
+    }
+
+    func limitStamps(to limit: Timestamp) {
+        for hub in hubs { hub.enqueue { $0.stampLimit = limit } }
+    }
+
+    /// The service was out of reach for longer than it can tell of: what was missed since only the clients' replays will bring.
+    private func startAnew(_ finding: HeadsWatch.Finding) {
+        logger.warning("heads could not be compared for too long: all sockets are sent away to come back and replay")
+        for hub in hubs {
+            hub.enqueue {
+                $0.sendAway()
+                $0.stampLimit = finding.stampLimit
+            }
         }
     }
 }

@@ -117,6 +117,7 @@ final class FanOut: @unchecked Sendable {
     /// The hub has sockets of this user.
     func retain(_ user: UserKey, for hub: Hub) {
         loop.execute {
+            if let limit = self.headsWatch.woke(at: self.loop.now, wallClock: .now()) { self.limitStamps(to: limit) }
             let subscription = self.users[user] ?? UserSubscription()
             if subscription.hubs.isEmpty {
                 self.users[user] = subscription

@@ -62,9 +62,20 @@ final class Hub: @unchecked Sendable {
     var rooms: [ConversationID: Room] = [:]
     var residents: [UserKey: Resident] = [:]
     var watchers: [UserKey: [Socket]] = [:]
-    /// Conversations whose sequence has a gap, with the time no packet may be stamped beyond (ARCHITECTURE §6, replay).
-    var gaps: [ConversationID: Timestamp] = [:]
-    var gapFloor: Timestamp?
+    /// A log whose sequence may have a gap.
+    enum Log: Hashable {
+        case conversation(ConversationID)
+        case user(UserKey)
+    }
+
+    /// Logs whose sequence has a gap, with the time no packet may be stamped beyond (ARCHITECTURE §6, replay).
+    private var gaps: [Log: Timestamp] = [:] { didSet { limitStamps() } }
+    /// The least of these.
+    private(set) var gapFloor: Timestamp?
+    /// The same because of what nobody can know of yet (``HeadsWatch``).
+    var stampLimit: Timestamp? { didSet { limitStamps() } }
+    /// No packet of any socket here may be stamped later.
+    private(set) var ceiling: Timestamp?
     /// Buffers that were written and are free again. Without them a large room makes the allocator get thousands of pages from the kernel and give
     /// them back for every message.
     private var spareBuffers: [ByteBuffer] = []
@@ -116,6 +127,7 @@ final class Hub: @unchecked Sendable {
         resident.sockets.removeAll { $0 === socket }
         if resident.sockets.isEmpty {
             residents[socket.key] = nil
+            gapClosed(.user(socket.key))
             fanOut.release(socket.key, for: self)
         }
     }
@@ -145,7 +157,7 @@ final class Hub: @unchecked Sendable {
     private func forgetIfEmpty(_ room: Room) -> Bool {
         guard room.members.isEmpty, room.joining == 0 else { return false }
         rooms[room.id] = nil
-        if gaps.removeValue(forKey: room.id) != nil { gapFloor = gaps.values.min() }
+        gapClosed(.conversation(room.id))
         return true
     }
 
@@ -185,6 +197,7 @@ final class Hub: @unchecked Sendable {
         room.members.append(
             Member(socket: socket, numbers: attachment.numbers, skip: attachment.position, isHidden: attachment.isHidden))
         socket.rooms.append(room)
+        socket.membership.attached(room.id, at: attachment.position)
         return true
     }
 
@@ -279,15 +292,26 @@ final class Hub: @unchecked Sendable {
 
     // MARK: Gaps
 
-    func gapOpened(_ id: ConversationID, since time: Timestamp) {
-        guard rooms[id] != nil else { return }
-        gaps[id] = min(gaps[id] ?? time, time)
-        gapFloor = gaps.values.min()
+    func gapOpened(_ log: Log, since time: Timestamp) {
+        switch log {
+        case .conversation(let id): if rooms[id] == nil { return }
+        case .user(let key): if residents[key] == nil { return }
+        }
+        gaps[log] = min(gaps[log] ?? time, time)
+    }
+
+    func gapClosed(_ log: Log) {
+        if gaps[log] != nil { gaps[log] = nil }
     }
 
     func gapClosed(_ id: ConversationID, numbers: [UserID: UserNumbers]) {
-        if gaps.removeValue(forKey: id) != nil { gapFloor = gaps.values.min() }
+        gapClosed(.conversation(id))
         guard !numbers.isEmpty, let room = rooms[id] else { return }
         refresh(numbers, in: room)
+    }
+
+    private func limitStamps() {
+        gapFloor = gaps.values.min()
+        ceiling = [gapFloor, stampLimit].compactMap(\.self).min()
     }
 }

@@ -8,6 +8,9 @@ struct UserFeed {
     /// What is to be done, in this order.
     enum Action {
         case deliver(UserChange)
+        /// Something since then is, or may be, owed: no packet may be stamped later until the gap is closed.
+        case openGap(since: Timestamp)
+        case closeGap
         /// Read the log after this; then call ``repaired(_:)`` or ``repairFailed()``.
         case read(after: Position)
         /// Call ``lookAgain()`` after the pause that follows a failed repair.
@@ -18,6 +21,8 @@ struct UserFeed {
     private(set) var last: Position?
     /// The log is being read.
     private(set) var isRepairing = false
+    /// A position known to exist that may not have come yet.
+    private var target = Position.zero
 
     /// Somebody has read the log up to `position` by himself: if nobody did before, that is where the sequence starts.
     /// - Returns: the last position handed on.
@@ -28,34 +33,48 @@ struct UserFeed {
     }
 
     /// An entry came from pub/sub.
-    mutating func received(_ change: UserChange) -> Action? {
-        guard let last, change.position > last else { return nil }
-        guard change.position == last.next else { return lookAgain() }
+    mutating func received(_ change: UserChange) -> [Action] {
+        guard let last, change.position > last else { return [] }
+        guard change.position == last.next else { return missing(change.position, since: change.createdAt) }
         self.last = change.position
-        return .deliver(change)
+        return [.deliver(change)]
     }
 
-    /// The log has come as far as `position`.
-    mutating func headSeen(_ position: Position) -> Action? {
-        guard let last, position > last else { return nil }
-        return lookAgain()
+    /// The log has come to `position`, at `time` or later.
+    mutating func headSeen(_ position: Position, since time: Timestamp) -> [Action] {
+        guard let last, position > last else { return [] }
+        return missing(position, since: time)
+    }
+
+    private mutating func missing(_ position: Position, since time: Timestamp) -> [Action] {
+        target = max(target, position)
+        return [.openGap(since: time)] + lookAgain()
     }
 
     /// Time to read what is missing, unless that is being done.
-    mutating func lookAgain() -> Action? {
-        guard !isRepairing, let last else { return nil }
+    mutating func lookAgain() -> [Action] {
+        guard !isRepairing, let last else { return [] }
+        guard target > last else { return [.closeGap] }
         isRepairing = true
-        return .read(after: last)
+        return [.read(after: last)]
     }
 
-    mutating func repairFailed() -> Action {
+    /// The log could not be read: what is missing stays so.
+    mutating func repairFailed() -> [Action] {
         isRepairing = false
-        return .lookAgain
+        return [.lookAgain]
     }
 
-    /// The log after ``last`` was read.
+    /// A page of the log after ``last`` came. Should it not reach as far as it must, there is another one.
     mutating func repaired(_ changes: [UserChange]) -> [Action] {
         isRepairing = false
-        return changes.compactMap { received($0) }
+        var actions: [Action] = []
+        for change in changes where change.position == last?.next {
+            last = change.position
+            actions.append(.deliver(change))
+        }
+        // A log that holds less than it must has been put back: it will not come.
+        if actions.isEmpty { target = last ?? .zero }
+        return actions + lookAgain()
     }
 }

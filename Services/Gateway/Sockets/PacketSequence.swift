@@ -14,11 +14,11 @@ struct PacketSequence {
     var floor: Timestamp?
 
     /// The latest time that may be shown now to a packet that was made at `time`.
-    /// - Parameter gapFloor: the same as ``floor``, for what the fan-out misses.
-    func allowed(_ time: Timestamp, gapFloor: Timestamp?) -> Timestamp {
+    /// - Parameter ceiling: the same as ``floor``, for what the fan-out misses, or may miss.
+    func allowed(_ time: Timestamp, ceiling: Timestamp?) -> Timestamp {
         var limit = time
         if let floor { limit = min(limit, floor) }
-        if let gapFloor { limit = min(limit, gapFloor) }
+        if let ceiling { limit = min(limit, ceiling) }
         return max(limit, lastStamp)
     }
 

@@ -41,7 +41,7 @@ extension Socket {
 
     /// The user is in these conversations since after these positions; they are new to this socket.
     func join(_ conversations: [ConversationID: Position]) {
-        for (id, position) in conversations { membership.join(id, after: position) }
+        for (id, position) in conversations { membership.join(id, after: position, shown: lastShown) }
         startLateJoins()
     }
 
@@ -51,15 +51,18 @@ extension Socket {
         // The first catch-up, which has not begun, will find it.
         if case .waiting = phase { return }
         let known = rooms.first { $0.id == id }?.last
-        if membership.added(to: id, at: position, known: known) { startLateJoins() }
+        if membership.added(to: id, at: position, known: known, shown: lastShown) { startLateJoins() }
     }
+
+    /// The latest time that the client may replay from.
+    private var lastShown: Timestamp { max(sequence.lastStamp, openedAt) }
 
     /// Joins what became known while another catch-up ran.
     func startLateJoins() {
         guard isOpen, catchUpTask == nil, case .live = phase else { return }
         let ready = membership.takeReady { id in rooms.contains { $0.id == id } }
         guard !ready.isEmpty else { return }
-        if sequence.floor == nil { sequence.floor = max(sequence.lastStamp, openedAt) }
+        if sequence.floor == nil { sequence.floor = lastShown }
         startCatchUp(.joined(ready))
     }
 
@@ -121,7 +124,7 @@ extension Socket {
 
     /// A service was away: what is owed is still owed.
     private func retryCatchUp(_ reason: CatchUp.Reason) {
-        guard isOpen, catchUpTask == nil else { return }
+        guard isOpen, !isClosing, catchUpTask == nil else { return }
         switch (reason, phase) {
         case (.opened, .catchingUp): startCatchUp(reason)
         case (.joined, .live): startLateJoins()

@@ -9,7 +9,7 @@ import Wire
 extension Socket {
     /// Appends the packets to what leaves at the end of this turn.
     func send(_ tails: [PacketTail], values: ReaderValues, stamp: Stamp) {
-        guard isOpen, !tails.isEmpty else { return }
+        guard isOpen, !isClosing, !tails.isEmpty else { return }
         let stamp = allowed(stamp)
         if outbox.readableBytes == 0 {
             outbox = hub.takeBuffer()
@@ -36,7 +36,7 @@ extension Socket {
 
     /// The latest time that may be shown now.
     private func allowed(_ stamp: Stamp) -> Stamp {
-        let limit = sequence.allowed(stamp.time, gapFloor: hub.gapFloor)
+        let limit = sequence.allowed(stamp.time, ceiling: hub.ceiling)
         return limit == stamp.time ? stamp : Stamp(limit)
     }
 
@@ -57,7 +57,7 @@ extension Socket {
     private func send(_ item: ReplayItem) {
         let renderer = hub.services.renderer
         let time = item.createdAt ?? sequence.lastStamp
-        sequence.floor = max(sequence.floor ?? time, time)
+        sequence.floor = min(max(sequence.floor ?? time, time), membership.waitingSince ?? .distantFuture)
         let stamp = Stamp(time)
         switch item {
         case .change(let change):

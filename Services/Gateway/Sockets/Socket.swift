@@ -93,7 +93,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var hasPresence = false
     var wantsPresence = false
     var presenceStatus = "auto"
-    private var isClosing = false
+    /// A close frame has been sent, or nobody is there to get one: nothing may follow it (RFC 6455, 5.5.1).
+    private(set) var isClosing = false
 
     init(id: UInt64 = .random(in: .min ... .max), session: Session, version: WireVersion, hub: Hub) {
         self.id = id
@@ -210,6 +211,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         guard outbox.readableBytes > 0, let rawContext else { return }
         let bytes = outbox
         outbox = Self.emptyBuffer
+        if isClosing { return hub.giveBack(consume bytes) }
         if case .abandon = queue.write(bytes.readableBytes, isWritable: isWritable, bound: hub.services.settings.socketBacklogBytes) {
             hub.services.metrics.slowSocketsClosed.increment()
             return abandon()
@@ -221,8 +223,9 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     private static let emptyBuffer = ByteBuffer()
 
     private func sendControl(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
-        guard let context else { return }
+        guard let context, !isClosing else { return }
         flush()
+        guard !isClosing else { return }
         context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: opcode, data: data)), promise: nil)
     }
 

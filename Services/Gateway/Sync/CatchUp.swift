@@ -79,7 +79,7 @@ struct CatchUp {
     private mutating func start(_ reason: Reason) async throws -> Bool {
         switch reason {
         case .joined(let conversations):
-            log = OwedLog(joined: conversations)
+            log = OwedLog(joined: conversations, since: socket.openedAt.advanced(by: .zero - Socket.openingMargin))
             return true
         case .opened(let since), .replay(let since):
             // Of what he is added to after this has been read, his own channel tells.

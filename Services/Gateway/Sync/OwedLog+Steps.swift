@@ -45,6 +45,7 @@ extension OwedLog {
     /// A change of a conversation was read.
     mutating func met(_ change: Change, by user: UserID) -> Telling {
         let id = change.conversationID
+        if let begin, change.createdAt < begin { return .nothing }
         if change.introduces(user) {
             if isContained(change) { return .nothing }
             mustBeShown(id)

@@ -47,11 +47,15 @@ struct OwedLog {
     private(set) var userFanOutLast = Position.zero
 
     private var touchedByUser: Set<ConversationID> = []
+    /// What happened before is not told.
+    private(set) var begin: Timestamp?
 
     init() {}
 
     /// Conversations the user has just been added to. His own log does not concern it: what he does to these is told once they are attached.
-    init(joined conversations: [ConversationID: Position]) {
+    /// - Parameter begin: what happened before that time is no news.
+    init(joined conversations: [ConversationID: Position], since begin: Timestamp? = nil) {
+        self.begin = begin
         for (id, after) in conversations {
             standings[id] = Standing(
                 position: after, isOwed: true, isUnverified: false, numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero),
