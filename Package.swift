@@ -155,7 +155,7 @@ let package = Package(
         library(
             "TestSupport", "Tests/Support",
             [
-                "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix,
+                "Model", "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix,
             ]),
         library(
             "TestCluster", "Tests/Cluster", ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", nioCore, nioPosix]),
@@ -178,6 +178,7 @@ let package = Package(
         tests("MetadataTests", ["Metadata", "Contracts", "Model", "TestSupport", "Postgres", "Redis", logging]),
         tests("PresenceTests", ["Presence", "Contracts", "Model", "TestSupport", "Redis", logging]),
         tests("GatewayTests", ["Gateway", "ProtocolDocs", "Contracts", "Model", "Wire", nioCore, nioEmbedded, nioWebSocket, logging]),
+        tests("SimulationTests", ["Gateway", "Presence", "Model", "TestSupport", nioCore]),
         tests("StrataTests", ["StrataCommand", "LocalServers", argumentParser, cryptoExtras, x509, swiftASN1]),
         tests(
             "EndToEndTests",

@@ -59,7 +59,7 @@ struct FanOutTests {
         try await harness.publish(Fixture.change(6))
         await harness.loop.advanceTime(by: .milliseconds(100))
         try await harness.until { harness in
-            harness.log.state.withLock { $0.reads } == 1 && harness.fanOut.conversations[Fixture.conversation]?.isRepairing == false
+            harness.log.state.withLock { $0.reads } == 1 && harness.fanOut.conversations[Fixture.conversation]?.feed.isRepairing == false
         }
         harness.log.state.withLock { $0.isAway = false }
         await harness.loop.advanceTime(by: .milliseconds(250))
@@ -76,7 +76,7 @@ struct FanOutTests {
             $0.heads = Heads(conversations: [(Fixture.conversation, Position(5))], added: [], users: [], asOf: Fixture.time(10))
         }
         await harness.loop.advanceTime(by: .seconds(17))
-        try await harness.until { $0.fanOut.conversations[Fixture.conversation]?.target == Position(5) }
+        try await harness.until { $0.fanOut.conversations[Fixture.conversation]?.feed.target == Position(5) }
         await harness.loop.advanceTime(by: .milliseconds(250))
         try await harness.until { $0.hub.rooms[Fixture.conversation]?.last == Position(5) }
         #expect(try await socket.positions() == [5])
@@ -88,12 +88,12 @@ struct FanOutTests {
         _ = try await harness.socket(of: Fixture.ben, at: 4)
         harness.log.state.withLock { $0.heads = Heads(conversations: [], added: [], users: [], asOf: Fixture.time(10)) }
         try await harness.onLoop { $0.fanOut.subscriberDidRecover() }
-        try await harness.until { $0.fanOut.headsSince == Fixture.time(10) }
+        try await harness.until { $0.fanOut.headsWatch.since == Fixture.time(10) }
         // The services find Redis again later, and what they publish until then is lost.
         harness.log.state.withLock { $0.heads?.asOf = Fixture.time(11) }
         await harness.loop.advanceTime(by: .milliseconds(1125))
-        try await harness.until { $0.fanOut.headsSince == Fixture.time(11) }
-        #expect(try await harness.onLoop { $0.fanOut.mistrustedUntil } != nil)
+        try await harness.until { $0.fanOut.headsWatch.since == Fixture.time(11) }
+        #expect(try await harness.onLoop { $0.fanOut.headsWatch.mistrustedUntil } != nil)
     }
 
     @Test("a socket that joins where the others are further is refused until it has read that far")
@@ -137,6 +137,32 @@ struct FanOutTests {
         socket.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
         await harness.loop.run()
         #expect(try await harness.onLoop { _ in !socket.socket.isOpen })
+    }
+
+    @Test("nothing is written behind a close frame")
+    func closed() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ben, at: 4)
+        try await harness.onLoop { _ in socket.socket.close(.goingAway) }
+        try await harness.publish(Fixture.change(5))
+        await harness.loop.run()
+        var bytes = ByteBuffer()
+        while let part = try await socket.channel.readOutbound(as: ByteBuffer.self) { bytes.writeImmutableBuffer(part) }
+        #expect(bytes.getInteger(at: 0, as: UInt8.self) == 0x88)
+        #expect(bytes.readableBytes == 4)
+    }
+
+    @Test("a gateway that could not ask for so long that it cannot know what it has missed sends its sockets away to replay")
+    func cutOff() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ben, at: 4)
+        await harness.loop.advanceTime(by: .seconds(200))
+        harness.log.state.withLock { $0.heads = Heads(conversations: [], added: [], users: [], asOf: Fixture.time(10)) }
+        while try await harness.onLoop({ _ in socket.socket.isOpen }) {
+            try Task.checkCancellation()
+            await harness.loop.advanceTime(by: .seconds(1))
+            await Task.yield()
+        }
     }
 
     @Test("when the last socket has gone, the channels are given up")

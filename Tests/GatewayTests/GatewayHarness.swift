@@ -82,7 +82,7 @@ final class GatewayHarness: Sendable {
         _ = try await onLoop { harness in
             harness.hub.attach(
                 socket,
-                Hub.Attachment(
+                Attachment(
                     id: conversation, position: Position(position), fanOutLast: fanOutLast,
                     numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0, isHidden: false))
         }

@@ -92,11 +92,11 @@ struct OwnLogTests {
     func joining() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, in: Self.other, at: 1)
-        try await harness.onLoop { _ in ben.socket.pendingRooms = [Self.id] }
+        try await harness.onLoop { _ in ben.socket.membership.pending = [Self.id] }
         try await harness.publish(.conversationHidden(Self.id, upTo: Position(2), wholly: true), to: Fixture.ben, at: 1)
         #expect(try await ben.packets().isEmpty)
         try await harness.onLoop { harness in
-            ben.socket.pendingRooms = []
+            ben.socket.membership.pending = []
             harness.hub.tellHeld()
         }
         #expect(kinds(try await ben.packets()) == ["delete Conversation"])

@@ -5,49 +5,6 @@ import Model
 import RPC
 import SwiftProtobuf
 
-/// Where a user stands in one conversation's log.
-struct BaselineEntry: Sendable {
-    let id: ConversationID
-    /// The last change he may see.
-    let position: Position
-    /// What lies after this one happened since the time asked for.
-    let after: Position
-    let numbers: UserNumbers
-    let messageCount: Int64
-    let isParticipant: Bool
-    /// When the oldest owed change was made.
-    let oldestAt: Timestamp?
-}
-
-/// Where a user stands in all of his logs.
-struct Baseline: Sendable {
-    let entries: [BaselineEntry]
-    let userPosition: Position
-    let userAfter: Position
-    let asOf: Timestamp
-    /// False: the log does not reach back as far as asked.
-    let isComplete: Bool
-}
-
-/// A page of several logs, merged by time.
-struct LogPage: Sendable {
-    enum Entry: Sendable {
-        case change(Change)
-        case userChange(UserChange)
-        case skipped(ConversationID, Position)
-    }
-    struct Numbers: Sendable {
-        let numbers: UserNumbers
-        let messageCount: Int64
-        let isParticipant: Bool
-        /// He sees it: he has not deleted it from his devices, or it has come back since.
-        let isListed: Bool
-    }
-    let entries: [Entry]
-    let metHeads: Bool
-    let numbers: [ConversationID: Numbers]
-}
-
 extension GatewayServices {
     func baseline(since: Timestamp, _ call: Call) async throws(Failure) -> Baseline {
         let request = ProtoBaselineRequest.with {

@@ -13,27 +13,6 @@ protocol ChangeSource: Sendable {
     func userChanges(of user: UserKey, after position: Position) async throws(Failure) -> [UserChange]
 }
 
-/// One page of a conversation's log.
-struct ChangePage: Sendable {
-    var changes: [Change]
-    var head: Position
-    var numbers: [UserID: UserNumbers]
-}
-
-/// What moved lately: compared with what a gateway has seen, it shows everything that pub/sub lost.
-struct Heads: Sendable {
-    struct Added: Sendable {
-        let user: UserKey
-        let conversation: ConversationID
-        let position: Position
-    }
-    var conversations: [(id: ConversationID, position: Position)]
-    var added: [Added]
-    var users: [(key: UserKey, position: Position)]
-    /// The database's clock when this was read: where the next question starts.
-    var asOf: Timestamp
-}
-
 /// The desired set of channels; production: ``Redis/RedisSubscriber``.
 protocol ChannelSubscriptions: Sendable {
     func subscribe(_ channels: [String])

@@ -1,141 +1,148 @@
 // SPDX-License-Identifier: Apache-2.0
 import CoreMetrics
+import Logging
 import Model
 import NIOCore
 
-/// Reading from the log what pub/sub did not bring.
+/// Doing what the feeds decide: reading from the log what pub/sub did not bring.
 extension FanOut {
     // MARK: One conversation
 
-    /// Sockets in this conversation must not be given a later time than `time` until the gap is closed: a client that loses its
-    /// connection meanwhile replays from the time of its last packet.
-    func notifyGap(of id: ConversationID, _ subscription: Subscription, since time: Timestamp) {
-        subscription.hubs.forEach { hubs[$0].enqueue { $0.gapOpened(id, since: time) } }
+    func perform(_ actions: [ConversationFeed.Action], _ id: ConversationID, _ subscription: Subscription) {
+        for action in actions {
+            switch action {
+            case .deliver(let changes): dispatch(changes, of: subscription)
+            // Sockets in this conversation must not be given a later time than this until the gap is closed: a client that loses its connection
+            // meanwhile replays from the time of its last packet.
+            case .openGap(let time): subscription.hubs.forEach { hubs[$0].enqueue { $0.gapOpened(.conversation(id), since: time) } }
+            case .closeGap(let numbers): subscription.hubs.forEach { hubs[$0].enqueue { $0.gapClosed(id, numbers: numbers) } }
+            case .read(let position): read(id, after: position, subscription)
+            case .lookAgain(let wait):
+                loop.scheduleTask(in: timing.amount(wait)) { self.onFeed(of: id) { $0.lookAgain() } }
+            case .look(let position, let time, let wait):
+                loop.scheduleTask(in: timing.amount(wait)) { self.onFeed(of: id) { $0.looked(for: position, since: time) } }
+            }
+        }
     }
 
-    func repairIfNeeded(_ id: ConversationID) {
-        guard !isStopped, let subscription = conversations[id], !subscription.isRepairing else { return }
-        guard let last = subscription.sequencer.last else { return }
-        guard subscription.sequencer.hasGap || subscription.target > last else {
-            return subscription.hubs.forEach { hubs[$0].enqueue { $0.gapClosed(id, numbers: [:]) } }
-        }
-        subscription.isRepairing = true
+    /// Tells the feed something, and does what it says; nothing if the conversation is not needed any more.
+    private func onFeed(of id: ConversationID, _ event: (inout ConversationFeed) -> [ConversationFeed.Action]) {
+        guard !isStopped, let subscription = conversations[id] else { return }
+        perform(event(&subscription.feed), id, subscription)
+    }
+
+    private func read(_ id: ConversationID, after position: Position, _ subscription: Subscription) {
         repairs.increment()
         let interested = hubs.filter { subscription.hubs.contains($0.index) }
         Task {
             var users: Set<UserID> = []
             for hub in interested { users.formUnion(await hub.users(in: id)) }
-            let page: ChangePage?
-            do {
-                page = try await source.changes(of: id, after: last, users: Array(users))
-            } catch {
-                page = nil
+            let page = try? await source.changes(of: id, after: position, users: Array(users))
+            loop.execute {
+                self.onFeed(of: id) { feed in page.map { feed.repaired($0) } ?? feed.repairFailed() }
             }
-            loop.execute { self.repaired(id, page) }
         }
     }
 
     /// The conversation has come as far as `position`, as another log tells. What has not arrived by itself soon is read. Callable from anywhere.
     func expect(_ position: Position, of id: ConversationID, since time: Timestamp) {
-        loop.execute {
-            guard let subscription = self.conversations[id] else { return }
-            subscription.target = max(subscription.target, position)
-            self.loop.scheduleTask(in: self.timing.gapPatience) {
-                guard let subscription = self.conversations[id], let last = subscription.sequencer.last, position > last else { return }
-                self.notifyGap(of: id, subscription, since: time)
-                self.repairIfNeeded(id)
-            }
-        }
-    }
-
-    private func repaired(_ id: ConversationID, _ page: ChangePage?) {
-        guard let subscription = conversations[id] else { return }
-        subscription.isRepairing = false
-        guard let page else {
-            // The service is away; the gap stays, and so do the sockets' older timestamps.
-            loop.scheduleTask(in: timing.repairPause) { self.repairIfNeeded(id) }
-            return
-        }
-        for change in page.changes {
-            if case .deliver(let changes) = subscription.sequencer.received(change) { dispatch(changes, of: subscription) }
-        }
-        if page.changes.isEmpty, let last = subscription.sequencer.last, page.head <= last { subscription.target = last }
-        subscription.target = max(subscription.target, page.head)
-        if let last = subscription.sequencer.last, subscription.target > last || subscription.sequencer.hasGap {
-            let pause = page.changes.isEmpty ? timing.repairPause : .zero
-            loop.scheduleTask(in: pause) { self.repairIfNeeded(id) }
-        } else {
-            subscription.hubs.forEach { hubs[$0].enqueue { $0.gapClosed(id, numbers: page.numbers) } }
-        }
+        loop.execute { self.onFeed(of: id) { [$0.expected(position, since: time)] } }
     }
 
     // MARK: One user's own log
 
-    func repairUser(_ key: UserKey) {
-        guard !isStopped, let subscription = users[key], let last = subscription.last, !subscription.isRepairing else { return }
-        subscription.isRepairing = true
+    func perform(_ actions: [UserFeed.Action], _ key: UserKey, _ subscription: UserSubscription) {
+        for action in actions {
+            switch action {
+            case .deliver(let change): subscription.hubs.forEach { hubs[$0].enqueue { $0.deliver(change, to: key) } }
+            case .openGap(let time): subscription.hubs.forEach { hubs[$0].enqueue { $0.gapOpened(.user(key), since: time) } }
+            case .closeGap: subscription.hubs.forEach { hubs[$0].enqueue { $0.gapClosed(.user(key)) } }
+            case .read(let position): read(key, after: position)
+            case .lookAgain: loop.scheduleTask(in: timing.repairPause) { self.onFeed(of: key) { $0.lookAgain() } }
+            }
+        }
+    }
+
+    private func onFeed(of key: UserKey, _ event: (inout UserFeed) -> [UserFeed.Action]) {
+        guard !isStopped, let subscription = users[key] else { return }
+        perform(event(&subscription.feed), key, subscription)
+    }
+
+    private func read(_ key: UserKey, after position: Position) {
         repairs.increment()
         Task {
-            let changes = try? await source.userChanges(of: key, after: last)
+            let changes = try? await source.userChanges(of: key, after: position)
             loop.execute {
-                guard let subscription = self.users[key] else { return }
-                subscription.isRepairing = false
-                guard let changes else {
-                    self.loop.scheduleTask(in: self.timing.repairPause) { self.repairUser(key) }
-                    return
-                }
-                for change in changes { self.received(change, key, subscription) }
+                self.onFeed(of: key) { feed in changes.map { feed.repaired($0) } ?? feed.repairFailed() }
             }
         }
     }
 
     // MARK: Heads
 
-    /// Plans the next comparison of heads: soon while pub/sub is away and just after, else at a quarter of an interval's jitter around the interval.
+    /// Plans the next comparison of heads.
     func scheduleHeads() {
         headsTimer?.cancel()
         guard !isStopped else { return }
-        if let end = mistrustedUntil, loop.now >= end { mistrustedUntil = nil }
-        let base = isPubSubAvailable && mistrustedUntil == nil ? timing.headsInterval : timing.headsIntervalWhileAway
-        let delay = TimeAmount.nanoseconds(Int64(Double(base.nanoseconds) * Double.random(in: 0.875...1.125)))
-        headsTimer = loop.scheduleTask(in: delay) { self.fetchHeads() }
+        let pause = headsWatch.pause(at: loop.now, isPubSubAvailable: isPubSubAvailable, jitter: .random(in: 0.875...1.125))
+        headsTimer = loop.scheduleTask(in: pause) { self.fetchHeads() }
     }
 
     /// Asks what moved lately, and has everything repaired that did not come by itself.
     func fetchHeads() {
-        guard !isStopped, !isFetchingHeads else { return }
-        guard !conversations.isEmpty || !users.isEmpty else { return scheduleHeads() }
-        isFetchingHeads = true
-        let since = headsSince
+        guard !isStopped, !headsWatch.isAsking else { return }
+        guard !conversations.isEmpty || !users.isEmpty else {
+            headsWatch.slept()
+            return scheduleHeads()
+        }
+        guard headsWatch.begin(at: loop.now) else { return }
+        let since = headsWatch.since
         Task {
             let heads = try? await source.heads(since: since)
             loop.execute {
-                self.isFetchingHeads = false
-                if let heads { self.compare(heads) }
+                if let heads { self.compare(heads) } else { self.headsWatch.failed() }
                 self.scheduleHeads()
             }
         }
     }
 
     private func compare(_ heads: Heads) {
-        headsSince = heads.asOf
+        let finding = headsWatch.answered(asOf: heads.asOf, at: loop.now)
+        guard finding.isComplete else { return startAnew(finding) }
         for (id, position) in heads.conversations {
-            guard let subscription = conversations[id], let last = subscription.sequencer.last, position > last else { continue }
-            subscription.target = max(subscription.target, position)
-            // Its publication may be on its way: only what does not come by itself is a loss.
-            loop.scheduleTask(in: timing.repairPause) {
-                guard let subscription = self.conversations[id], let last = subscription.sequencer.last, position > last else { return }
-                self.headsFound.increment()
-                self.notifyGap(of: id, subscription, since: heads.asOf)
-                self.repairIfNeeded(id)
+            guard let subscription = conversations[id] else { continue }
+            guard case .look(let position, let time, let wait)? = subscription.feed.headSeen(position, since: finding.missingSince) else { continue }
+            loop.scheduleTask(in: timing.amount(wait)) {
+                self.onFeed(of: id) { feed in
+                    let actions = feed.looked(for: position, since: time)
+                    if !actions.isEmpty { self.headsFound.increment() }
+                    return actions
+                }
             }
         }
         for added in heads.added {
             users[added.user]?.hubs.forEach { hubs[$0].enqueue { $0.userAdded(added.user, to: added.conversation, at: added.position) } }
         }
         for (key, position) in heads.users {
-            guard let last = users[key]?.last, position > last else { continue }
-            repairUser(key)
+            guard let subscription = users[key] else { continue }
+            perform(subscription.feed.headSeen(position, since: finding.missingSince), key, subscription)
+        }
+        // Behind the gaps that were found.
+        loop.scheduleTask(in: timing.amount(.repairPause)) { self.limitStamps(to: finding.stampLimit) }
+    }
+
+    func limitStamps(to limit: Timestamp) {
+        for hub in hubs { hub.enqueue { $0.stampLimit = limit } }
+    }
+
+    /// The service was out of reach for longer than it can tell of: what was missed since only the clients' replays will bring.
+    private func startAnew(_ finding: HeadsWatch.Finding) {
+        logger.warning("heads could not be compared for too long: all sockets are sent away to come back and replay")
+        for hub in hubs {
+            hub.enqueue {
+                $0.sendAway()
+                $0.stampLimit = finding.stampLimit
+            }
         }
     }
 }

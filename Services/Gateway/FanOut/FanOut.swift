@@ -16,50 +16,23 @@ import Redis
 /// All of its state is touched on `loop` only; methods that may be called from elsewhere say so. That is what makes
 /// `@unchecked Sendable` true.
 final class FanOut: @unchecked Sendable {
-    /// How long things may take before the log is asked.
-    struct Timing: Sendable {
-        /// A change ahead of the sequence waits this long for its predecessor.
-        var gapPatience = TimeAmount.milliseconds(100)
-        /// Pause after a repair that failed, and after a head that was seen before its change.
-        var repairPause = TimeAmount.milliseconds(250)
-        /// How often heads are compared while pub/sub works, and while it does not.
-        var headsInterval = TimeAmount.seconds(15)
-        var headsIntervalWhileAway = TimeAmount.seconds(1)
-        /// How long after its return pub/sub counts as away all the same: the services that publish find Redis again later than we do.
-        var mistrust = TimeAmount.seconds(20)
-        /// A typist nobody heard of for this long is announced as finished by the gateway itself (ARCHITECTURE §7).
-        var typingSilence = TimeAmount.seconds(25)
-
-        init() {}
-
-        init(_ settings: GatewaySettings) {
-            gapPatience = TimeAmount(settings.gapPatience)
-            headsInterval = TimeAmount(settings.headsInterval)
-        }
-    }
-
     /// What a conversation needs while somebody here is in it.
     final class Subscription {
         let app: AppID
         var hubs: HubSet = []
-        var sequencer = ChangeSequencer()
-        var isRepairing = false
-        /// A position known to exist that has not come yet.
-        var target = Position.zero
+        var feed = ConversationFeed()
         init(app: AppID) { self.app = app }
     }
 
     /// What a user needs while he has sockets here.
     final class UserSubscription {
         var hubs: HubSet = []
-        /// Last position of his own log that was handed on; nil until told.
-        var last: Position?
-        var isRepairing = false
+        var feed = UserFeed()
     }
 
     let loop: any EventLoop
     let source: any ChangeSource
-    let timing: Timing
+    let timing: FanOutTiming
     let logger: Logger
     /// One for each event loop that has sockets; set once, before anything else happens.
     private(set) var hubs: [Hub] = []
@@ -70,11 +43,8 @@ final class FanOut: @unchecked Sendable {
     var presences: [UserKey: HubSet] = [:]
     var typists = TypistTable()
     var typistTimer: Scheduled<Void>?
-    var headsSince: Timestamp?
-    /// Until then heads are compared as often as while pub/sub is away.
-    var mistrustedUntil: NIODeadline?
+    var headsWatch: HeadsWatch
     var headsTimer: Scheduled<Void>?
-    var isFetchingHeads = false
     var isStopped = false
 
     let received = Counter(label: "strata_gateway_publications_received_total")
@@ -82,10 +52,11 @@ final class FanOut: @unchecked Sendable {
     let repairs = Counter(label: "strata_gateway_gap_repairs_total")
     let headsFound = Counter(label: "strata_gateway_changes_found_by_heads_total")
 
-    init(loop: any EventLoop, source: any ChangeSource, timing: Timing = Timing(), logger: Logger) {
+    init(loop: any EventLoop, source: any ChangeSource, timing: FanOutTiming = FanOutTiming(), logger: Logger) {
         self.loop = loop
         self.source = source
         self.timing = timing
+        headsWatch = HeadsWatch(timing: timing)
         self.logger = logger
     }
 
@@ -146,6 +117,7 @@ final class FanOut: @unchecked Sendable {
     /// The hub has sockets of this user.
     func retain(_ user: UserKey, for hub: Hub) {
         loop.execute {
+            if let limit = self.headsWatch.woke(at: self.loop.now, wallClock: .now()) { self.limitStamps(to: limit) }
             let subscription = self.users[user] ?? UserSubscription()
             if subscription.hubs.isEmpty {
                 self.users[user] = subscription
@@ -220,10 +192,8 @@ final class FanOut: @unchecked Sendable {
         loop.submit {
             positions.map { id, position in
                 guard let subscription = self.conversations[id] else { return position }
-                if subscription.sequencer.last == nil {
-                    self.dispatch(subscription.sequencer.advanced(to: position), of: subscription)
-                }
-                return subscription.sequencer.last ?? position
+                self.perform(subscription.feed.readElsewhere(to: position), id, subscription)
+                return subscription.feed.last ?? position
             }
         }
     }
@@ -231,10 +201,7 @@ final class FanOut: @unchecked Sendable {
     /// The same for a user's own log.
     func baseline(_ user: UserKey, _ position: Position) -> EventLoopFuture<Position> {
         loop.submit {
-            guard let subscription = self.users[user] else { return position }
-            let last = subscription.last ?? position
-            subscription.last = last
-            return last
+            self.users[user]?.feed.readElsewhere(to: position) ?? position
         }
     }
 
@@ -243,11 +210,9 @@ final class FanOut: @unchecked Sendable {
     /// A change, from pub/sub or from the log.
     func received(_ change: Change) {
         guard let subscription = conversations[change.conversationID] else { return }
-        switch subscription.sequencer.received(change) {
+        switch subscription.feed.received(change) {
         case .deliver(let changes): dispatch(changes, of: subscription)
-        case .gapOpened:
-            notifyGap(of: change.conversationID, subscription, since: change.createdAt)
-            loop.scheduleTask(in: timing.gapPatience) { self.repairIfNeeded(change.conversationID) }
+        case .awaitPredecessor(let time): perform([.openGap(since: time), .lookAgain(.gapPatience)], change.conversationID, subscription)
         case .nothing: break
         }
     }
@@ -265,17 +230,10 @@ final class FanOut: @unchecked Sendable {
         switch notice.content {
         case .added(let id, let position):
             subscription.hubs.forEach { hubs[$0].enqueue { $0.userAdded(key, to: id, at: position) } }
-        case .change(let change): received(change, key, subscription)
+        case .change(let change): perform(subscription.feed.received(change), key, subscription)
         case .sessionEnded(let digest):
             subscription.hubs.forEach { hubs[$0].enqueue { $0.sessionEnded(key, tokenDigest: digest) } }
         }
-    }
-
-    func received(_ change: UserChange, _ key: UserKey, _ subscription: UserSubscription) {
-        guard let last = subscription.last, change.position > last else { return }
-        guard change.position == last.next else { return repairUser(key) }
-        subscription.last = change.position
-        subscription.hubs.forEach { hubs[$0].enqueue { $0.deliver(change, to: key) } }
     }
 
     func received(_ publication: PresencePublication) {
@@ -316,7 +274,7 @@ extension FanOut: RedisSubscriberDelegate {
     func subscriberDidRecover() {
         onLoop {
             self.logger.info("pub/sub is back")
-            self.mistrustedUntil = self.loop.now + self.timing.mistrust
+            self.headsWatch.recovered(at: self.loop.now)
             self.fetchHeads()
         }
     }

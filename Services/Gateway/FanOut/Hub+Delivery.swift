@@ -14,7 +14,7 @@ extension Hub {
     func deliver(_ delivery: Delivery) {
         let change = delivery.change
         guard let room = rooms[change.conversationID] else { return }
-        room.last = max(room.last, change.position)
+        room.cursor.advance(to: change.position)
         room.messageCount = max(room.messageCount, change.messageCount)
         switch change.content {
         case .messageCreated: (room.lastMessage, room.lastMessageTold) = (change.position, change.position)
@@ -36,7 +36,7 @@ extension Hub {
         let change = delivery.change
         var tails = PlainTails(delivery: delivery, renderer: renderer)
         var returning: [Socket] = []
-        for index in room.members.indices where room.members[index].skip < change.position {
+        for index in room.members.indices where LogCursor.isNews(change.position, to: room.members[index].skip) {
             let isSender = room.members[index].socket.key.user == change.actor
             if isSender, let numbers = change.numbers[change.actor] { room.members[index].take(numbers) }
             let member = room.members[index]
@@ -66,7 +66,7 @@ extension Hub {
         // A message that was read from the log may have been received or read by somebody already.
         let isMessage = if case .messageCreated(_, _, _?) = change.content { true } else { false }
         var returning: [Socket] = []
-        for index in room.members.indices where room.members[index].skip < change.position {
+        for index in room.members.indices where LogCursor.isNews(change.position, to: room.members[index].skip) {
             let user = room.members[index].socket.key.user
             if !change.numbers.isEmpty, let numbers = change.numbers[user] { room.members[index].take(numbers) }
             let member = room.members[index]
@@ -86,10 +86,10 @@ extension Hub {
     private func settle(_ change: Change, in room: Room) {
         switch change.content {
         case .conversationDeleted:
-            for member in room.members where member.skip < change.position { leave(member.socket, room, at: change.position) }
+            for member in room.members where LogCursor.isNews(change.position, to: member.skip) { leave(member.socket, room, at: change.position) }
         case .participantsChanged(let added, let removed, _, _):
             if !removed.isEmpty {
-                let gone = room.members.filter { $0.skip < change.position && removed.contains($0.socket.key.user) }
+                let gone = room.members.filter { LogCursor.isNews(change.position, to: $0.skip) && removed.contains($0.socket.key.user) }
                 for member in gone {
                     leave(member.socket, room, at: change.position)
                     member.socket.startLateJoins()

@@ -23,8 +23,13 @@ extension Hub {
     func drain() {
         enqueue { hub in
             hub.isDraining = true
-            for socket in hub.residents.values.flatMap(\.sockets) { socket.close(.goingAway) }
+            hub.sendAway()
         }
+    }
+
+    /// All sockets are told to come back, here or elsewhere, and to replay.
+    func sendAway() {
+        for socket in residents.values.flatMap(\.sockets) { socket.close(.goingAway) }
     }
 
     func stopUpkeep() {

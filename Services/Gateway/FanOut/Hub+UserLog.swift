@@ -13,7 +13,7 @@ extension Hub {
     /// An entry of a user's own log, in order.
     func deliver(_ change: UserChange, to key: UserKey) {
         guard let resident = residents[key] else { return }
-        resident.last = max(resident.last, change.position)
+        resident.cursor.advance(to: change.position)
         switch change.content {
         case .identityChanged(let identity), .followed(let identity): services.identities.remember(identity.basic, in: key.app)
         default: break
@@ -54,7 +54,7 @@ extension Hub {
 
     private func isDue(_ change: UserChange, for socket: Socket) -> Bool {
         guard let (id, position) = change.presupposes else { return true }
-        guard let (room, index) = place(of: socket, in: id) else { return !socket.pendingRooms.contains(id) && socket.lateJoins[id] == nil }
+        guard let (room, index) = place(of: socket, in: id) else { return !socket.membership.awaits(id) }
         return max(room.last, room.members[index].skip) >= position
     }
 
@@ -89,7 +89,7 @@ extension Hub {
         var change = change
         guard let (room, index) = place(of: socket, in: id) else {
             // He left after the deletion, and after what brought it back: what came since is his to keep.
-            if let left = socket.left[id], left.seenUpTo > upTo { change.content = .conversationHidden(id, upTo: upTo, wholly: false) }
+            if let left = socket.membership.left[id], left.seenUpTo > upTo { change.content = .conversationHidden(id, upTo: upTo, wholly: false) }
             return send(change, to: socket)
         }
         let member = room.members[index]

@@ -16,8 +16,9 @@ final class Hub: @unchecked Sendable {
     final class Room {
         let id: ConversationID
         let app: AppID
-        /// The last change handed to this loop; zero before the first.
-        var last = Position.zero
+        /// How far this loop was handed the conversation's changes.
+        var cursor = LogCursor()
+        var last: Position { cursor.last }
         /// Position of the newest message handed to this loop.
         var lastMessage = Position.zero
         /// Of the newest change handed to this loop that told what the last message is.
@@ -48,8 +49,8 @@ final class Hub: @unchecked Sendable {
     /// The sockets of one user.
     final class Resident {
         var sockets: [Socket] = []
-        /// The last entry of his own log handed to this loop; zero before the first.
-        var last = Position.zero
+        /// How far this loop was handed his own log.
+        var cursor = LogCursor()
     }
 
     let index: Int
@@ -61,9 +62,20 @@ final class Hub: @unchecked Sendable {
     var rooms: [ConversationID: Room] = [:]
     var residents: [UserKey: Resident] = [:]
     var watchers: [UserKey: [Socket]] = [:]
-    /// Conversations whose sequence has a gap, with the time no packet may be stamped beyond (ARCHITECTURE §6, replay).
-    var gaps: [ConversationID: Timestamp] = [:]
-    var gapFloor: Timestamp?
+    /// A log whose sequence may have a gap.
+    enum Log: Hashable {
+        case conversation(ConversationID)
+        case user(UserKey)
+    }
+
+    /// Logs whose sequence has a gap, with the time no packet may be stamped beyond (ARCHITECTURE §6, replay).
+    private var gaps: [Log: Timestamp] = [:] { didSet { limitStamps() } }
+    /// The least of these.
+    private(set) var gapFloor: Timestamp?
+    /// The same because of what nobody can know of yet (``HeadsWatch``).
+    var stampLimit: Timestamp? { didSet { limitStamps() } }
+    /// No packet of any socket here may be stamped later.
+    private(set) var ceiling: Timestamp?
     /// Buffers that were written and are free again. Without them a large room makes the allocator get thousands of pages from the kernel and give
     /// them back for every message.
     private var spareBuffers: [ByteBuffer] = []
@@ -115,6 +127,7 @@ final class Hub: @unchecked Sendable {
         resident.sockets.removeAll { $0 === socket }
         if resident.sockets.isEmpty {
             residents[socket.key] = nil
+            gapClosed(.user(socket.key))
             fanOut.release(socket.key, for: self)
         }
     }
@@ -134,7 +147,8 @@ final class Hub: @unchecked Sendable {
     func leave(_ socket: Socket, _ room: Room, at position: Position) {
         if let index = room.members.firstIndex(where: { $0.socket === socket }) {
             let member = room.members.remove(at: index)
-            socket.hasLeft(room.id, Socket.Departure(position: position, seenUpTo: max(room.lastMessage, member.isHidden ? .zero : member.skip)))
+            socket.membership.left(
+                room.id, Departure(position: position, seenUpTo: max(room.lastMessage, member.isHidden ? .zero : member.skip)))
         }
         socket.rooms.removeAll { $0 === room }
         if forgetIfEmpty(room) { fanOut.release([room.id], for: self) }
@@ -143,7 +157,7 @@ final class Hub: @unchecked Sendable {
     private func forgetIfEmpty(_ room: Room) -> Bool {
         guard room.members.isEmpty, room.joining == 0 else { return false }
         rooms[room.id] = nil
-        if gaps.removeValue(forKey: room.id) != nil { gapFloor = gaps.values.min() }
+        gapClosed(.conversation(room.id))
         return true
     }
 
@@ -173,36 +187,24 @@ final class Hub: @unchecked Sendable {
         if !released.isEmpty { fanOut.release(released, for: self) }
     }
 
-    /// One conversation that a catch-up has brought up to `position`.
-    struct Attachment: Sendable {
-        var id: ConversationID
-        var position: Position
-        /// What the fan-out had handed to the hubs when it was asked.
-        var fanOutLast: Position
-        var numbers: UserNumbers
-        var messageCount: Int64
-        var isHidden: Bool
-    }
-
     /// Makes the socket a member, from where its catch-up ended.
     /// - Returns: false if the loop has seen changes that the catch-up has not: then it must read on.
     func attach(_ socket: Socket, _ attachment: Attachment) -> Bool {
         guard let room = rooms[attachment.id], socket.isOpen else { return true }
-        guard attachment.position >= room.last, attachment.position >= attachment.fanOutLast else { return false }
-        room.last = max(room.last, attachment.fanOutLast)
+        guard room.cursor.admits(readTo: attachment.position, fanOutLast: attachment.fanOutLast) else { return false }
         room.messageCount = max(room.messageCount, attachment.messageCount)
         guard !socket.rooms.contains(where: { $0 === room }) else { return true }
         room.members.append(
             Member(socket: socket, numbers: attachment.numbers, skip: attachment.position, isHidden: attachment.isHidden))
         socket.rooms.append(room)
+        socket.membership.attached(room.id, at: attachment.position)
         return true
     }
 
     /// The same for the user's own log.
     func attachUser(_ socket: Socket, position: Position, fanOutLast: Position) -> Bool {
         guard let resident = residents[socket.key], socket.isOpen else { return true }
-        guard position >= resident.last, position >= fanOutLast else { return false }
-        resident.last = max(resident.last, fanOutLast)
+        guard resident.cursor.admits(readTo: position, fanOutLast: fanOutLast) else { return false }
         socket.userPosition = position
         return true
     }
@@ -290,15 +292,26 @@ final class Hub: @unchecked Sendable {
 
     // MARK: Gaps
 
-    func gapOpened(_ id: ConversationID, since time: Timestamp) {
-        guard rooms[id] != nil else { return }
-        gaps[id] = min(gaps[id] ?? time, time)
-        gapFloor = gaps.values.min()
+    func gapOpened(_ log: Log, since time: Timestamp) {
+        switch log {
+        case .conversation(let id): if rooms[id] == nil { return }
+        case .user(let key): if residents[key] == nil { return }
+        }
+        gaps[log] = min(gaps[log] ?? time, time)
+    }
+
+    func gapClosed(_ log: Log) {
+        if gaps[log] != nil { gaps[log] = nil }
     }
 
     func gapClosed(_ id: ConversationID, numbers: [UserID: UserNumbers]) {
-        if gaps.removeValue(forKey: id) != nil { gapFloor = gaps.values.min() }
+        gapClosed(.conversation(id))
         guard !numbers.isEmpty, let room = rooms[id] else { return }
         refresh(numbers, in: room)
+    }
+
+    private func limitStamps() {
+        gapFloor = gaps.values.min()
+        ceiling = [gapFloor, stampLimit].compactMap(\.self).min()
     }
 }

@@ -33,7 +33,7 @@ public final class GatewayService: Sendable {
             contentStore: store, logger: logger)
         // The subscriber delivers on the fan-out's own loop, so that no publication changes threads before it is known who needs it.
         let loop = eventLoopGroup.next()
-        let fanOut = FanOut(loop: loop, source: calls, timing: FanOut.Timing(settings), logger: logger)
+        let fanOut = FanOut(loop: loop, source: calls, timing: FanOutTiming(settings), logger: logger)
         var redis = try RedisConfiguration(url: settings.redisURL)
         redis.clientName = "strata-gateway"
         subscriber = RedisSubscriber(configuration: redis, eventLoopGroup: loop, delegate: fanOut, logger: logger)

@@ -49,7 +49,7 @@ public struct GatewaySettings: Sendable {
     var connectionLimits = ClientConnections.Limits(total: OpenFileLimit.connections)
     /// How long a change waits for the one before it until that is read from the log. `STRATA_GAP_PATIENCE`, 1 ms to 10 minutes.
     public var gapPatience = Duration.milliseconds(100)
-    /// How often the log is asked for changes that were not published, while Redis works. `STRATA_HEADS_INTERVAL`, 100 ms to 10 minutes.
+    /// How often the log is asked for changes that were not published, while Redis works. `STRATA_HEADS_INTERVAL`, 100 ms to a minute.
     public var headsInterval = Duration.seconds(15)
     /// Where the bytes of rich content are kept: a directory of this machine, or of a volume that all gateways share.
     /// `STRATA_CONTENT_DIRECTORY`; none: no content is taken.
@@ -98,7 +98,7 @@ public struct GatewaySettings: Sendable {
         let perAddress = try settings.int("STRATA_CONNECTIONS_PER_ADDRESS", default: 10_000, in: 0...10_000_000)
         connectionLimits.perAddress = perAddress == 0 ? nil : perAddress
         gapPatience = try settings.duration("STRATA_GAP_PATIENCE", default: gapPatience, in: .milliseconds(1) ... .seconds(600))
-        headsInterval = try settings.duration("STRATA_HEADS_INTERVAL", default: headsInterval, in: .milliseconds(100) ... .seconds(600))
+        headsInterval = try settings.duration("STRATA_HEADS_INTERVAL", default: headsInterval, in: .milliseconds(100) ... .seconds(60))
         contentDirectory = try settings.optionalString("STRATA_CONTENT_DIRECTORY")
         contentMaxBytes = try settings.int("STRATA_CONTENT_MAX_BYTES", default: contentMaxBytes, in: 1...1 << 50)
         contentUnreferencedAge = try settings.duration(

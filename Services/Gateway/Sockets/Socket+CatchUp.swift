@@ -33,16 +33,15 @@ extension Socket {
         hub.leaveAll(self)
         userPosition = nil
         heldUserChanges = []
-        pendingRooms = []
-        lateJoins = [:]
+        membership.startedAnew()
         phase = .catchingUp
-        floor = max(time, lastStamp)
+        sequence.floor = max(time, sequence.lastStamp)
         startCatchUp(.replay(since: time.advanced(by: .zero - Self.replayMargin)))
     }
 
     /// The user is in these conversations since after these positions; they are new to this socket.
     func join(_ conversations: [ConversationID: Position]) {
-        for (id, position) in conversations { lateJoins[id] = min(lateJoins[id] ?? position, position) }
+        for (id, position) in conversations { membership.join(id, after: position, shown: lastShown) }
         startLateJoins()
     }
 
@@ -51,36 +50,24 @@ extension Socket {
         guard isOpen else { return }
         // The first catch-up, which has not begun, will find it.
         if case .waiting = phase { return }
-        if let room = rooms.first(where: { $0.id == id }), position <= room.last { return }
-        // Told late, of what a catch-up has found meanwhile, together with his removal after it.
-        if let left = left[id], position <= left.position { return }
-        let before = Position(position.rawValue - 1)
-        lateJoins[id] = min(lateJoins[id] ?? before, before)
-        startLateJoins()
+        let known = rooms.first { $0.id == id }?.last
+        if membership.added(to: id, at: position, known: known, shown: lastShown) { startLateJoins() }
     }
 
-    /// The user has no part in the conversation any more. That he was added before may be told once more: to join by it now would
-    /// show everything again.
-    func hasLeft(_ id: ConversationID, _ departure: Departure) {
-        if departure.position > left[id]?.position ?? .zero { left[id] = departure }
-        if let before = lateJoins[id], before < departure.position { lateJoins[id] = nil }
-    }
+    /// The latest time that the client may replay from.
+    private var lastShown: Timestamp { max(sequence.lastStamp, openedAt) }
 
-    /// Joins what became known while another catch-up ran. Conversations the socket is in are left until it leaves them.
+    /// Joins what became known while another catch-up ran.
     func startLateJoins() {
         guard isOpen, catchUpTask == nil, case .live = phase else { return }
-        let ready = lateJoins.filter { id, _ in !rooms.contains { $0.id == id } }
+        let ready = membership.takeReady { id in rooms.contains { $0.id == id } }
         guard !ready.isEmpty else { return }
-        for id in ready.keys {
-            lateJoins[id] = nil
-            pendingRooms.insert(id)
-        }
-        if floor == nil { floor = max(lastStamp, openedAt) }
+        if sequence.floor == nil { sequence.floor = lastShown }
         startCatchUp(.joined(ready))
     }
 
     private func startCatchUp(_ reason: CatchUp.Reason) {
-        if case .opened(let since) = reason { floor = since }
+        if case .opened(let since) = reason { sequence.floor = since }
         catchUpAttempt += 1
         let attempt = catchUpAttempt
         catchUpTask = Task { [weak self] in
@@ -101,14 +88,14 @@ extension Socket {
         // Cancelled by a newer one, or the socket has closed.
         guard isOpen, attempt == catchUpAttempt else { return }
         catchUpTask = nil
-        pendingRooms = []
+        membership.pending = []
         if case .failure = result, case .joined(let conversations) = reason {
-            for (id, position) in conversations { lateJoins[id] = lateJoins[id] ?? position }
+            membership.putBack(conversations)
         }
         hub.tellHeld()
         switch (result, reason) {
         case (.success(let isComplete), _):
-            floor = nil
+            sequence.floor = nil
             phase = .live
             if let request = replay, case .replay = reason {
                 replay = nil
@@ -137,7 +124,7 @@ extension Socket {
 
     /// A service was away: what is owed is still owed.
     private func retryCatchUp(_ reason: CatchUp.Reason) {
-        guard isOpen, catchUpTask == nil else { return }
+        guard isOpen, !isClosing, catchUpTask == nil else { return }
         switch (reason, phase) {
         case (.opened, .catchingUp): startCatchUp(reason)
         case (.joined, .live): startLateJoins()

@@ -9,15 +9,14 @@ import Wire
 extension Socket {
     /// Appends the packets to what leaves at the end of this turn.
     func send(_ tails: [PacketTail], values: ReaderValues, stamp: Stamp) {
-        guard isOpen, !tails.isEmpty else { return }
+        guard isOpen, !isClosing, !tails.isEmpty else { return }
         let stamp = allowed(stamp)
         if outbox.readableBytes == 0 {
             outbox = hub.takeBuffer()
             hub.touched(self)
         }
-        outbox.writePackets(tails, counter: counter, timestamp: stamp.text, values: values)
-        counter += Int64(tails.count)
-        lastStamp = stamp.time
+        outbox.writePackets(tails, counter: sequence.counter, timestamp: stamp.text, values: values)
+        sequence.sent(tails.count, stamp: stamp.time)
     }
 
     /// One packet without numbers.
@@ -28,7 +27,7 @@ extension Socket {
     /// Something nobody misses: dropped for a socket that does not keep up, or that has not asked for anything yet.
     func sendEphemeral(_ tail: PacketTail, stamp: Stamp) {
         if case .waiting = phase { return }
-        guard isWritable else {
+        guard OutgoingQueue.admitsEphemeral(isWritable: isWritable) else {
             hub.services.metrics.ephemeralsDropped.increment()
             return
         }
@@ -37,10 +36,7 @@ extension Socket {
 
     /// The latest time that may be shown now.
     private func allowed(_ stamp: Stamp) -> Stamp {
-        var limit = stamp.time
-        if let floor { limit = min(limit, floor) }
-        if let gap = hub.gapFloor { limit = min(limit, gap) }
-        limit = max(limit, lastStamp)
+        let limit = sequence.allowed(stamp.time, ceiling: hub.ceiling)
         return limit == stamp.time ? stamp : Stamp(limit)
     }
 
@@ -60,8 +56,8 @@ extension Socket {
 
     private func send(_ item: ReplayItem) {
         let renderer = hub.services.renderer
-        let time = item.createdAt ?? lastStamp
-        floor = max(floor ?? time, time)
+        let time = item.createdAt ?? sequence.lastStamp
+        sequence.floor = min(max(sequence.floor ?? time, time), membership.waitingSince ?? .distantFuture)
         let stamp = Stamp(time)
         switch item {
         case .change(let change):

@@ -40,7 +40,7 @@ extension Socket {
         }
         switch request.packet.method {
         case "Counter.read":
-            let last = counter - 1
+            let last = sequence.counter - 1
             respond(
                 to: request,
                 .success { writer in

@@ -22,14 +22,6 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         case closed
     }
 
-    /// How the user left a conversation.
-    struct Departure: Sendable, Equatable {
-        /// Of the change by which he left, or of a later one.
-        var position: Position
-        /// The client was told of something he sees until here; zero if it had been removed from his devices.
-        var seenUpTo: Position
-    }
-
     /// Why the server closes a socket (spec 12.10).
     enum CloseReason {
         case goingAway, unsupportedData, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, protocolError
@@ -63,22 +55,19 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var userPosition: Position?
     /// Entries of his own log that wait for the conversation they concern; in order, so that all behind the first waits.
     var heldUserChanges: [UserChange] = []
-    /// Conversations that a running catch-up will attach, as far as entries of the user's own log have to wait for it.
-    var pendingRooms: Set<ConversationID> = []
     var watched: Set<UserKey> = []
 
     // Outgoing
     private(set) var context: ChannelHandlerContext?
     /// The frame encoder's context: what is written there is on the wire as it is.
     private var rawContext: ChannelHandlerContext?
-    var counter: Int64 = 0
-    var lastStamp = Timestamp(microseconds: 0)
-    /// No packet is stamped later than this while changes are owed (ARCHITECTURE §6, replay).
-    var floor: Timestamp?
+    var sequence = PacketSequence()
     var outbox = ByteBuffer()
-    /// Bytes written since the channel stopped being writable.
-    var backlog = 0 {
-        didSet { hub.services.metrics.backlogBytes.increment(by: Double(backlog - oldValue)) }
+    private var queue = OutgoingQueue() {
+        didSet {
+            let growth = queue.backlog - oldValue.backlog
+            if growth != 0 { hub.services.metrics.backlogBytes.increment(by: Double(growth)) }
+        }
     }
     private var drainWaiters: [EventLoopPromise<Void>] = []
 
@@ -100,10 +89,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     /// Tells a catch-up that was replaced from the one that counts.
     var catchUpAttempt = 0
     var replay: SocketRequest?
-    /// Conversations to join once the running catch-up has ended.
-    var lateJoins: [ConversationID: Position] = [:]
-    /// Conversations the user has left.
-    var left: [ConversationID: Departure] = [:]
+    /// What is known of conversations the user has come to or left.
+    var membership = Membership()
 
     // Limits
     let rateKey: RateKey
@@ -115,7 +102,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var hasPresence = false
     var wantsPresence = false
     var presenceStatus = "auto"
-    private var isClosing = false
+    /// A close frame has been sent, or nobody is there to get one: nothing may follow it (RFC 6455, 5.5.1).
+    private(set) var isClosing = false
 
     init(id: UInt64 = .random(in: .min ... .max), session: Session, version: WireVersion, hub: Hub) {
         self.id = id
@@ -150,7 +138,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         requestBytes -= creates.reduce(0) { $0 + $1.bytes }
         creates = []
         answerable = [:]
-        backlog = 0
+        queue.drained()
         for waiter in drainWaiters { waiter.succeed() }
         drainWaiters = []
         hub.remove(self)
@@ -185,7 +173,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         if context.channel.isWritable {
-            backlog = 0
+            queue.drained()
             for waiter in drainWaiters { waiter.succeed() }
             drainWaiters = []
         }
@@ -234,12 +222,10 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         guard outbox.readableBytes > 0, let rawContext else { return }
         let bytes = outbox
         outbox = Self.emptyBuffer
-        if !isWritable {
-            guard backlog + bytes.readableBytes <= hub.services.settings.socketBacklogBytes else {
-                hub.services.metrics.slowSocketsClosed.increment()
-                return abandon()
-            }
-            backlog += bytes.readableBytes
+        if isClosing { return hub.giveBack(consume bytes) }
+        if case .abandon = queue.write(bytes.readableBytes, isWritable: isWritable, bound: hub.services.settings.socketBacklogBytes) {
+            hub.services.metrics.slowSocketsClosed.increment()
+            return abandon()
         }
         rawContext.writeAndFlush(NIOAny(bytes), promise: nil)
         hub.giveBack(consume bytes)
@@ -248,8 +234,9 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     private static let emptyBuffer = ByteBuffer()
 
     private func sendControl(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
-        guard let context else { return }
+        guard let context, !isClosing else { return }
         flush()
+        guard !isClosing else { return }
         context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: opcode, data: data)), promise: nil)
     }
 

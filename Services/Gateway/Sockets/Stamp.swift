@@ -14,6 +14,9 @@ struct Stamp {
 }
 
 extension Timestamp {
+    /// Later than any other.
+    static let distantFuture = Timestamp(microseconds: .max)
+
     /// The wall clock. Order never depends on it (ARCHITECTURE §12).
     static func now() -> Timestamp {
         var time = timespec()

@@ -79,7 +79,7 @@ struct CatchUp {
     private mutating func start(_ reason: Reason) async throws -> Bool {
         switch reason {
         case .joined(let conversations):
-            log = OwedLog(joined: conversations)
+            log = OwedLog(joined: conversations, since: socket.openedAt.advanced(by: .zero - Socket.openingMargin))
             return true
         case .opened(let since), .replay(let since):
             // Of what he is added to after this has been read, his own channel tells.
@@ -111,28 +111,23 @@ struct CatchUp {
     /// One step. Should it fail, nothing of it has been sent.
     /// - Returns: whether all is done.
     private mutating func readOn() async throws -> Bool {
-        guard log.isEverythingRead else {
-            let page = try await services.readLogs(
-                log.owedCursors, userAfter: log.userPosition, limit: Self.pageSize, GatewayServices.Call(key))
+        switch log.nextStep(joined: joining) {
+        case .read(let cursors, let userAfter):
+            let page = try await services.readLogs(cursors, userAfter: userAfter, limit: Self.pageSize, GatewayServices.Call(key))
             try await send(try await prepared(page.entries))
             log.finish(page)
             return false
-        }
-        // He was added again to what he had left when this began.
-        let new = log.members.filter { !joining.contains($0) }
-        if !new.isEmpty {
+        case .join(let new):
             await join(new)
             log.owe(new)
             return false
-        }
-        let unshown = log.unshown
-        if !unshown.isEmpty {
+        case .show(let unshown):
             try await show(unshown)
             return false
+        case .compare(let positions, let user):
+            try await findWhatMoved(positions, user)
+            return log.isEverythingRead ? try await attach() : false
         }
-        // What the fan-out does not follow yet may have moved between the baseline and the subscription.
-        try await findWhatMoved()
-        return log.isEverythingRead ? try await attach() : false
     }
 
     /// Nothing in the log shows these, since all that is told of them lies before a deletion from the user's devices; but he has them on his list again.
@@ -155,19 +150,11 @@ struct CatchUp {
     }
 
     /// Tells the fan-out where this reading ended. Conversations it is ahead in, or that it follows only from now on, are read again.
-    private mutating func findWhatMoved() async throws {
-        let unverified = log.takeUnverified()
-        if !unverified.isEmpty {
-            log.owe(unverified)
-            return
-        }
-        let positions = log.memberPositions
+    private mutating func findWhatMoved(_ positions: [(id: ConversationID, position: Position)], _ user: Position?) async throws {
         let lasts = try await hub.fanOut.baseline(positions).get()
         for (entry, last) in zip(positions, lasts) { log.fanOutIsAt(last, in: entry.id) }
-        if let position = log.userPosition {
-            log.userFanOutLast = try await hub.fanOut.baseline(key, position).get()
-            if log.userFanOutLast > position { log.userOwed = true }
-        }
+        guard let user else { return }
+        log.userFanOutIsAt(try await hub.fanOut.baseline(key, user).get())
     }
 
     /// The user's own log first: whatever it tells from then on waits for the conversation that it concerns.
@@ -176,7 +163,7 @@ struct CatchUp {
         let user = log.userPosition.map { (position: $0, fanOutLast: log.userFanOutLast) }
         let (refused, isUserRefused) = try await hub.loop
             .submit { [socket, summaries = log.summaries, departures = log.departures] in
-                for (id, departure) in departures { socket.hasLeft(id, departure) }
+                for (id, departure) in departures { socket.membership.left(id, departure) }
                 // What he did meanwhile may concern these conversations.
                 if let user, !socket.hub.attachUser(socket, position: user.position, fanOutLast: user.fanOutLast) {
                     return (attachments.map(\.id), true)
@@ -190,7 +177,7 @@ struct CatchUp {
                     }
                     if let summary = summaries[attachment.id] { socket.sendSummary(summary) }
                 }
-                socket.pendingRooms = Set(refused)
+                socket.membership.pending = Set(refused)
                 socket.hub.tellHeld()
                 return (refused, false)
             }
@@ -262,41 +249,13 @@ struct CatchUp {
     }
 
     private mutating func prepared(_ change: Change) async throws -> [ReplayItem] {
-        let id = change.conversationID
-        if change.introduces(key.user) {
-            if log.isContained(change) { return [] }
-            log.mustBeShown(id)
-            return try await shownWhole(change)
+        switch log.met(change, by: key.user) {
+        case .nothing: return []
+        case .change: return [.change(change)]
+        case .lookUp:
+            let introduction = try await shownWhole(change)
+            return log.tells(afterLookUp: change, by: key.user) ? introduction + [.change(change)] : introduction
         }
-        if log.isGone(id) {
-            if change.excludes(key.user) { log.left(id) }
-            guard case .messageCreated(_, _, _?) = change.content else { return [] }
-            log.returns(id)
-        }
-        let introduction = log.needsShowing(id) ? try await shownWhole(change) : []
-        if log.needsShowing(id) {
-            // He cannot see it at present: what made it so is further on in this log or in his own. That it ended for him is told all the same: his
-            // client may know it from the answer to a request.
-            guard change.excludes(key.user) else { return [] }
-            log.left(id)
-            return [.change(change)]
-        }
-        switch change.content {
-        case .conversationCreated: break
-        case .participantsChanged(_, let removed, _, _):
-            if log.isContained(change) { return introduction }
-            if removed.contains(key.user) { log.left(id) }
-        case .metadataChanged:
-            if log.isContained(change) { return introduction }
-        case .conversationDeleted: log.left(id)
-        case .messageCreated(_, _, let message):
-            if message == nil { return introduction }
-            log.countsChanged(in: id)
-        case .messageDeleted: log.countsChanged(in: id)
-        case .receipts, .allRead: log.countsChanged(in: id)
-        case .partsChanged(_, _, _, let message): if message == nil { return introduction }
-        }
-        return introduction + [.change(change)]
     }
 
     /// A conversation that is new to this client is shown as it is now; what lies between and is contained in that is not sent again.
@@ -366,26 +325,6 @@ enum ReplayItem: Sendable {
         case .change(let change), .conversation(_, let change): change.createdAt
         case .conversationNow: nil
         case .userChange(let change): change.createdAt
-        }
-    }
-}
-
-extension Change {
-    /// Whether this is how `user` came to the conversation.
-    fileprivate func introduces(_ user: UserID) -> Bool {
-        switch content {
-        case .conversationCreated: true
-        case .participantsChanged(let added, _, _, _): added.contains { $0.userID == user }
-        default: false
-        }
-    }
-
-    /// Whether `user` has no part in the conversation any more because of it.
-    func excludes(_ user: UserID) -> Bool {
-        switch content {
-        case .participantsChanged(_, let removed, _, _): removed.contains(user)
-        case .conversationDeleted: true
-        default: false
         }
     }
 }

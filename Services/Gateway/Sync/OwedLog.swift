@@ -44,14 +44,18 @@ struct OwedLog {
     /// More of the user's own log is owed.
     var userOwed = false
     /// What the fan-out has handed on of it.
-    var userFanOutLast = Position.zero
+    private(set) var userFanOutLast = Position.zero
 
     private var touchedByUser: Set<ConversationID> = []
+    /// What happened before is not told.
+    private(set) var begin: Timestamp?
 
     init() {}
 
     /// Conversations the user has just been added to. His own log does not concern it: what he does to these is told once they are attached.
-    init(joined conversations: [ConversationID: Position]) {
+    /// - Parameter begin: what happened before that time is no news.
+    init(joined conversations: [ConversationID: Position], since begin: Timestamp? = nil) {
+        self.begin = begin
         for (id, after) in conversations {
             standings[id] = Standing(
                 position: after, isOwed: true, isUnverified: false, numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero),
@@ -95,6 +99,12 @@ struct OwedLog {
     mutating func fanOutIsAt(_ last: Position, in id: ConversationID) {
         standings[id]?.fanOutLast = last
         if let standing = standings[id], standing.position < last { standings[id]?.isOwed = true }
+    }
+
+    /// The same for the user's own log.
+    mutating func userFanOutIsAt(_ last: Position) {
+        userFanOutLast = last
+        if let position = userPosition, last > position { userOwed = true }
     }
 
     // MARK: What was read
@@ -188,19 +198,19 @@ struct OwedLog {
 
     // MARK: What to attach and to say at the end
 
-    var attachments: [Hub.Attachment] {
+    var attachments: [Attachment] {
         standings.compactMap { id, standing in
             guard standing.isAttachable else { return nil }
-            return Hub.Attachment(
+            return Attachment(
                 id: id, position: standing.position, fanOutLast: standing.fanOutLast, numbers: standing.numbers,
                 messageCount: standing.messageCount, isHidden: !standing.isListed)
         }
     }
 
     /// The conversations he has no part in, and since when at the latest.
-    var departures: [ConversationID: Socket.Departure] {
+    var departures: [ConversationID: Departure] {
         standings.filter { !$0.value.isMember }
-            .mapValues { Socket.Departure(position: $0.position, seenUpTo: $0.isListed ? $0.position : .zero) }
+            .mapValues { Departure(position: $0.position, seenUpTo: $0.isListed ? $0.position : .zero) }
     }
 
     var summaries: [ConversationID: Summary] {

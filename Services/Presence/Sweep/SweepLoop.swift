@@ -4,16 +4,6 @@ import Logging
 import Metrics
 import ServiceLifecycle
 
-/// What one look at a shard found.
-enum SweepFinding: Sendable, Equatable {
-    /// Nothing is due; the time until something will be, nil if there is nothing.
-    case nothing(next: Duration?)
-    /// This was done, the most overdue of it so late.
-    case work(lateness: Duration)
-    /// Redis did not answer.
-    case failed
-}
-
 /// Something that has deadlines on shards.
 protocol Sweepable: Sendable {
     /// A word for logs and metrics.

@@ -42,7 +42,7 @@ struct SabotageTests {
     func gapsUnrepaired() async throws {
         var size = Self.sound
         size.lostPublications = 100
-        size.settings = ["STRATA_GAP_PATIENCE": "10m", "STRATA_HEADS_INTERVAL": "10m"]
+        size.settings = ["STRATA_GAP_PATIENCE": "10m", "STRATA_HEADS_INTERVAL": "60s"]
         try await Cluster.with(size) { cluster in
             let violations = try await Self.trial(on: cluster, patience: .seconds(5))
             #expect(violations.contains { $0.kind == .lost })

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Model
+package import Model
 
-/// What typing should do, as a pure state machine with time as a parameter (milliseconds): what the scripts are checked against.
-struct TypingModel {
-    private enum State {
+/// What typing should do to one typist, as a pure state machine with time as a parameter (milliseconds). The scripts are checked against it, and the
+/// simulation of typing runs on it.
+package struct TypingModel: Sendable {
+    private enum State: Sendable {
         case none
         case started(announcedAt: Int, ends: Int)
         case paused(announcedAt: Int, ends: Int)
@@ -15,14 +16,14 @@ struct TypingModel {
     let repeatAfter: Int
     private var state = State.none
 
-    init(pause: Int, finish: Int, repeatAfter: Int) {
+    package init(pause: Int, finish: Int, repeatAfter: Int) {
         self.pause = pause
         self.finish = finish
         self.repeatAfter = repeatAfter
     }
 
     /// When the state ends by itself.
-    var deadline: Int? {
+    package var deadline: Int? {
         switch state {
         case .none: nil
         case .started(_, let ends), .paused(_, let ends): ends
@@ -30,7 +31,7 @@ struct TypingModel {
     }
 
     /// The client says something. Returns what is announced.
-    mutating func event(_ action: TypingAction, at now: Int) -> TypingAction? {
+    package mutating func event(_ action: TypingAction, at now: Int) -> TypingAction? {
         switch (action, state) {
         case (.finished, .none):
             return nil
@@ -54,8 +55,11 @@ struct TypingModel {
         }
     }
 
+    /// Redis has come back without its data.
+    package mutating func forget() { state = .none }
+
     /// Somebody looks whether it has ended. Returns what is announced: one step at a time.
-    mutating func sweep(at now: Int) -> TypingAction? {
+    package mutating func sweep(at now: Int) -> TypingAction? {
         switch state {
         case .started(_, let ends) where ends <= now:
             state = .paused(announcedAt: now, ends: ends + finish)

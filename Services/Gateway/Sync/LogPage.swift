@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+
+/// A page of several logs, merged by time.
+struct LogPage: Sendable {
+    enum Entry: Sendable {
+        case change(Change)
+        case userChange(UserChange)
+        case skipped(ConversationID, Position)
+    }
+    struct Numbers: Sendable {
+        let numbers: UserNumbers
+        let messageCount: Int64
+        let isParticipant: Bool
+        /// He sees it: he has not deleted it from his devices, or it has come back since.
+        let isListed: Bool
+    }
+    let entries: [Entry]
+    let metHeads: Bool
+    let numbers: [ConversationID: Numbers]
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+
+/// What one socket knows of the conversations its user has come to or left, beside those it is in.
+///
+/// That somebody was added is told by up to three ways (the conversation's channel, his own, the heads), in any order, late or twice; each time
+/// it must be found out whether the socket knows already.
+struct Membership {
+    /// Why a conversation is to be joined.
+    private struct Join {
+        /// The log is to be read from after here.
+        var after: Position?
+        /// The newest change known that added the user.
+        var addition: Position?
+    }
+
+    /// Conversations to join once no other catch-up runs, and the socket is in them no more.
+    private var joins: [ConversationID: Join] = [:] { didSet { if joins.isEmpty { waitingSince = nil } } }
+    /// The last time shown when the first of these became known: while they wait behind another catch-up, that one must not show later times.
+    private(set) var waitingSince: Timestamp?
+    /// Conversations the user has left.
+    private(set) var left: [ConversationID: Departure] = [:]
+    /// Conversations that a running catch-up will attach, as far as entries of the user's own log have to wait for it.
+    var pending: Set<ConversationID> = []
+
+    /// Whether a catch-up that runs, or will, brings the conversation.
+    func awaits(_ id: ConversationID) -> Bool { pending.contains(id) || joins[id] != nil }
+
+    /// A replay starts anew: whatever was to be joined, it will find.
+    mutating func startedAnew() {
+        pending = []
+        joins = [:]
+    }
+
+    /// The conversation is to be read from after this position.
+    /// - Parameter shown: the last time that a packet of the socket carried.
+    mutating func join(_ id: ConversationID, after position: Position, shown: Timestamp) {
+        waitingSince = waitingSince ?? shown
+        joins[id, default: Join()].after = min(joins[id]?.after ?? position, position)
+    }
+
+    /// The user takes part in the conversation since `position`. Told once or several times.
+    /// - Parameter known: how far the socket has been told the conversation, if it is in it.
+    /// - Parameter shown: the last time that a packet of the socket carried.
+    /// - Returns: whether that was news.
+    mutating func added(to id: ConversationID, at position: Position, known: Position?, shown: Timestamp) -> Bool {
+        if let known, position <= known { return false }
+        // Told late, of what a catch-up has found meanwhile, together with his removal after it.
+        if let left = left[id], position <= left.position { return false }
+        waitingSince = waitingSince ?? shown
+        joins[id, default: Join()].addition = max(joins[id]?.addition ?? position, position)
+        return true
+    }
+
+    /// The user has no part in the conversation any more. That he was added before may be told once more: to join by it now would
+    /// show everything again. That he was added after it still counts.
+    mutating func left(_ id: ConversationID, _ departure: Departure) {
+        if departure.position > left[id]?.position ?? .zero { left[id] = departure }
+        guard var join = joins[id] else { return }
+        if let after = join.after, after < departure.position { join.after = nil }
+        if let addition = join.addition, addition <= departure.position { join.addition = nil }
+        joins[id] = join.after == nil && join.addition == nil ? nil : join
+    }
+
+    /// The socket has come into the conversation, having been told it up to `position`.
+    mutating func attached(_ id: ConversationID, at position: Position) {
+        guard let addition = joins[id]?.addition, addition <= position else { return }
+        joins[id]?.addition = nil
+        if joins[id]?.after == nil { joins[id] = nil }
+    }
+
+    /// Takes what can be joined now, and after which positions. Conversations the socket is in are left until it leaves them.
+    mutating func takeReady(isIn: (ConversationID) -> Bool) -> [ConversationID: Position] {
+        guard !joins.isEmpty else { return [:] }
+        var ready: [ConversationID: Position] = [:]
+        for (id, join) in joins where !isIn(id) {
+            // Since he left, or since the socket opened, he may have come and gone more than once without its being told: the log begins for him where
+            // he first joined, and what lies before the socket's time is stepped over.
+            ready[id] = join.after ?? left[id]?.position ?? .zero
+        }
+        for id in ready.keys {
+            joins[id] = nil
+            pending.insert(id)
+        }
+        return ready
+    }
+
+    /// These could not be joined.
+    mutating func putBack(_ conversations: [ConversationID: Position]) {
+        for (id, position) in conversations where joins[id]?.after == nil { joins[id, default: Join()].after = position }
+    }
+}

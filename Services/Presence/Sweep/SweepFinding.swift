@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What one look at a shard found.
+enum SweepFinding: Sendable, Equatable {
+    /// Nothing is due; the time until something will be, nil if there is nothing.
+    case nothing(next: Duration?)
+    /// This was done, the most overdue of it so late.
+    case work(lateness: Duration)
+    /// Redis did not answer.
+    case failed
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Testing
+
+@testable import Gateway
+
+struct MembershipTests {
+    private let id = Fixture.conversation
+    private let shown = Fixture.time(0)
+
+    private func ready(_ membership: inout Membership, isIn: Bool = false) -> Position? { membership.takeReady { _ in isIn }[id] }
+
+    @Test("that somebody was added is news once")
+    func once() {
+        var membership = Membership()
+        #expect(membership.added(to: id, at: Position(5), known: Position(7), shown: shown) == false)
+        #expect(membership.added(to: id, at: Position(5), known: nil, shown: shown) == true)
+        #expect(membership.awaits(id))
+        #expect(ready(&membership) == .zero)
+        #expect(membership.pending == [id])
+        membership.left(id, Departure(position: Position(9), seenUpTo: .zero))
+        #expect(membership.added(to: id, at: Position(5), known: nil, shown: shown) == false)
+    }
+
+    @Test("a notice that came twice does not take a later one with it when the socket leaves")
+    func twice() {
+        var membership = Membership()
+        _ = membership.added(to: id, at: Position(5), known: nil, shown: shown)
+        _ = ready(&membership)
+        // Once more while the catch-up runs.
+        _ = membership.added(to: id, at: Position(5), known: nil, shown: shown)
+        membership.attached(id, at: Position(6))
+        #expect(ready(&membership) == nil)
+        // Removed at 8 and added at 10, but the later is told first.
+        _ = membership.added(to: id, at: Position(10), known: Position(7), shown: shown)
+        #expect(ready(&membership, isIn: true) == nil)
+        membership.left(id, Departure(position: Position(8), seenUpTo: .zero))
+        #expect(ready(&membership) == Position(8))
+    }
+
+    @Test("a joining catch-up begins where the user left, since he may have come and gone in between")
+    func between() {
+        var membership = Membership()
+        membership.left(id, Departure(position: Position(8), seenUpTo: .zero))
+        _ = membership.added(to: id, at: Position(20), known: nil, shown: shown)
+        #expect(ready(&membership) == Position(8))
+    }
+
+    @Test("while something waits to be joined, the time shown before it is known; a replay starts anew")
+    func waiting() {
+        var membership = Membership()
+        membership.join(id, after: Position(3), shown: Fixture.time(1))
+        _ = membership.added(to: id, at: Position(5), known: nil, shown: Fixture.time(2))
+        #expect(membership.waitingSince == Fixture.time(1))
+        #expect(ready(&membership) == Position(3))
+        #expect(membership.waitingSince == nil)
+        membership.putBack([id: Position(3)])
+        #expect(ready(&membership) == Position(3))
+        membership.join(id, after: Position(3), shown: Fixture.time(1))
+        membership.startedAnew()
+        #expect(!membership.awaits(id))
+        #expect(membership.waitingSince == nil)
+    }
+}

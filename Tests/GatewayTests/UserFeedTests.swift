@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Testing
+
+@testable import Gateway
+
+struct UserFeedTests {
+    private func entry(_ position: Int64) -> UserChange {
+        UserChange(appID: Fixture.app, user: Fixture.ana, position: Position(position), createdAt: Fixture.time(position), content: .obsolete)
+    }
+
+    private func text(_ actions: [UserFeed.Action]) -> [String] {
+        actions.map { action in
+            switch action {
+            case .deliver(let change): "deliver \(change.position)"
+            case .openGap: "open gap"
+            case .closeGap: "close gap"
+            case .read(let position): "read after \(position)"
+            case .lookAgain: "look again"
+            }
+        }
+    }
+
+    @Test("what comes in order is handed on, what comes again is not")
+    func order() {
+        var feed = UserFeed()
+        #expect(text(feed.received(entry(1))) == [])
+        #expect(feed.readElsewhere(to: Position(4)) == Position(4))
+        #expect(text(feed.received(entry(5))) == ["deliver 5"])
+        #expect(text(feed.received(entry(5))) == [])
+        #expect(feed.readElsewhere(to: Position(9)) == Position(5))
+    }
+
+    @Test("a log is read on until everything that is known to be missing has come, however many pages that takes")
+    func pages() {
+        var feed = UserFeed()
+        _ = feed.readElsewhere(to: .zero)
+        #expect(text(feed.received(entry(5))) == ["open gap", "read after 0"])
+        #expect(text(feed.headSeen(Position(6), since: Fixture.time(0))) == ["open gap"])
+        #expect(text(feed.repaired([entry(1), entry(2)])) == ["deliver 1", "deliver 2", "read after 2"])
+        #expect(text(feed.repairFailed()) == ["look again"])
+        #expect(text(feed.lookAgain()) == ["read after 2"])
+        #expect(text(feed.repaired([entry(3), entry(4), entry(5), entry(6)])) == ["deliver 3", "deliver 4", "deliver 5", "deliver 6", "close gap"])
+    }
+
+    @Test("a log that was put back is not read for ever")
+    func putBack() {
+        var feed = UserFeed()
+        _ = feed.readElsewhere(to: .zero)
+        #expect(text(feed.headSeen(Position(3), since: Fixture.time(0))) == ["open gap", "read after 0"])
+        #expect(text(feed.repaired([])) == ["close gap"])
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Which seeds a simulation runs, and what becomes of those that fail.
+///
+/// `STRATA_SIMULATION_SEEDS`: how many, from 1 on. `STRATA_SIMULATION_SEED`: this one only, as a failing run says.
+enum Seeds {
+    private static func number(_ name: String) -> UInt64? { getenv(name).flatMap { UInt64(String(cString: $0)) } }
+
+    /// - Parameter count: how many without these variables.
+    static func chosen(_ count: UInt64) -> [UInt64] {
+        if let one = number("STRATA_SIMULATION_SEED") { return [one] }
+        return Array(1...max(1, number("STRATA_SIMULATION_SEEDS") ?? count))
+    }
+
+    /// Runs them all and says how it went; the first that breaks a promise ends it, with its trace.
+    static func check(_ seeds: [UInt64], suite: String, sourceLocation: SourceLocation = #_sourceLocation, _ run: (UInt64) -> RunReport) {
+        let clock = ContinuousClock()
+        let began = clock.now
+        var steps = 0
+        var counts: [String: Int] = [:]
+        for seed in seeds {
+            let report = run(seed)
+            steps += report.steps
+            counts.merge(report.counts) { $0 + $1 }
+            guard report.isGood else {
+                Issue.record(Comment(rawValue: report.complaint(suite: suite)), sourceLocation: sourceLocation)
+                return
+            }
+        }
+        let seconds = (clock.now - began) / .seconds(1)
+        let what = counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        print("\(suite): \(seeds.count) seeds, \(steps) steps, \(Int(Double(steps) / max(seconds, 0.001))) a second; \(what)")
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How large a world is and what goes wrong in it. Drawn from the seed, so that each seed is hard in its own way: faults that hide each other in one
+/// meet alone in another.
+struct FeedScenario {
+    /// What the simulated shells leave undone, to show that the simulation would notice.
+    enum Sabotage: String, CaseIterable, Sendable {
+        /// No log is ever read because of a gap.
+        case noRepair
+        /// Heads are never compared.
+        case noHeads
+        /// A socket joins wherever it stands.
+        case noAttachRule
+        /// What a catch-up has brought is sent again by the fan-out.
+        case noSkip
+        /// Under pressure a change is left out, and the connection goes on.
+        case durablesDropped
+        /// Under pressure nothing happens at all.
+        case noBound
+        /// Packets carry the present time although a catch-up still owes something.
+        case noFloor
+        /// The same while a gap is open.
+        case noGapFloor
+        /// Packets carry the present time although heads could not be compared for long.
+        case noStampLimit
+    }
+
+    var sabotage: Sabotage?
+
+    var conversations = 4
+    var users = 4
+    var gateways = 2
+    var hubsPerGateway = 2
+    var clientsPerUser = 1
+    /// Virtual microseconds in which things happen; then it is quiet.
+    var duration: Int64 = 120_000_000
+    var quiet: Int64 = 90_000_000
+    /// Mean time between two of anything users do.
+    var pace: Int64 = 120_000
+    /// Of a thousand things users do, so many add or remove somebody, add to an own log, or are signals; the others are messages.
+    var membershipShare = 40
+    var ownShare = 60
+    var signalShare = 150
+    /// Of a thousand publications.
+    var lost = 10
+    var doubled = 10
+    var slow = 20
+    /// Mean time between two faults.
+    var faultPace: Int64 = 4_000_000
+    /// How long a fault lasts at most.
+    var longestFault: Int64 = 8_000_000
+    /// Of a thousand calls, so many fail on their own.
+    var failingCalls = 10
+    /// Bytes a socket may have waiting beyond what its channel takes.
+    var backlogBound = 12_000
+    var channelHighMark = 4000
+    var channelLowMark = 2000
+    var pageSize = 8
+    var skew: Int64 = 2_000_000
+
+    init(_ simulation: Simulation, sabotage: Sabotage? = nil) {
+        self.sabotage = sabotage
+        conversations = simulation.int(1...5)
+        users = simulation.int(2...5)
+        gateways = simulation.int(1...3)
+        hubsPerGateway = simulation.int(1...2)
+        clientsPerUser = simulation.int(1...2)
+        pace = [20_000, 60_000, 150_000, 400_000, 2_000_000][simulation.int(0...4)]
+        duration = min(400_000_000, max(60_000_000, pace * 1000))
+        membershipShare = [0, 20, 80][simulation.int(0...2)]
+        lost = [0, 5, 50, 200][simulation.int(0...3)]
+        doubled = [0, 10, 50][simulation.int(0...2)]
+        slow = [0, 20, 100][simulation.int(0...2)]
+        faultPace = [2_000_000, 6_000_000, 20_000_000, .max / 4][simulation.int(0...3)]
+        longestFault = [2_000_000, 10_000_000, 50_000_000, 200_000_000][simulation.int(0...3)]
+        failingCalls = [0, 10, 100][simulation.int(0...2)]
+        pageSize = [2, 8, 64][simulation.int(0...2)]
+    }
+}

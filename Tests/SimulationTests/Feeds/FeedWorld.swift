@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+
+@testable import Gateway
+
+/// Services, network, gateways and clients of one run.
+final class FeedWorld {
+    let simulation: Simulation
+    let scenario: FeedScenario
+    let log: LogService
+    let pubSub: LossyPubSub
+    private(set) var gateways: [SimulatedGateway] = []
+    private var clients: [SimulatedClient] = []
+    private var sockets = 0
+    private var isServiceAway = false
+    private(set) var isQuiet = false
+    var counts: [String: Int] = [:]
+
+    /// Runs one seed.
+    static func run(_ seed: UInt64, sabotage: FeedScenario.Sabotage? = nil, follow: ((String) -> Void)? = nil) -> RunReport {
+        let simulation = Simulation(seed: seed)
+        simulation.follow = follow
+        let scenario = FeedScenario(simulation, sabotage: sabotage)
+        let world = FeedWorld(simulation, scenario)
+        defer { world.gateways = [] }
+        return world.run()
+    }
+
+    private init(_ simulation: Simulation, _ scenario: FeedScenario) {
+        self.simulation = simulation
+        self.scenario = scenario
+        log = LogService(simulation, scenario)
+        pubSub = LossyPubSub(simulation, scenario)
+        gateways = (0..<scenario.gateways).map { SimulatedGateway($0, self) }
+        clients = (0..<scenario.users * scenario.clientsPerUser).map { SimulatedClient($0, user: $0 % scenario.users, self) }
+        pubSub.deliver = { [unowned self] gateway, channel, publication in
+            let gateway = gateways[gateway]
+            gateway.loop.execute(.init(what: "publication at gateway", a: gateway.index)) { gateway.received(publication, on: channel) }
+        }
+        pubSub.recovered = { [unowned self] in gateways[$0].pubSubRecovered() }
+    }
+
+    private func run() -> RunReport {
+        for index in 0..<scenario.conversations {
+            let everybody = UInt64(1) << UInt64(scenario.users) - 1
+            var members = simulation.random.next() & everybody
+            if members == 0 || scenario.membershipShare == 0 { members = everybody }
+            _ = log.create(index, members: members)
+        }
+        for client in clients {
+            simulation.after(simulation.span(0...5_000_000), .init(what: "client begins", a: client.number)) { client.connect() }
+        }
+        planAct()
+        planFault()
+        let end = simulation.now + scenario.duration
+        simulation.run(until: end)
+        becomeQuiet()
+        // Whoever has much to catch up with needs his time.
+        for _ in 0..<10 where simulation.violations.isEmpty {
+            simulation.run(until: simulation.now + scenario.quiet)
+            if clients.allSatisfy(\.isSettled) { break }
+        }
+        if simulation.violations.isEmpty { for client in clients { client.judgeAll() } }
+        var digest = Digest()
+        for client in clients { digest.add(Int64(bitPattern: client.digest.value)) }
+        digest.add(Int64(simulation.steps))
+        return RunReport(
+            seed: simulation.seed, steps: simulation.steps, violations: simulation.violations, lastEvents: simulation.lastEvents,
+            digest: digest.value, counts: counts)
+    }
+
+    func nextSocket() -> Int {
+        sockets += 1
+        return sockets
+    }
+
+    // MARK: Calls
+
+    /// A call to the conversations service: it takes its time, and may fail before or after the service has looked.
+    func call<Answer>(
+        from gateway: SimulatedGateway, _ what: StaticString, _ body: @escaping (LogService) -> Answer, then: @escaping (Answer?) -> Void
+    ) {
+        simulation.after(latency, .init(what: what, a: gateway.index)) { [self] in
+            if isServiceAway || gateway.isCutOff || (!isQuiet && simulation.chance(scenario.failingCalls)) {
+                counts["failed calls", default: 0] += 1
+                return simulation.after(simulation.chance(500) ? 2000 : 5_000_000, "call has failed") { then(nil) }
+            }
+            let answer = body(log)
+            simulation.after(latency, .init(what: "answer to gateway", a: gateway.index)) { then(answer) }
+        }
+    }
+
+    private var latency: Int64 { simulation.chance(20) ? simulation.span(20_000...1_500_000) : simulation.span(200...3000) }
+
+    // MARK: What users do
+
+    private func planAct() {
+        simulation.after(simulation.span(0...2 * scenario.pace), "somebody acts") { [self] in
+            guard !isQuiet else { return }
+            act()
+            planAct()
+        }
+    }
+
+    private func act() {
+        let conversation = simulation.int(0...scenario.conversations - 1)
+        let user = simulation.int(0...scenario.users - 1)
+        let kind = simulation.int(0...999)
+        if kind < scenario.membershipShare {
+            let change = log.change(membershipOf: user, in: conversation, by: simulation.int(0...scenario.users - 1))
+            pubSub.publish(.change(change), on: .conversation(conversation))
+            if case .participantsChanged(let added, _, _, _) = change.content, !added.isEmpty {
+                pubSub.publish(.added(conversation, at: change.position), on: .user(user))
+            }
+        } else if kind < scenario.membershipShare + scenario.ownShare {
+            pubSub.publish(.own(log.addOwnEntry(of: user)), on: .user(user))
+        } else if kind < scenario.membershipShare + scenario.ownShare + scenario.signalShare {
+            pubSub.publish(.signal(conversation), on: .conversation(conversation))
+        } else {
+            let burst = simulation.chance(20) ? simulation.int(2...60) : 1
+            for _ in 0..<burst { pubSub.publish(.change(log.send(user, to: conversation)), on: .conversation(conversation)) }
+        }
+    }
+
+    // MARK: Faults
+
+    private func planFault() {
+        guard scenario.faultPace < .max / 8 else { return }
+        simulation.after(simulation.span(0...2 * scenario.faultPace), "a fault") { [self] in
+            guard !isQuiet else { return }
+            fault()
+            planFault()
+        }
+    }
+
+    private func fault() {
+        let gateway = simulation.int(0...gateways.count - 1)
+        let client = clients[simulation.int(0...clients.count - 1)]
+        let length = simulation.span(10_000...scenario.longestFault)
+        switch simulation.int(0...7) {
+        case 0:
+            pubSub.lose(gateway)
+            gateways[gateway].scheduleHeads()
+            until(length, .init(what: "pub/sub returns to gateway", a: gateway)) { $0.pubSub.restore(gateway) }
+        case 1:
+            pubSub.areServicesAway = true
+            until(length, "services find Redis again") { $0.pubSub.areServicesAway = false }
+        case 2:
+            isServiceAway = true
+            until(length, "the log is back") { $0.isServiceAway = false }
+        case 3:
+            gateways[gateway].isCutOff = true
+            until(length, .init(what: "the log can be reached again by gateway", a: gateway)) { $0.gateways[gateway].isCutOff = false }
+        case 4:
+            gateways[gateway].isCutOff = true
+            pubSub.lose(gateway)
+            gateways[gateway].scheduleHeads()
+            until(length, .init(what: "all can be reached again by gateway", a: gateway)) {
+                $0.gateways[gateway].isCutOff = false
+                $0.pubSub.restore(gateway)
+            }
+        case 5:
+            client.stopReading(true)
+            until(length, .init(what: "reads again: client", a: client.number)) { _ in client.stopReading(false) }
+        case 6: client.disconnect()
+        default: client.replay()
+        }
+    }
+
+    private func until(_ length: Int64, _ label: Simulation.Label, _ body: @escaping (FeedWorld) -> Void) {
+        simulation.note(.init(what: "begins the fault that ends with:"))
+        simulation.note(label)
+        simulation.after(length, label) { [unowned self] in body(self) }
+    }
+
+    /// Every fault has ended, and nobody does anything.
+    private func becomeQuiet() {
+        isQuiet = true
+        isServiceAway = false
+        pubSub.isQuiet = true
+        pubSub.areServicesAway = false
+        for gateway in gateways {
+            gateway.isCutOff = false
+            pubSub.restore(gateway.index)
+        }
+        for client in clients { client.stopReading(false) }
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Model
+
+@testable import Gateway
+
+/// The conversations service and its database, as far as gateways see them: logs with dense positions, read as the SQL functions read them
+/// (Shared/Schema/Migrations/0011_sync.sql).
+final class LogService {
+    struct Conversation {
+        var log: [Change] = []
+        /// Who is a participant after each change: bit = user.
+        var members: [UInt64] = []
+        var firstJoined: [Position?]
+        var leftAt: [Position?]
+        var messages: Int64 = 0
+        var current: UInt64 { members.last ?? 0 }
+    }
+
+    static let app = AppID(rawValue: UUID(uuid: (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)))
+    /// As in the database: how far before the time asked for heads look, and how far back they look at all.
+    private static let headsMargin: Int64 = 30_000_000
+    private static let headsWindow: Int64 = 120_000_000
+    private static let headsLifetime: Int64 = 500_000
+
+    private let simulation: Simulation
+    private let limit: Int
+    private(set) var conversations: [Conversation]
+    private(set) var own: [[UserChange]]
+    private var additions: [(time: Int64, user: Int, conversation: Int, position: Position)] = []
+    private var cachedHeads: (readAt: Int64, since: Int64, heads: Heads)?
+    let ids: [ConversationID]
+    let userIDs: [UserID]
+    let keys: [UserKey]
+
+    init(_ simulation: Simulation, _ scenario: FeedScenario) {
+        self.simulation = simulation
+        limit = scenario.pageSize
+        ids = (0..<scenario.conversations).map { ConversationID(rawValue: UUID(uuid: (UInt8($0), 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2))) }
+        userIDs = (0..<scenario.users).map { UserID(trusted: "u\($0)") }
+        keys = userIDs.map { UserKey(app: Self.app, user: $0) }
+        let nobody = [Position?](repeating: nil, count: scenario.users)
+        conversations = Array(repeating: Conversation(firstJoined: nobody, leftAt: nobody), count: scenario.conversations)
+        own = Array(repeating: [], count: scenario.users)
+    }
+
+    func index(of id: ConversationID) -> Int { Int(id.rawValue.uuid.0) }
+    func index(of user: UserID) -> Int { Int(user.rawValue.utf8.last ?? 48) - 48 }
+    func head(of conversation: Int) -> Position { Position(Int64(conversations[conversation].log.count)) }
+
+    /// Whether `user` is told the change at `position`: he was a participant before it or is after it.
+    func isVisible(_ position: Position, of conversation: Int, to user: Int) -> Bool {
+        let index = Int(position.rawValue) - 1
+        let members = conversations[conversation].members
+        return (members[index] | (index > 0 ? members[index - 1] : 0)) & (1 << UInt64(user)) != 0
+    }
+
+    // MARK: Commits
+
+    /// A change is stamped a little before it is committed, and never before the one before it.
+    private func stamp(after last: Timestamp?) -> Timestamp {
+        let early = simulation.chance(5) ? simulation.span(0...3_000_000) : simulation.span(0...20_000)
+        return max(Timestamp(simulation.now - early), last ?? Timestamp(0))
+    }
+
+    private func append(_ content: Change.Content, by actor: Int, to index: Int, members: UInt64) -> Change {
+        let change = Change(
+            appID: Self.app, conversationID: ids[index], position: head(of: index).next,
+            createdAt: stamp(after: conversations[index].log.last?.createdAt),
+            actor: userIDs[actor], origin: nil, messageCount: conversations[index].messages, numbers: [:], content: content)
+        conversations[index].log.append(change)
+        simulation.note(.init(what: "committed in conversation", a: index, b: actor, c: change.position.rawValue))
+        conversations[index].members.append(members)
+        return change
+    }
+
+    func create(_ index: Int, members: UInt64) -> Change {
+        for user in userIDs.indices where members & (1 << UInt64(user)) != 0 {
+            conversations[index].firstJoined[user] = Position(1)
+            additions.append((simulation.now, user, index, Position(1)))
+        }
+        return append(.conversationCreated(nil), by: 0, to: index, members: members)
+    }
+
+    func send(_ actor: Int, to index: Int) -> Change {
+        let members = conversations[index].current
+        guard simulation.chance(800) else { return append(.metadataChanged([]), by: actor, to: index, members: members) }
+        conversations[index].messages += 1
+        let ordinal = conversations[index].messages
+        let id = MessageID(
+            rawValue: UUID(
+                uuid: (UInt8(index), 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, UInt8(ordinal >> 16 & 255), UInt8(ordinal >> 8 & 255), UInt8(ordinal & 255)))
+        )
+        let message = Message(
+            id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal, sender: BasicIdentity(userID: userIDs[actor]),
+            sentAt: Timestamp(simulation.now), parts: [], recipients: [])
+        return append(.messageCreated(id: id, ordinal: ordinal, message), by: actor, to: index, members: members)
+    }
+
+    /// Adds or removes `user`.
+    func change(membershipOf user: Int, in index: Int, by actor: Int) -> Change {
+        let bit = UInt64(1) << UInt64(user)
+        let isAdded = conversations[index].current & bit == 0
+        let position = head(of: index).next
+        if isAdded {
+            conversations[index].firstJoined[user] = conversations[index].firstJoined[user] ?? position
+            conversations[index].leftAt[user] = nil
+            additions.append((simulation.now, user, index, position))
+        } else {
+            conversations[index].leftAt[user] = position
+        }
+        return append(
+            .participantsChanged(
+                added: isAdded ? [BasicIdentity(userID: userIDs[user])] : [], removed: isAdded ? [] : [userIDs[user]], distinctCleared: false,
+                conversation: nil), by: actor, to: index, members: conversations[index].current ^ bit)
+    }
+
+    func addOwnEntry(of user: Int) -> UserChange {
+        let change = UserChange(
+            appID: Self.app, user: userIDs[user], position: Position(Int64(own[user].count + 1)), createdAt: stamp(after: own[user].last?.createdAt),
+            content: .obsolete)
+        own[user].append(change)
+        return change
+    }
+
+    // MARK: Reads
+
+    /// Where what a user may see of a conversation ends; nil if he never was in it.
+    private func end(of conversation: Int, for user: Int) -> Position? {
+        guard conversations[conversation].firstJoined[user] != nil else { return nil }
+        return conversations[conversation].leftAt[user] ?? head(of: conversation)
+    }
+
+    private func numbers(at position: Position) -> UserNumbers { UserNumbers(uncounted: 0, hidden: 0, position: position) }
+
+    func baseline(of user: Int, since: Timestamp) -> Baseline {
+        var entries: [BaselineEntry] = []
+        for index in conversations.indices {
+            guard let end = end(of: index, for: user), let first = conversations[index].firstJoined[user] else { continue }
+            let log = conversations[index].log
+            let begin = max(firstIndex(in: log, since: since), Int(first.rawValue) - 1)
+            let after = begin < Int(end.rawValue) ? Position(Int64(begin)) : end
+            entries.append(
+                BaselineEntry(
+                    id: ids[index], position: end, after: after, numbers: numbers(at: end), messageCount: conversations[index].messages,
+                    isParticipant: conversations[index].leftAt[user] == nil, oldestAt: nil))
+        }
+        let ownEnd = Position(Int64(own[user].count))
+        let ownAfter = own[user].firstIndex { $0.createdAt >= since }.map { Position(Int64($0)) } ?? ownEnd
+        return Baseline(entries: entries, userPosition: ownEnd, userAfter: ownAfter, asOf: Timestamp(simulation.now), isComplete: true)
+    }
+
+    private func firstIndex(in log: [Change], since: Timestamp) -> Int {
+        var (low, high) = (0, log.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if log[middle].createdAt < since { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// - Parameter cursors: in order of conversation.
+    func readLogs(of user: Int, _ cursors: [(conversation: Int, after: Position)], userAfter: Position?) -> LogPage {
+        var found: [(time: Timestamp, log: Int, entry: LogPage.Entry)] = []
+        var numbers: [ConversationID: LogPage.Numbers] = [:]
+        for (index, after) in cursors {
+            guard let end = end(of: index, for: user), let first = conversations[index].firstJoined[user] else { continue }
+            let begin = max(Int(after.rawValue), Int(first.rawValue) - 1)
+            for place in begin..<max(begin, min(Int(end.rawValue), begin + limit + 1)) {
+                let change = conversations[index].log[place]
+                let isTold = isVisible(change.position, of: index, to: user)
+                found.append((change.createdAt, index, isTold ? .change(change) : .skipped(ids[index], change.position)))
+            }
+            numbers[ids[index]] = LogPage.Numbers(
+                numbers: self.numbers(at: end), messageCount: conversations[index].messages,
+                isParticipant: conversations[index].leftAt[user] == nil, isListed: true)
+        }
+        if let userAfter {
+            let begin = Int(userAfter.rawValue)
+            for place in begin..<max(begin, min(own[user].count, begin + limit + 1)) {
+                found.append((own[user][place].createdAt, Int.max, .userChange(own[user][place])))
+            }
+        }
+        // Of one log the entries are in order already, and times of one log never fall: the place breaks ties.
+        let ordered = found.enumerated().sorted { ($0.element.time, $0.element.log, $0.offset) < ($1.element.time, $1.element.log, $1.offset) }
+        return LogPage(entries: ordered.prefix(limit).map(\.element.entry), metHeads: found.count <= limit, numbers: numbers)
+    }
+
+    func changes(of index: Int, after position: Position) -> ChangePage {
+        let log = conversations[index].log
+        let begin = min(Int(position.rawValue), log.count)
+        return ChangePage(changes: Array(log[begin..<min(log.count, begin + limit)]), head: head(of: index), numbers: [:])
+    }
+
+    func userChanges(of user: Int, after position: Position) -> [UserChange] {
+        let begin = min(Int(position.rawValue), own[user].count)
+        return Array(own[user][begin..<min(own[user].count, begin + limit)])
+    }
+
+    func view(of index: Int, for user: Int) -> ConversationView? {
+        guard let end = end(of: index, for: user) else { return nil }
+        return ConversationView(
+            conversation: Model.Conversation(
+                id: ids[index], createdAt: Timestamp(0), isDistinct: false, participants: [], metadata: nil, position: end),
+            isParticipant: conversations[index].leftAt[user] == nil, lastMessage: nil, numbers: numbers(at: end),
+            messageCount: conversations[index].messages)
+    }
+
+    func heads(since: Timestamp?) -> Heads {
+        let wanted = since.map { max($0.microseconds, simulation.now - Self.headsWindow) } ?? 0
+        if let cached = cachedHeads, simulation.now - cached.readAt < Self.headsLifetime,
+            cached.since == wanted || (cached.since != 0 && cached.since <= wanted)
+        {
+            return cached.heads
+        }
+        let since = Timestamp((wanted == 0 ? simulation.now : wanted) - Self.headsMargin)
+        let moved = conversations.indices.filter { conversations[$0].log.last.map { $0.createdAt >= since } ?? false }
+        var added: [Heads.Added] = []
+        for addition in additions.reversed() {
+            guard conversations[addition.conversation].log[Int(addition.position.rawValue) - 1].createdAt >= since else { continue }
+            added.append(Heads.Added(user: keys[addition.user], conversation: ids[addition.conversation], position: addition.position))
+        }
+        let users = own.indices.filter { own[$0].last.map { $0.createdAt >= since } ?? false }
+        let heads = Heads(
+            conversations: moved.map { (ids[$0], head(of: $0)) }, added: added.reversed(),
+            users: users.map { (keys[$0], Position(Int64(own[$0].count))) }, asOf: Timestamp(simulation.now))
+        cachedHeads = (simulation.now, wanted, heads)
+        return heads
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+
+/// Redis pub/sub between the services and the gateways: it loses, doubles, delays and reorders what is published, goes away and comes back, and a
+/// subscription takes effect late.
+final class LossyPubSub {
+    enum Channel: Hashable {
+        case conversation(Int)
+        case user(Int)
+    }
+
+    enum Publication {
+        case change(Change)
+        case signal(Int)
+        case added(Int, at: Position)
+        case own(UserChange)
+    }
+
+    /// One gateway's subscriber.
+    private struct Link {
+        var isUp = true
+        /// Counts losses, so that what was on its way to a lost connection is known.
+        var generation = 0
+        var wanted: Set<Channel> = []
+        var confirmed: Set<Channel> = []
+        var waiting: [(number: Int, channels: Set<Channel>, body: () -> Void)] = []
+        var isRecovering = false
+    }
+
+    private let simulation: Simulation
+    private let scenario: FeedScenario
+    private var links: [Link]
+    private var waits = 0
+    /// The services that publish have lost Redis: nothing they say is heard.
+    var areServicesAway = false
+    var deliver: (_ gateway: Int, Channel, Publication) -> Void = { _, _, _ in }
+    var recovered: (_ gateway: Int) -> Void = { _ in }
+    var isQuiet = false
+
+    init(_ simulation: Simulation, _ scenario: FeedScenario) {
+        self.simulation = simulation
+        self.scenario = scenario
+        links = Array(repeating: Link(), count: scenario.gateways)
+    }
+
+    func isAvailable(_ gateway: Int) -> Bool { links[gateway].isUp && !links[gateway].isRecovering }
+
+    // MARK: Publishing
+
+    func publish(_ publication: Publication, on channel: Channel) {
+        // The service publishes after its commit, when it gets to it.
+        simulation.after(delay, "published") { [self] in
+            guard !areServicesAway else { return }
+            for gateway in links.indices where links[gateway].isUp && links[gateway].confirmed.contains(channel) {
+                guard !simulation.chance(isQuiet ? 0 : scenario.lost) else { continue }
+                let copies = simulation.chance(scenario.doubled) ? 2 : 1
+                for _ in 0..<copies { send(publication, on: channel, to: gateway) }
+            }
+        }
+    }
+
+    private var delay: Int64 { simulation.chance(scenario.slow) ? simulation.span(5000...400_000) : simulation.span(100...4000) }
+
+    private func send(_ publication: Publication, on channel: Channel, to gateway: Int) {
+        let generation = links[gateway].generation
+        simulation.after(delay, .init(what: "publication arrives at gateway", a: gateway)) { [self] in
+            guard links[gateway].generation == generation, links[gateway].confirmed.contains(channel) else { return }
+            deliver(gateway, channel, publication)
+        }
+    }
+
+    // MARK: Subscribing
+
+    func subscribe(_ channel: Channel, _ gateway: Int) {
+        links[gateway].wanted.insert(channel)
+        guard links[gateway].isUp else { return }
+        confirm([channel], gateway, after: delay)
+    }
+
+    func unsubscribe(_ channel: Channel, _ gateway: Int) {
+        links[gateway].wanted.remove(channel)
+        links[gateway].confirmed.remove(channel)
+    }
+
+    private func confirm(_ channels: Set<Channel>, _ gateway: Int, after delay: Int64) {
+        let generation = links[gateway].generation
+        simulation.after(delay, .init(what: "subscribed gateway", a: gateway)) { [self] in
+            guard links[gateway].generation == generation, links[gateway].isUp else { return }
+            links[gateway].confirmed.formUnion(channels.intersection(links[gateway].wanted))
+            let ready = links[gateway].waiting.filter { $0.channels.isSubset(of: links[gateway].confirmed) }
+            links[gateway].waiting.removeAll { wait in ready.contains { $0.number == wait.number } }
+            for wait in ready { wait.body() }
+            if links[gateway].isRecovering, links[gateway].wanted.isSubset(of: links[gateway].confirmed) {
+                links[gateway].isRecovering = false
+                recovered(gateway)
+            }
+        }
+    }
+
+    /// Calls `body` once all of these are subscribed; at once if the connection is away, and after two seconds in any case.
+    func confirmation(of channels: Set<Channel>, _ gateway: Int, _ body: @escaping () -> Void) {
+        guard isAvailable(gateway), !channels.isSubset(of: links[gateway].confirmed) else { return body() }
+        waits += 1
+        let number = waits
+        links[gateway].waiting.append((number, channels, body))
+        simulation.after(2_000_000, .init(what: "waited long enough for subscriptions at gateway", a: gateway)) { [self] in
+            guard let index = links[gateway].waiting.firstIndex(where: { $0.number == number }) else { return }
+            links[gateway].waiting.remove(at: index).body()
+        }
+    }
+
+    // MARK: Faults
+
+    func lose(_ gateway: Int) {
+        guard links[gateway].isUp else { return }
+        links[gateway].isUp = false
+        links[gateway].generation += 1
+        links[gateway].confirmed = []
+    }
+
+    func restore(_ gateway: Int) {
+        guard !links[gateway].isUp else { return }
+        links[gateway].isUp = true
+        links[gateway].isRecovering = true
+        confirm(links[gateway].wanted, gateway, after: delay)
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+
+@testable import Gateway
+
+/// One catch-up: the shell around ``OwedLog``, doing what ``CatchUp`` does, with calls that take time and fail.
+final class SimulatedCatchUp {
+    enum Reason {
+        case opened(since: Timestamp)
+        case replay(since: Timestamp)
+        case joined([ConversationID: Position])
+    }
+
+    struct Item {
+        let content: SimulatedPipe.Content
+        let createdAt: Timestamp?
+    }
+
+    private let socket: SimulatedSocket
+    private let hub: SimulatedHub
+    private let reason: Reason
+    private let attempt: Int
+    private var log = OwedLog()
+    /// As it was before the step that runs.
+    private var before = OwedLog()
+    private var joining: [ConversationID] = []
+    private var vainLooks = 0
+    private var world: FeedWorld { hub.world }
+    private var gateway: SimulatedGateway { hub.gateway }
+    private var user: UserID { world.log.userIDs[socket.user] }
+    private var isCancelled: Bool { !socket.isCurrent(attempt) }
+
+    init(_ socket: SimulatedSocket, _ reason: Reason, attempt: Int) {
+        self.socket = socket
+        hub = socket.hub
+        self.reason = reason
+        self.attempt = attempt
+    }
+
+    func begin() {
+        switch reason {
+        case .joined(let conversations):
+            log = OwedLog(joined: conversations, since: socket.openedAt.advanced(by: .seconds(-10)))
+            join(log.members) { [self] in step() }
+        case .opened(let since), .replay(let since):
+            gateway.confirmation(of: [], user: socket.user) { [self] in
+                world.call(from: gateway, "baseline at the log") { [user = socket.user] in
+                    $0.baseline(of: user, since: since)
+                } then: { [self] in
+                    guard let baseline = $0 else { return end(succeeded: false) }
+                    log = OwedLog(baseline)
+                    join(log.members) { [self] in step() }
+                }
+            }
+        }
+    }
+
+    // MARK: On the loop
+
+    private func onLoop(_ what: StaticString, _ body: @escaping () -> Void) {
+        hub.loop.execute(.init(what: what, a: gateway.index, b: socket.number), body)
+    }
+
+    /// Ids in a fixed order: sets and dictionaries have none.
+    private func ordered(_ ids: some Sequence<ConversationID>) -> [ConversationID] {
+        ids.sorted { world.log.index(of: $0) < world.log.index(of: $1) }
+    }
+
+    private func join(_ conversations: [ConversationID], _ body: @escaping () -> Void) {
+        let conversations = ordered(conversations)
+        joining += conversations
+        let indices = conversations.map { world.log.index(of: $0) }
+        onLoop("catch-up joins on hub") { [self] in
+            hub.beginJoining(indices)
+            gateway.confirmation(of: indices, user: socket.user, body)
+        }
+    }
+
+    private func end(succeeded: Bool) {
+        onLoop(succeeded ? "catch-up has ended" : "catch-up has failed") { [self] in
+            hub.endJoining(joining.map { world.log.index(of: $0) })
+            joining = []
+            socket.catchUpEnded(reason, succeeded: succeeded, attempt: attempt)
+        }
+    }
+
+    // MARK: Steps
+
+    private func step() {
+        guard !isCancelled else { return end(succeeded: false) }
+        before = log
+        switch log.nextStep(joined: joining) {
+        case .read(let cursors, let userAfter): read(cursors, userAfter)
+        case .join(let new):
+            join(new) { [self] in
+                log.owe(new)
+                step()
+            }
+        case .show(let ids): show(ordered(ids), [])
+        case .compare(let positions, let user): compare(positions, user)
+        }
+    }
+
+    /// A service was away. Whoever asked for a replay asks again; of any other catch-up nobody knows.
+    private func failed() {
+        if case .replay = reason { return end(succeeded: false) }
+        log = before
+        world.simulation.after(world.simulation.span(500_000...1_000_000), "catch-up waits") { [self] in step() }
+    }
+
+    private func read(_ cursors: [ConversationID: Position], _ userAfter: Position?) {
+        let cursors = cursors.map { (conversation: world.log.index(of: $0.key), after: $0.value) }.sorted { $0.conversation < $1.conversation }
+        world.call(from: gateway, "page at the log") { [user = socket.user] in
+            $0.readLogs(of: user, cursors, userAfter: userAfter)
+        } then: { [self] page in
+            guard let page else { return failed() }
+            prepare(page.entries[...], []) { [self] items in
+                send(items) { [self] in
+                    log.finish(page)
+                    step()
+                }
+            }
+        }
+    }
+
+    private func prepare(_ entries: ArraySlice<LogPage.Entry>, _ items: [Item], _ body: @escaping ([Item]) -> Void) {
+        var (entries, items) = (entries, items)
+        while let entry = entries.popFirst() {
+            switch entry {
+            case .skipped(let id, let position): log.advance(id, to: position)
+            case .userChange(let change):
+                log.advanceUser(to: change.position)
+                items.append(Item(content: .own(change.position), createdAt: change.createdAt))
+            case .change(let change):
+                switch log.met(change, by: user) {
+                case .nothing: log.advance(change.conversationID, to: change.position)
+                case .change:
+                    items.append(item(change))
+                    log.advance(change.conversationID, to: change.position)
+                case .lookUp:
+                    return lookUp(change.conversationID) { [self] view in
+                        var items = items
+                        if let view {
+                            log.shown(view)
+                            items.append(item(view, at: change.position, change.createdAt))
+                        }
+                        if log.tells(afterLookUp: change, by: user) { items.append(item(change)) }
+                        log.advance(change.conversationID, to: change.position)
+                        prepare(entries, items, body)
+                    }
+                }
+            }
+        }
+        body(items)
+    }
+
+    private func item(_ change: Change) -> Item {
+        Item(content: .change(world.log.index(of: change.conversationID), change.position), createdAt: change.createdAt)
+    }
+
+    private func item(_ view: ConversationView, at position: Position, _ time: Timestamp?) -> Item {
+        let id = world.log.index(of: view.conversation.id)
+        return Item(content: .shown(id, view: view.conversation.position, at: position), createdAt: time)
+    }
+
+    private func lookUp(_ id: ConversationID, _ body: @escaping (ConversationView?) -> Void) {
+        let index = world.log.index(of: id)
+        world.call(from: gateway, "view at the log") { [user = socket.user] in
+            [$0.view(of: index, for: user)]
+        } then: { [self] found in
+            guard let found else { return failed() }
+            body(found[0])
+        }
+    }
+
+    private func show(_ ids: [ConversationID], _ items: [Item]) {
+        guard let id = ids.first else { return send(items) { [self] in step() } }
+        lookUp(id) { [self] view in
+            var items = items
+            if let view {
+                items.append(item(view, at: log.position(of: id), nil))
+                log.shown(view)
+                log.owe([id])
+            }
+            show(Array(ids.dropFirst()), items)
+        }
+    }
+
+    private func send(_ items: [Item], from start: Int = 0, _ body: @escaping () -> Void) {
+        guard start < items.count else { return body() }
+        onLoop("catch-up sends on hub") { [self] in
+            guard !isCancelled else { return end(succeeded: false) }
+            let next = socket.sendReplay(items, from: start)
+            if next < items.count { socket.drained { [self] in send(items, from: next, body) } } else { body() }
+        }
+    }
+
+    // MARK: The end
+
+    private func compare(_ positions: [(id: ConversationID, position: Position)], _ userPosition: Position?) {
+        let positions = positions.sorted { world.log.index(of: $0.id) < world.log.index(of: $1.id) }
+        let asked = positions.map { (conversation: world.log.index(of: $0.id), position: $0.position) }
+        gateway.baseline(asked, user: userPosition.map { (socket.user, $0) }) { [self] lasts, userLast in
+            for (entry, last) in zip(positions, lasts) { log.fanOutIsAt(last, in: entry.id) }
+            if let userLast { log.userFanOutIsAt(userLast) }
+            if log.isEverythingRead { attach() } else { step() }
+        }
+    }
+
+    private func attach() {
+        let attachments = log.attachments.sorted { world.log.index(of: $0.id) < world.log.index(of: $1.id) }
+        let user = log.userPosition.map { (position: $0, fanOutLast: log.userFanOutLast) }
+        onLoop("catch-up attaches on hub") { [self] in
+            guard !isCancelled else { return end(succeeded: false) }
+            for (id, departure) in log.departures { socket.membership.left(id, departure) }
+            var refused: [ConversationID] = []
+            var isUserRefused = false
+            if let user, !hub.attachUser(socket, position: user.position, fanOutLast: user.fanOutLast) {
+                isUserRefused = true
+                refused = attachments.map(\.id)
+            } else {
+                for attachment in attachments where !hub.attach(socket, attachment) { refused.append(attachment.id) }
+                socket.membership.pending = Set(refused)
+            }
+            log.attached(except: refused)
+            if isUserRefused { log.userOwed = true } else { log.userAttached() }
+            if refused.isEmpty && !isUserRefused { end(succeeded: true) } else { step() }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+
+/// One device: connects, loses its connection, comes back and replays from the time of the last packet it got; and judges what it is sent.
+final class SimulatedClient {
+    let number: Int
+    let user: Int
+    private let world: FeedWorld
+    /// What happened since then it must hear of.
+    private(set) var since: Int64 = .max
+    private var lastStamp: Timestamp?
+    private var pipe: SimulatedPipe?
+    private var socket: SimulatedSocket?
+    private var attempt = 0
+    private var isReplayDue = false
+    private(set) var digest = Digest()
+
+    // Of the present connection
+    private var counter: Int64 = 0
+    private var connectionStamp = Timestamp(0)
+    // Since the last replay began
+    private var lastTold: [Position]
+    private var lastOwn = Position.zero
+    // For ever
+    private var seen: [[Bool]]
+    private var shownUpTo: [Position]
+    private var seenOwn: [Bool] = []
+
+    init(_ number: Int, user: Int, _ world: FeedWorld) {
+        self.number = number
+        self.user = user
+        self.world = world
+        lastTold = Array(repeating: .zero, count: world.scenario.conversations)
+        shownUpTo = lastTold
+        seen = Array(repeating: [], count: world.scenario.conversations)
+    }
+
+    private var simulation: Simulation { world.simulation }
+    /// Nothing goes on that would bring it more.
+    var isSettled: Bool { socket?.isSettled ?? false }
+
+    // MARK: Connections
+
+    func connect() {
+        guard pipe == nil else { return }
+        attempt += 1
+        if lastStamp == nil { since = simulation.now }
+        let pipe = SimulatedPipe(world, of: number)
+        self.pipe = pipe
+        counter = 0
+        connectionStamp = Timestamp(0)
+        forgetOrder()
+        pipe.received = { [weak self] in self?.received($0) }
+        let attempt = attempt
+        let gateway = world.gateways[simulation.int(0...world.gateways.count - 1)]
+        let hub = gateway.hubs[simulation.int(0...gateway.hubs.count - 1)]
+        let delay = simulation.span(1000...30_000)
+        simulation.after(delay, .init(what: "client connects to gateway", a: number, b: gateway.index)) { [self] in
+            guard self.attempt == attempt else { return }
+            hub.loop.execute(.init(what: "socket of client on hub", a: number, b: hub.index)) { [self] in
+                guard self.attempt == attempt else { return }
+                let socket = SimulatedSocket(world.nextSocket(), user: user, hub: hub, pipe: pipe)
+                self.socket = socket
+                pipe.lost = { [weak self] in self?.connectionLost(socket) }
+                simulation.after(simulation.span(500...20_000), .init(what: "client asks", a: number)) { [self] in ask(socket) }
+            }
+        }
+    }
+
+    private func ask(_ socket: SimulatedSocket) {
+        guard self.socket === socket else { return }
+        let from = lastStamp
+        isReplayDue = false
+        socket.hub.loop.execute(.init(what: "request of client", a: number)) {
+            if let from { socket.askedForReplay(from: from) } else { socket.asked() }
+        }
+    }
+
+    /// Asks for a replay on a connection that is there.
+    func replay() {
+        guard let socket, lastStamp != nil, !isReplayDue else { return }
+        ask(socket)
+    }
+
+    func stopReading(_ isStopped: Bool) { pipe?.isStopped = isStopped }
+
+    func disconnect() { if socket != nil { pipe?.close() } }
+
+    private func connectionLost(_ lost: SimulatedSocket) {
+        attempt += 1
+        pipe = nil
+        socket = nil
+        judgeWhatIsOwed()
+        // The gateway notices at its own time.
+        simulation.after(simulation.span(0...3_000_000), .init(what: "gateway notices the end of socket", a: lost.number)) {
+            lost.hub.loop.execute(.init(what: "socket ends", a: lost.number)) { lost.ended() }
+        }
+        let pause = world.isQuiet ? simulation.span(10_000...500_000) : simulation.span(10_000...8_000_000)
+        simulation.after(pause, .init(what: "client comes back", a: number)) { [self] in connect() }
+    }
+
+    private func forgetOrder() {
+        lastOwn = .zero
+        for index in lastTold.indices { lastTold[index] = .zero }
+    }
+
+    // MARK: What it is sent
+
+    private func received(_ packet: SimulatedPipe.Packet) {
+        if case .replayBegins = packet.content { return forgetOrder() }
+        if case .close = packet.content { return disconnect() }
+        if packet.counter != counter { complain("packet \(packet.counter) came where \(counter) was due") }
+        if packet.stamp < connectionStamp { complain("a time went back") }
+        counter += 1
+        connectionStamp = packet.stamp
+        lastStamp = packet.stamp
+        digest.add(packet.counter)
+        digest.add(packet.stamp.microseconds)
+        if case .replayAnswered(let succeeded) = packet.content {
+            simulation.note(.init(what: succeeded ? "replay done for client" : "replay failed for client", a: number))
+        }
+        switch packet.content {
+        case .change(let id, let position): told(id, position)
+        case .shown(let id, let view, let position):
+            told(id, position, isShown: true)
+            shownUpTo[id] = max(shownUpTo[id], view)
+        case .own(let position):
+            if position <= lastOwn { complain("entry \(position) of the own log came after \(lastOwn)") }
+            lastOwn = position
+            let index = Int(position.rawValue)
+            while seenOwn.count <= index { seenOwn.append(false) }
+            seenOwn[index] = true
+        case .replayAnswered(let succeeded):
+            guard !succeeded, let socket else { return }
+            isReplayDue = true
+            simulation.after(simulation.span(100_000...2_000_000), .init(what: "client asks for its replay again", a: number)) { [self] in ask(socket)
+            }
+        case .signal, .other, .replayBegins, .close: break
+        }
+    }
+
+    private func told(_ id: Int, _ position: Position, isShown: Bool = false) {
+        digest.add(position.rawValue &* 8 &+ Int64(id))
+        simulation.note(.init(what: isShown ? "shown to client" : "told to client", a: number, b: id, c: position.rawValue))
+        if !isShown || position > lastTold[id] {
+            if position <= lastTold[id] { complain("change \(position) of conversation \(id) came after \(lastTold[id])") }
+            lastTold[id] = position
+        }
+        guard position > .zero else { return }
+        if !world.log.isVisible(position, of: id, to: user) {
+            complain("was told change \(position) of conversation \(id), which is none of its business")
+        }
+        let index = Int(position.rawValue)
+        while seen[id].count <= index { seen[id].append(false) }
+        seen[id][index] = true
+    }
+
+    private func complain(_ text: String) { simulation.violated("client \(number) of user \(user): \(text)") }
+
+    // MARK: Judgement
+
+    /// The connection is lost: what it has not been told must be in the replay it will ask for.
+    private func judgeWhatIsOwed() {
+        guard let lastStamp else { return }
+        let begin = lastStamp.advanced(by: .seconds(-30))
+        forEachOwed { id, change in
+            if change.createdAt < begin { complain("a replay would not bring change \(change.position) of conversation \(id)") }
+        }
+        for change in world.log.own[user] where isOwed(change) && change.createdAt < begin {
+            complain("a replay would not bring entry \(change.position) of the own log")
+        }
+    }
+
+    /// Everything must have been told.
+    func judgeAll() {
+        if pipe == nil { complain("has no connection in the end") }
+        forEachOwed { id, change in complain("was never told change \(change.position) of conversation \(id)") }
+        for change in world.log.own[user] where isOwed(change) { complain("was never told entry \(change.position) of its own log") }
+    }
+
+    private func isOwed(_ change: UserChange) -> Bool {
+        let index = Int(change.position.rawValue)
+        return change.createdAt.microseconds >= since && !(index < seenOwn.count && seenOwn[index])
+    }
+
+    private func forEachOwed(_ body: (Int, Change) -> Void) {
+        for id in seen.indices {
+            // From the end, as far as it can matter.
+            for change in world.log.conversations[id].log.reversed() {
+                guard change.createdAt.microseconds >= since else { break }
+                let index = Int(change.position.rawValue)
+                guard !(index < seen[id].count && seen[id][index]), world.log.isVisible(change.position, of: id, to: user) else { continue }
+                let isContained = if case .messageCreated = change.content { false } else { change.position <= shownUpTo[id] }
+                if !isContained { body(id, change) }
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+
+@testable import Gateway
+
+/// One connection on the side of its gateway: the shell around its machines, doing what ``Socket`` does.
+final class SimulatedSocket {
+    enum Phase { case waiting, catchingUp, live, closed }
+
+    let number: Int
+    let user: Int
+    let hub: SimulatedHub
+    let pipe: SimulatedPipe
+    var phase = Phase.waiting
+    var isSettled: Bool { phase == .live && catchUp == nil && pipe.isEmpty }
+    var isOpen: Bool { phase != .closed }
+    private(set) var isClosing = false
+    var rooms: Set<Int> = []
+    var userPosition: Position?
+    var membership = Membership()
+    private(set) var sequence = PacketSequence()
+    private var queue = OutgoingQueue()
+    private var outbox: [SimulatedPipe.Packet] = []
+    private var outboxBytes = 0
+    let openedAt: Timestamp
+    private var catchUp: SimulatedCatchUp?
+    private var catchUpAttempt = 0
+    private var drainWaiters: [() -> Void] = []
+    private var isReplayAsked = false
+    private var world: FeedWorld { hub.world }
+    private var sabotage: FeedScenario.Sabotage? { world.scenario.sabotage }
+
+    init(_ number: Int, user: Int, hub: SimulatedHub, pipe: SimulatedPipe) {
+        self.number = number
+        self.user = user
+        self.hub = hub
+        self.pipe = pipe
+        openedAt = hub.gateway.wallClock
+        pipe.becameWritable = { [weak self] in self?.becameWritable() }
+        hub.add(self)
+    }
+
+    /// The connection is gone.
+    func ended() {
+        guard isOpen else { return }
+        phase = .closed
+        catchUp = nil
+        catchUpAttempt += 1
+        let waiters = drainWaiters
+        drainWaiters = []
+        for waiter in waiters { waiter() }
+        hub.remove(self)
+    }
+
+    // MARK: Requests
+
+    func asked() {
+        guard isOpen, !isClosing else { return }
+        if phase == .waiting {
+            phase = .catchingUp
+            start(.opened(since: openedAt.advanced(by: .seconds(-10))))
+        }
+        send(.other, stamp: hub.gateway.wallClock)
+    }
+
+    func askedForReplay(from time: Timestamp) {
+        guard isOpen, !isClosing else { return }
+        isReplayAsked = true
+        catchUp = nil
+        hub.leaveAll(self)
+        userPosition = nil
+        membership.startedAnew()
+        phase = .catchingUp
+        floor = max(time, sequence.lastStamp)
+        append(.replayBegins, bytes: 0)
+        start(.replay(since: time.advanced(by: .seconds(-30))))
+    }
+
+    private var floor: Timestamp? {
+        get { sequence.floor }
+        set { sequence.floor = sabotage == .noFloor ? nil : newValue }
+    }
+
+    // MARK: Catch-ups
+
+    func wasAdded(to id: Int, at position: Position) {
+        guard isOpen, phase != .waiting else { return }
+        let known = rooms.contains(id) ? hub.known(id) : nil
+        if membership.added(to: world.log.ids[id], at: position, known: known, shown: lastShown) { startLateJoins() }
+    }
+
+    private var lastShown: Timestamp { max(sequence.lastStamp, openedAt) }
+
+    func startLateJoins() {
+        guard isOpen, catchUp == nil, phase == .live else { return }
+        let ready = membership.takeReady { rooms.contains(world.log.index(of: $0)) }
+        guard !ready.isEmpty else { return }
+        if floor == nil { floor = lastShown }
+        start(.joined(ready))
+    }
+
+    private func start(_ reason: SimulatedCatchUp.Reason) {
+        guard !isClosing else { return }
+        if case .opened(let since) = reason { floor = since }
+        catchUpAttempt += 1
+        world.counts["catch-ups", default: 0] += 1
+        let new = SimulatedCatchUp(self, reason, attempt: catchUpAttempt)
+        catchUp = new
+        new.begin()
+    }
+
+    func isCurrent(_ attempt: Int) -> Bool { isOpen && !isClosing && attempt == catchUpAttempt }
+
+    /// On the loop.
+    func catchUpEnded(_ reason: SimulatedCatchUp.Reason, succeeded: Bool, attempt: Int) {
+        guard isOpen, attempt == catchUpAttempt else { return }
+        catchUp = nil
+        membership.pending = []
+        if !succeeded, case .joined(let conversations) = reason { membership.putBack(conversations) }
+        switch (succeeded, reason) {
+        case (true, _):
+            floor = nil
+            phase = .live
+            if isReplayAsked, case .replay = reason {
+                isReplayAsked = false
+                send(.replayAnswered(succeeded: true), stamp: hub.gateway.wallClock)
+            }
+            startLateJoins()
+        case (false, .replay):
+            isReplayAsked = false
+            send(.replayAnswered(succeeded: false), stamp: hub.gateway.wallClock)
+        case (false, .opened), (false, .joined):
+            world.simulation.after(world.simulation.span(500_000...1_000_000), .init(what: "catch-up again", a: number)) { [self] in
+                guard isOpen, catchUp == nil else { return }
+                switch (reason, phase) {
+                case (.opened, .catchingUp): start(reason)
+                case (.joined, .live): startLateJoins()
+                default: break
+                }
+            }
+        }
+    }
+
+    /// - Returns: the index of the first item that was not sent.
+    func sendReplay(_ items: [SimulatedCatchUp.Item], from start: Int) -> Int {
+        var index = start
+        while index < items.count, isOpen, pipe.isWritable {
+            let item = items[index]
+            let time = item.createdAt ?? sequence.lastStamp
+            floor = min(max(floor ?? time, time), membership.waitingSince ?? Timestamp(.max))
+            // A shell that forgets the floor shows the present.
+            send(item.content, stamp: sabotage == .noFloor ? hub.gateway.wallClock : time)
+            index += 1
+            if outboxBytes > 2000 { flush() }
+        }
+        return isOpen ? index : items.count
+    }
+
+    // MARK: Outgoing
+
+    func send(_ content: SimulatedPipe.Content, stamp: Timestamp) {
+        guard isOpen, !isClosing else { return }
+        if sabotage == .durablesDropped, !pipe.isWritable, case .change = content { return }
+        append(content, bytes: content.bytes, stamp: sequence.allowed(stamp, ceiling: hub.ceiling))
+    }
+
+    private func append(_ content: SimulatedPipe.Content, bytes: Int, stamp: Timestamp? = nil) {
+        if outbox.isEmpty { hub.touched(self) }
+        outbox.append(SimulatedPipe.Packet(content: content, counter: sequence.counter, stamp: stamp ?? sequence.lastStamp, bytes: bytes))
+        outboxBytes += bytes
+        if let stamp { sequence.sent(1, stamp: stamp) }
+    }
+
+    func sendEphemeral(stamp: Timestamp) {
+        if phase == .waiting { return }
+        guard OutgoingQueue.admitsEphemeral(isWritable: pipe.isWritable) else {
+            world.counts["ephemerals dropped", default: 0] += 1
+            return
+        }
+        send(.signal, stamp: stamp)
+    }
+
+    func flush() {
+        guard !outbox.isEmpty else { return }
+        let (packets, bytes) = (outbox, outboxBytes)
+        outbox = []
+        outboxBytes = 0
+        guard !isClosing else { return }
+        if case .abandon = queue.write(bytes, isWritable: pipe.isWritable, bound: world.scenario.backlogBound), sabotage != .noBound {
+            world.counts["abandoned", default: 0] += 1
+            return abandon()
+        }
+        pipe.write(packets, bytes)
+    }
+
+    /// Says that it is the end; what was written before still goes out.
+    func close() {
+        guard isOpen, !isClosing else { return }
+        flush()
+        guard !isClosing else { return }
+        isClosing = true
+        pipe.write([SimulatedPipe.Packet(content: .close, counter: -1, stamp: sequence.lastStamp, bytes: 0)], 0)
+        world.simulation.after(2_000_000, .init(what: "socket is cut off", a: number)) { [self] in
+            pipe.close()
+            ended()
+        }
+        catchUp = nil
+    }
+
+    private func abandon() {
+        guard !isClosing else { return }
+        isClosing = true
+        pipe.write([SimulatedPipe.Packet(content: .close, counter: -1, stamp: sequence.lastStamp, bytes: 0)], 0)
+        world.simulation.after(1_000_000, .init(what: "abandoned socket closes", a: number)) { [self] in
+            pipe.close()
+            ended()
+        }
+        hub.leaveAll(self)
+        catchUp = nil
+    }
+
+    private func becameWritable() {
+        hub.loop.execute(.init(what: "writable", a: number)) { [self] in
+            guard isOpen, pipe.isWritable else { return }
+            queue.drained()
+            let waiters = drainWaiters
+            drainWaiters = []
+            for waiter in waiters { waiter() }
+        }
+    }
+
+    func drained(_ body: @escaping () -> Void) {
+        if pipe.isWritable || !isOpen { body() } else { drainWaiters.append(body) }
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import NIOCore
+
+@testable import Gateway
+
+/// One gateway as far as typing goes: its real ``TypistTable``, and what the clients behind it show.
+final class TypingGateway {
+    private struct Indicator {
+        var action: TypingAction
+        /// When the clients were last told something.
+        var toldAt: Int64
+    }
+
+    /// Beyond the periods: two sweeps that fail, and the ways of calls and publications.
+    private static let slack: Int64 = 1_500_000
+    private static let timing = FanOutTiming()
+
+    let number: Int
+    private let world: TypingWorld
+    private var typists = TypistTable()
+    private var isCheckPlanned = false
+    private var indicators: [Indicator?]
+    /// When a publication about this typist was last lost on its way here.
+    private var lostAt: [Int64]
+    private(set) var digest = Digest()
+
+    init(_ number: Int, _ world: TypingWorld) {
+        self.number = number
+        self.world = world
+        indicators = Array(repeating: nil, count: world.scenario.typists)
+        lostAt = Array(repeating: 0, count: world.scenario.typists)
+    }
+
+    private var simulation: Simulation { world.simulation }
+    private var deadline: NIODeadline { .uptimeNanoseconds(UInt64(simulation.now) * 1000) }
+
+    func lost(_ typist: Int) { lostAt[typist] = simulation.now }
+
+    func received(_ typist: Int, _ action: TypingAction) {
+        typists.heard(world.typists[typist].signal(action), at: deadline)
+        show(action, of: typist)
+        planCheck()
+    }
+
+    private func planCheck() {
+        guard !isCheckPlanned, !typists.isEmpty, world.scenario.sabotage != .noSilence else { return }
+        isCheckPlanned = true
+        simulation.after(1_000_000, .init(what: "typists are checked by gateway", a: number)) { [self] in
+            isCheckPlanned = false
+            let silent = typists.takeSilent(since: deadline - Self.timing.typingSilence)
+            // Of no order, as tables are.
+            for typist in world.typists.indices where silent.contains(world.typists[typist].signal(.finished)) {
+                world.counts["ended by gateways", default: 0] += 1
+                show(.finished, of: typist)
+            }
+            planCheck()
+        }
+    }
+
+    // MARK: What clients see
+
+    private func show(_ action: TypingAction, of typist: Int) {
+        digest.add(Int64(typist))
+        digest.add(simulation.now)
+        judge(typist)
+        indicators[typist] = action == .finished ? nil : Indicator(action: action, toldAt: simulation.now)
+    }
+
+    /// Whether what is shown so far was shown for too long.
+    private func judge(_ typist: Int) {
+        guard let indicator = indicators[typist] else { return }
+        let silence = Self.timing.typingSilence.nanoseconds / 1000
+        if simulation.now - indicator.toldAt > silence + 1_000_000 + Self.slack { complain("was shown \(indicator.action) for too long", typist) }
+        // How old the typist's last word may be, if nothing stood in the way since he said it.
+        let heardAt = world.typists[typist].heardAt
+        guard !world.redis.isAway, max(lostAt[typist], world.redis.disturbedAt) < heardAt - 60_000_000 else { return }
+        let limit: Int64 = indicator.action == .started ? 10_000_000 : 20_000_000
+        if simulation.now - heardAt > limit + Self.slack { complain("was shown \(indicator.action) long after his last word", typist) }
+    }
+
+    private func complain(_ text: String, _ typist: Int) {
+        simulation.violated("typist \(typist) \(text) by gateway \(number)")
+    }
+
+    func judgeAll() {
+        for typist in indicators.indices {
+            judge(typist)
+            if indicators[typist] != nil { complain("is still shown", typist) }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+import Testing
+
+/// The typing machine (as Tests/PresenceTests holds it to the scripts), several sweeping instances and the gateways' tables, against lost publications and calls,
+/// a Redis that goes away or comes back empty, and clocks that jump.
+@Suite("Typing against a faulty network and clock", .timeLimit(.minutes(10)))
+struct TypingSimulationTests {
+    private static let suite = "TypingSimulationTests"
+
+    @Test("nobody is shown as typing for longer than he may be, and each transition is announced once")
+    func promises() {
+        Seeds.check(Seeds.chosen(20), suite: Self.suite) { TypingWorld.run($0) }
+    }
+
+    @Test("the same seed is the same run")
+    func repeatable() {
+        let (first, second) = (TypingWorld.run(3), TypingWorld.run(3))
+        #expect(first.digest == second.digest)
+        #expect(first.steps == second.steps)
+    }
+
+    @Test("a rule that is left out is noticed", arguments: TypingScenario.Sabotage.allCases)
+    func sabotage(rule: TypingScenario.Sabotage) {
+        let isNoticed = (1...10 as ClosedRange<UInt64>).contains { !TypingWorld.run($0, sabotage: rule).isGood }
+        #expect(isNoticed, "nothing noticed \(rule.rawValue)")
+    }
+}
