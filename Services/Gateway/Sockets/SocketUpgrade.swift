@@ -56,6 +56,7 @@ final class SocketUpgrade: Sendable {
         // Clients send little and rarely: what a quiet socket keeps for reading should be small. It grows with what is read.
         try? channel.syncOptions?.setOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 64 * 1024))
         let sync = channel.pipeline.syncOperations
+        try sync.addHandler(FrameRules())
         try sync.addHandler(
             NIOWebSocketFrameAggregator(
                 minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 64, maxAccumulatedFrameSize: limits.frameBytes))
