@@ -28,6 +28,12 @@ package final class Cluster: Sendable {
     /// How long the shared cluster waits before `started` is `paused`, and before that is `finished`.
     package static let typingPeriod = Duration.seconds(1)
 
+    /// What the processes of all clusters prove to each other.
+    package static let secret = "a secret of these tests, and of nobody else"
+
+    /// What services show the database, which does not ask for it.
+    package static let databasePassword = "password-of-these-tests"
+
     /// Two instances of everything, for all tests that break nothing.
     package static func shared() async throws -> Cluster { try await starting.value }
 
@@ -173,7 +179,7 @@ extension Cluster {
 
         private static func common(admin: Int, redis: String) -> [String: String] {
             [
-                "PATH": "/usr/bin:/bin", "STRATA_CLUSTER_SECRET": "a secret of these tests, and of nobody else",
+                "PATH": "/usr/bin:/bin", "STRATA_CLUSTER_SECRET": Cluster.secret,
                 "STRATA_ADMIN_HOST": "127.0.0.1", "STRATA_ADMIN_PORT": "\(admin)", "STRATA_REDIS_URL": redis, "STRATA_LOG_LEVEL": "debug",
                 "STRATA_SHUTDOWN_TIMEOUT": "5s",
             ]
@@ -182,6 +188,7 @@ extension Cluster {
         private static func url(_ database: String, role: String) -> String {
             var parts = URLComponents(string: database) ?? URLComponents()
             parts.user = role
+            parts.password = Cluster.databasePassword
             return parts.string ?? database
         }
     }

@@ -13,6 +13,8 @@ package actor ServiceProcess {
     package nonisolated let kind: Kind
     package nonisolated let name: String
     package nonisolated let log: String
+    /// All its settings.
+    package nonisolated let environment: [String: String]
     private let launch: Launch
     private let admin: ProtocolClient
     private var child: ChildProcess?
@@ -21,6 +23,7 @@ package actor ServiceProcess {
         self.kind = kind
         self.name = name
         log = "\(directory)/\(name).log"
+        self.environment = environment
         launch = Launch(try Executables.find(kind.rawValue), environment: environment, deathSignal: .kill, output: .append(to: log))
         admin = try ProtocolClient(baseURL: "http://127.0.0.1:\(adminPort)")
     }
