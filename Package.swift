@@ -182,7 +182,10 @@ let package = Package(
         tests("StrataTests", ["StrataCommand", "LocalServers", argumentParser, cryptoExtras, x509, swiftASN1]),
         tests(
             "EndToEndTests",
-            ["TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis", nioCore, nioPosix, logging]),
+            [
+                "Gateway", "Model", "RPC", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis",
+                nioCore, nioPosix, nioSSL, logging,
+            ]),
         tests("FaultTests", ["TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers"]),
         tests("ConformanceTests", ["TestCluster", "TestSupport", "ProtocolClient", "LocalServers", crypto, cryptoExtras]),
         .executableTarget(

@@ -40,6 +40,12 @@ package final class Cluster: Sendable {
     /// How long the shared cluster waits before `started` is `paused`, and before that is `finished`.
     package static let typingPeriod = Duration.seconds(1)
 
+    /// What the processes of all clusters prove to each other.
+    package static let secret = "a secret of these tests, and of nobody else"
+
+    /// What services show the database, which does not ask for it.
+    package static let databasePassword = "password-of-these-tests"
+
     /// Two instances of everything, for all tests that break nothing.
     package static func shared() async throws -> Cluster { try await starting.value }
 
@@ -204,7 +210,7 @@ extension Cluster {
         private static func common(admin: String, redis: String) -> [String: String] {
             let admin = admin.split(separator: ":").map(String.init)
             return [
-                "PATH": "/usr/bin:/bin", "STRATA_CLUSTER_SECRET": "a secret of these tests, and of nobody else",
+                "PATH": "/usr/bin:/bin", "STRATA_CLUSTER_SECRET": Cluster.secret,
                 "STRATA_ADMIN_HOST": admin[0], "STRATA_ADMIN_PORT": admin[1], "STRATA_REDIS_URL": redis, "STRATA_LOG_LEVEL": "debug",
                 "STRATA_SHUTDOWN_TIMEOUT": "5s",
             ]
@@ -214,6 +220,7 @@ extension Cluster {
             var parts = URLComponents(string: database) ?? URLComponents()
             parts.user = role
             parts.host = host
+            parts.password = Cluster.databasePassword
             return parts.string ?? database
         }
     }

@@ -19,6 +19,8 @@ package actor ServiceProcess {
     package nonisolated let port: Int
     /// Where health and metrics are asked.
     package nonisolated let adminPort: Int
+    /// All its settings.
+    package nonisolated let environment: [String: String]
     private let launch: Launch
     private let admin: ProtocolClient
     private var child: ChildProcess?
@@ -36,6 +38,7 @@ package actor ServiceProcess {
         self.host = host
         self.clock = clock
         log = "\(directory)/\(name).log"
+        self.environment = environment
         port = environment[kind == .gateway ? "STRATA_HTTP_PORT" : "STRATA_RPC_PORT"].flatMap { Int($0) } ?? 0
         self.adminPort = adminPort
         var words = host?.prefix ?? []

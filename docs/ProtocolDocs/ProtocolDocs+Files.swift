@@ -105,7 +105,7 @@ td{min-width:4.5rem}table.members td:last-child,table.responses td:nth-child(2){
 <h3 id="rest-browsers">Browsers <a class="anchor" href="#rest-browsers" aria-label="Link to this">#</a></h3>
 <p><code>OPTIONS</code> on any path answers a preflight. If a request has an <code>Origin</code>, the answer, errors included, has <code>Access-Control-Allow-Origin</code> with that origin, <code>Access-Control-Allow-Credentials: true</code>, <code>Vary: Origin</code> and <code>Access-Control-Expose-Headers: Layer-Count, Link, Content-Range, ETag, Retry-After</code>.</p>
 <h3 id="rest-errors">Errors <a class="anchor" href="#rest-errors" aria-label="Link to this">#</a></h3>
-<p>The body of every answer that is no success is an error object, whose <code>id</code> says what it is. Where there is no such method and path the answer is <code>404</code> <a href="errors#invalid_endpoint"><code>invalid_endpoint</code></a>, for a known path with another method, too; what is no proper HTTP is <code>400</code> <a href="errors#invalid_request"><code>invalid_request</code></a>. <code>429</code> and <code>503</code> are worth repeating, <code>429</code> after <code>Retry-After</code> seconds.</p>
+<p>The body of every answer that is no success is an error object, whose <code>id</code> says what it is. Where there is no such method and path the answer is <code>404</code> <a href="errors#invalid_endpoint"><code>invalid_endpoint</code></a>, for a known path with another method, too; what is no proper HTTP is <code>400</code> <a href="errors#invalid_request"><code>invalid_request</code></a>. With a body larger than 1 MB the status of <a href="errors#invalid_request"><code>invalid_request</code></a> is <code>413</code>, with a compressed one <code>415</code>. <code>429</code> and <code>503</code> are worth repeating, <code>429</code> after <code>Retry-After</code> seconds.</p>
 <h3 id="answers">Answers to any request <a class="anchor" href="#answers" aria-label="Link to this">#</a></h3>
 <div class="scroll"><table class="responses"><thead><tr><th>Status</th><th></th><th>Body and headers</th></tr></thead><tbody><tr><td><span class="status s4">401</span></td><td><a href="errors#authentication_required"><code>authentication_required</code></a>: no session, or it has ended. Sign in again with <code>data.nonce</code>.</td><td><a href="#schema-AuthenticationRequired">AuthenticationRequired</a></td></tr><tr><td><span class="status s4">406</span></td><td><a href="errors#invalid_header"><code>invalid_header</code></a>: the header named in <code>data.header</code> is missing or not one that is served.</td><td><a href="#schema-InvalidHeader">InvalidHeader</a></td></tr><tr><td><span class="status s4">408</span></td><td><a href="errors#request_timeout"><code>request_timeout</code></a>: it took too long. Whether it happened is unknown.</td><td><a href="#schema-Error">Error</a></td></tr><tr><td><span class="status s4">429</span></td><td><a href="errors#rate_limit_exceeded"><code>rate_limit_exceeded</code></a>: far more requests than any ordinary client sends, by this session or from this address.</td><td><a href="#schema-Error">Error</a><br><code>Retry-After</code></td></tr><tr><td><span class="status s4">503</span></td><td><a href="errors#service_unavailable"><code>service_unavailable</code></a>: something the server depends on is away. Try again.</td><td><a href="#schema-Error">Error</a></td></tr></tbody></table></div>
 <h2 id="tag-discovery">Discovery <a class="anchor" href="#tag-discovery" aria-label="Link to this">#</a></h2>
@@ -1236,7 +1236,7 @@ Sec-WebSocket-Protocol: layer-3.0</code></pre>
 </html>
 
 """##
-    static let indexFile = File(indexText, contentType: "text/html; charset=utf-8", entityTag: "\"d9e6f605a91aaab3\"")
+    static let indexFile = File(indexText, contentType: "text/html; charset=utf-8", entityTag: "\"56760428afbd73d3\"")
 
     static let errorsText: StaticString = ##"""
 <!DOCTYPE html>
@@ -1386,7 +1386,7 @@ info:
     ## Errors
 
     The body of every answer that is no success is an error object, whose `id` says what it is. Where there is no such method and path the answer is `404` `invalid_endpoint`, for a known path with another method,
-    too; what is no proper HTTP is `400` `invalid_request`. `429` and `503` are worth repeating, `429` after `Retry-After` seconds.
+    too; what is no proper HTTP is `400` `invalid_request`. With a body larger than 1 MB the status of `invalid_request` is `413`, with a compressed one `415`. `429` and `503` are worth repeating, `429` after `Retry-After` seconds.
 servers:
   - url: https://chat.example.org
     description: Your own; every URL in an object begins with the configured public base URL.
@@ -3222,7 +3222,7 @@ components:
           x-action: 'If `data.id` is the id you sent, an earlier try of yours succeeded: take `data` as the answer. Otherwise choose another id.'
 
 """##
-    static let openAPIFile = File(openAPIText, contentType: "application/yaml; charset=utf-8", entityTag: "\"0ca5f4702a0d0cf7\"")
+    static let openAPIFile = File(openAPIText, contentType: "application/yaml; charset=utf-8", entityTag: "\"a3975eed4559ff69\"")
 
     static let asyncAPIText: StaticString = ##"""
 asyncapi: 3.0.0

@@ -55,7 +55,7 @@ extension Statement {
             FROM conversations.delete_message($1, $2, $3, $4, $5, $6) r
             """)
     static let messagesLocate = Statement(
-        "message.locate", sql: "SELECT * FROM conversations.locate_messages($1, $2::uuid[])", isIdempotent: true)
+        "message.locate", sql: "SELECT * FROM conversations.locate_messages($1, $2::text[], $3::uuid[])", isIdempotent: true)
     static let partsEdit = Statement(
         "message.edit_parts",
         sql: """

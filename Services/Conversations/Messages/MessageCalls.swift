@@ -34,7 +34,7 @@ struct MessageCalls: Sendable {
         // Before anything is written: what cannot be read back must not be stored.
         var parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
         let contents = parts.compactMap(\.contentID)
-        if !contents.isEmpty { try await support.measure(&parts, in: caller.app, deadline: caller.deadline) }
+        if !contents.isEmpty { try await support.measure(&parts, by: caller, deadline: caller.deadline) }
         let stored = try MessageParts.encode(parts)
         let values: [Value] =
             [

@@ -21,10 +21,10 @@ enum MessageParts {
 extension CallSupport {
     /// Gives every part with rich content the size that was uploaded, whatever the client said.
     /// - Throws: `invalid_property` naming the first part whose content there is not.
-    func measure(_ parts: inout [MessagePart], in app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) {
+    func measure(_ parts: inout [MessagePart], by caller: Caller, deadline: ContinuousClock.Instant) async throws(Failure) {
         let contents = Set(parts.compactMap(\.contentID))
         let rows = try await database.run(
-            .contentSizes, [.uuid(app.rawValue), .uuidArray(contents.map(\.rawValue))], deadline: deadline)
+            .contentSizes, [.uuid(caller.app.rawValue), .uuidArray(contents.map(\.rawValue)), .text(caller.user.rawValue)], deadline: deadline)
         var sizes: [ContentID: Int] = [:]
         do {
             for row in rows { sizes[ContentID(rawValue: try row.get(0, as: UUID.self))] = Int(try row.get(1, as: Int64.self)) }
@@ -40,11 +40,13 @@ extension CallSupport {
 }
 
 extension Statement {
-    /// $1 app, $2 ids. Those that are uploaded; whether a user may send them is decided when he does.
+    /// $1 app, $2 ids, $3 user. Those that are uploaded, and that he may see: whether he may send them is decided when he does, but by no difference may he
+    /// find out that there is what he may not see.
     static let contentSizes = Statement(
         "content.sizes",
         sql: """
             SELECT x.id, x.size FROM conversations.content x
             WHERE x.id = ANY ($2::uuid[]) AND x.app_id = $1 AND x.uploaded_at IS NOT NULL AND NOT x.is_doomed
+                AND (x.owner = $3 OR conversations.sees_content($3, x.id))
             """, isIdempotent: true)
 }

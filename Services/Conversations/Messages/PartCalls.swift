@@ -56,7 +56,7 @@ struct PartCalls: Sendable {
     ) async throws -> ProtoEditPartsResponse? {
         var parts = editor.parts
         let contents = parts.compactMap(\.contentID)
-        if !contents.isEmpty { try await support.measure(&parts, in: caller.app, deadline: caller.deadline) }
+        if !contents.isEmpty { try await support.measure(&parts, by: caller, deadline: caller.deadline) }
         let rows = try await database.runAlone(
             .partsEdit,
             [

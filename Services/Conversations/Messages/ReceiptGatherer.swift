@@ -85,14 +85,19 @@ final class ReceiptGatherer: Sendable {
     private typealias Located = (batches: [(Place, [Receipt])], lost: [Receipt])
 
     private func locate(_ receipts: [Receipt], _ deadline: ContinuousClock.Instant) async throws(Failure) -> Located {
-        var conversations: [AppID: [MessageID: ConversationID]] = [:]
-        for (app, receipts) in Dictionary(grouping: receipts, by: \.app) {
-            let ids = Array(Set(receipts.map(\.message.rawValue)))
-            let rows = try await database.run(.messagesLocate, [.uuid(app.rawValue), .uuidArray(ids)], deadline: deadline)
+        var conversations: [Int: ConversationID] = [:]
+        for (app, numbers) in Dictionary(grouping: receipts.indices, by: { receipts[$0].app }) {
+            let rows = try await database.run(
+                .messagesLocate,
+                [
+                    .uuid(app.rawValue), .textArray(numbers.map { receipts[$0].user.rawValue }),
+                    .uuidArray(numbers.map { receipts[$0].message.rawValue }),
+                ], deadline: deadline)
             do {
                 for row in rows {
-                    conversations[app, default: [:]][MessageID(rawValue: try row.get(0, as: UUID.self))] = ConversationID(
-                        rawValue: try row.get(1, as: UUID.self))
+                    let number = Int(try row.get(0, as: Int64.self)) - 1
+                    guard numbers.indices.contains(number) else { continue }
+                    conversations[numbers[number]] = ConversationID(rawValue: try row.get(1, as: UUID.self))
                 }
             } catch {
                 throw Failure(reading: error)
@@ -100,8 +105,8 @@ final class ReceiptGatherer: Sendable {
         }
         var located: Located = ([], [])
         var batches: [Place: [Receipt]] = [:]
-        for receipt in receipts {
-            guard let conversation = conversations[receipt.app]?[receipt.message] else {
+        for (number, receipt) in receipts.enumerated() {
+            guard let conversation = conversations[number] else {
                 located.lost.append(receipt)
                 continue
             }

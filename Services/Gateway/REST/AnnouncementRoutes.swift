@@ -5,7 +5,7 @@ import Wire
 
 /// Announcements, which only the application's own server sends (spec 9).
 extension RESTRouter {
-    func registerAnnouncements(on router: Router<RESTContext>) {
+    func registerAnnouncements(on router: RESTRoutes) {
         on(router, .get, "/announcements", .signedIn) { request, context throws(Failure) in
             let query = try PageQuery<AnnouncementID>(parameter: Self.parameter(request))
             let reader = try context.reader()

@@ -7,7 +7,7 @@ import Wire
 
 /// Rich content (spec 8). The two URLs with a token in them need no session: whoever has the token may.
 extension RESTRouter {
-    func registerContent(on router: Router<RESTContext>) {
+    func registerContent(on router: RESTRoutes) {
         on(router, .post, "/content", .signedIn) { request, context throws(Failure) in try await createContent(request, context) }
         on(router, .get, "/content/:id", .signedIn) { _, context throws(Failure) in
             let id: ContentID = try context.id("id", what: "content")

@@ -6,7 +6,7 @@ import Wire
 
 /// Conversations (spec 5).
 extension RESTRouter {
-    func registerConversations(on router: Router<RESTContext>) {
+    func registerConversations(on router: RESTRoutes) {
         on(router, .get, "/conversations", .signedIn) { request, context throws(Failure) in
             let query = try ConversationsQuery(parameter: Self.parameter(request))
             let reader = try context.reader()

@@ -6,7 +6,7 @@ import Wire
 
 /// Push tokens (spec 3.7), and what is asked about channels, of which there are none (spec 11).
 extension RESTRouter {
-    func registerDevices(on router: Router<RESTContext>) {
+    func registerDevices(on router: RESTRoutes) {
         on(router, .post, "/push_tokens", .signedIn) { request, context throws(Failure) in
             let body = try PushTokenBody(try await json(request))
             try await services.setPushToken(body, try context.call())

@@ -8,7 +8,7 @@ import Wire
 
 /// The description of the protocol, where error objects point to: readable for anybody, without a version or a session.
 extension RESTRouter {
-    func registerDocs(on router: Router<RESTContext>) {
+    func registerDocs(on router: RESTRoutes) {
         // A path and the same with a slash at its end are one route; links on the page need the slash.
         doc(router, "/docs") { request in
             request.uri.path.hasSuffix("/") ? Self.answer(ProtocolDocs.index, request) : redirection(to: "/docs/")
@@ -18,9 +18,9 @@ extension RESTRouter {
         doc(router, "/docs/asyncapi.yaml") { Self.answer(ProtocolDocs.asyncAPI, $0) }
     }
 
-    private func doc(_ router: Router<RESTContext>, _ path: RouterPath, _ answer: @escaping @Sendable (Request) -> Response) {
+    private func doc(_ router: RESTRoutes, _ path: RouterPath, _ answer: @escaping @Sendable (Request) -> Response) {
         for method in [HTTPRequest.Method.get, .head] {
-            router.on(path, method: method) { request, _ in answer(request) }
+            router.on(path, method: method, access: .open) { request, _ in answer(request) }
         }
     }
 

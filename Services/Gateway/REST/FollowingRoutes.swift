@@ -5,7 +5,7 @@ import Wire
 
 /// Identities and who follows whom (spec 4.3, 4.4).
 extension RESTRouter {
-    func registerFollowing(on router: Router<RESTContext>) {
+    func registerFollowing(on router: RESTRoutes) {
         on(router, .get, "/identities", .signedIn) { request, context throws(Failure) in
             let (identities, total) = try await followed(request, context)
             return .list(identities, total: total) { services.renderer.write($0, into: &$1) }

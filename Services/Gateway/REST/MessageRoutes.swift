@@ -5,7 +5,7 @@ import Wire
 
 /// Messages and receipts (spec 6, 7).
 extension RESTRouter {
-    func registerMessages(on router: Router<RESTContext>) {
+    func registerMessages(on router: RESTRoutes) {
         on(router, .get, "/conversations/:id/messages", .signedIn) { request, context throws(Failure) in
             let query = try PageQuery<MessageID>(parameter: Self.parameter(request))
             let reader = try context.reader()

@@ -5,7 +5,7 @@ import Wire
 
 /// The parts of a message that was sent: everybody who sees it can read them, its sender can change them (spec 6.7).
 extension RESTRouter {
-    func registerParts(on router: Router<RESTContext>) {
+    func registerParts(on router: RESTRoutes) {
         on(router, .get, "/messages/:id/parts", .signedIn) { _, context throws(Failure) in
             parts(of: try await services.message(try context.messageID(), try context.call()), context)
         }

@@ -12,16 +12,6 @@ import Wire
 struct RESTRouter: Sendable {
     typealias Handler = @Sendable (Request, RESTContext) async throws(Failure) -> RESTAnswer
 
-    /// What a request needs before its handler runs.
-    enum Access: Sendable {
-        /// Nothing: discovery and the connectivity probe.
-        case open
-        /// A version in `Accept`.
-        case versioned
-        /// A version, and a session.
-        case signedIn
-    }
-
     let services: GatewayServices
     let fanOut: FanOut
     let nonceKey: Nonce.Key
@@ -31,7 +21,12 @@ struct RESTRouter: Sendable {
 
     /// The whole responder: routing within what ``EdgeResponder`` does for every request.
     func responder() -> EdgeResponder<RouterResponder<RESTContext>> {
-        let router = Router(context: RESTContext.self)
+        EdgeResponder(inner: routes().router.buildResponder(), services: services)
+    }
+
+    /// All that is served, registered anew.
+    func routes() -> RESTRoutes {
+        let router = RESTRoutes()
         registerRoot(on: router)
         registerSessions(on: router)
         registerConversations(on: router)
@@ -42,12 +37,12 @@ struct RESTRouter: Sendable {
         registerDevices(on: router)
         registerDocs(on: router)
         registerContent(on: router)
-        return EdgeResponder(inner: router.buildResponder(), services: services)
+        return router
     }
 
     /// Adds a route whose failures become error objects.
-    func on(_ router: Router<RESTContext>, _ method: HTTPRequest.Method, _ path: RouterPath, _ access: Access, _ handler: @escaping Handler) {
-        router.on(path, method: method) { request, context in
+    func on(_ router: RESTRoutes, _ method: HTTPRequest.Method, _ path: RouterPath, _ access: RESTAccess, _ handler: @escaping Handler) {
+        router.on(path, method: method, access: access) { request, context in
             var context = context
             do throws(Failure) {
                 try await prepare(request, &context, access)
@@ -72,7 +67,7 @@ struct RESTRouter: Sendable {
         }
     }
 
-    private func prepare(_ request: Request, _ context: inout RESTContext, _ access: Access) async throws(Failure) {
+    private func prepare(_ request: Request, _ context: inout RESTContext, _ access: RESTAccess) async throws(Failure) {
         if access == .open { return }
         guard let version = request.headers[.accept].flatMap({ WireVersion(accept: $0) }) else {
             throw Failure(
@@ -99,7 +94,7 @@ struct RESTRouter: Sendable {
             context.logger.error("a request failed unexpectedly", metadata: ["trace": "\(context.trace)"])
         }
         return
-            RESTAnswer.json(HTTPResponse.Status(code: failure.code.status)) { writer in
+            RESTAnswer.json(RequestBody.status(of: failure)) { writer in
                 services.renderer.write(failure, for: context.session?.key.user, version: context.version, into: &writer)
             }
             .response
@@ -108,7 +103,7 @@ struct RESTRouter: Sendable {
     // MARK: Bodies
 
     /// The body as JSON.
-    /// - Throws: `invalid_request` if it is too large or no JSON.
+    /// - Throws: `invalid_request` if it is too large, compressed, or no JSON.
     func json(_ request: Request) async throws(Failure) -> JSONValue {
         let body = try await collect(request)
         guard body.readableBytes > 0 else { throw Failure(.invalidRequest, "The request needs a body.") }
@@ -122,13 +117,16 @@ struct RESTRouter: Sendable {
     }
 
     private func collect(_ request: Request) async throws(Failure) -> ByteBuffer {
+        try RequestBody.check(request.headers)
         // Without a length it may become as long as any.
         let length = request.headers[.contentLength].flatMap { Int($0) } ?? Self.bodyBytes
         guard BodyBudget.current?.take(min(max(length, 0), Self.bodyBytes)) ?? true else { throw .unavailable }
         do {
             return try await request.body.collect(upTo: Self.bodyBytes)
+        } catch is NIOTooManyBytesError {
+            throw RequestBody.tooLarge
         } catch {
-            throw Failure(.invalidRequest, "The body is larger than \(Self.bodyBytes) bytes, or could not be read.")
+            throw Failure(.invalidRequest, "The body could not be read.")
         }
     }
 

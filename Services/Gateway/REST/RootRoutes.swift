@@ -7,7 +7,7 @@ import Wire
 
 /// Discovery, the session check, and the connectivity probe (spec 3.1, 3.2).
 extension RESTRouter {
-    func registerRoot(on router: Router<RESTContext>) {
+    func registerRoot(on router: RESTRoutes) {
         for path in ["/", "/websocket"] as [RouterPath] {
             on(router, .get, path, .open) { request, context throws(Failure) in try await root(request, context) }
         }

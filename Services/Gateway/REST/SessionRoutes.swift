@@ -8,7 +8,7 @@ import Wire
 
 /// Signing in and out (spec 3.3 to 3.6).
 extension RESTRouter {
-    func registerSessions(on router: Router<RESTContext>) {
+    func registerSessions(on router: RESTRoutes) {
         on(router, .post, "/nonces", .versioned) { _, _ throws(Failure) in
             .json(.created) { writer in
                 writer.beginObject()

@@ -66,6 +66,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
             configuration.enablePipelining = false
             configuration.enableErrorHandling = false
             configuration.enableResponseHeaderValidation = false
+            configuration.decoderConfiguration = limits.heads
             let result = try sync.configureUpgradableHTTPServerPipeline(configuration: configuration)
             let upgradeHandler = try sync.handler(type: NIOTypedHTTPServerUpgradeHandler<Upgraded>.self)
             try sync.addHandler(firstRequest, position: .before(upgradeHandler))
@@ -89,6 +90,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     private func configurePlainHTTP(_ channel: any Channel, _ firstRequest: FirstRequestGuard, _ logger: Logger) throws -> Upgraded {
         let sync = channel.pipeline.syncOperations
         try sync.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+        try sync.addHandler(RequestGuard(timeout: limits.requestTimeout))
         try sync.addHandler(HTTPConnectionStateHandler(idleTimeout: limits.idleTimeout, logger: logger))
         let stream = try NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
@@ -119,8 +121,18 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
 
 /// Bounds of one client connection.
 struct ConnectionLimits: Sendable {
-    /// A connection that has sent no complete request head by then is closed.
-    var firstRequestTimeout = TimeAmount.seconds(15)
+    /// A connection that has sent no complete request head by then is closed, whatever it did instead.
+    var firstRequestTimeout: TimeAmount { requestTimeout }
+    /// How long the head of the first request may take, TLS included, and how long the body of any, if it comes slowly.
+    var requestTimeout = TimeAmount.seconds(15)
+    /// Heads beyond these are refused with 431: no client of ours sends a hundredth of it.
+    let heads: NIOHTTPDecoderLimitConfiguration = {
+        var limits = NIOHTTPDecoderLimitConfiguration()
+        limits.maxHeaderFieldSize = 16 * 1024
+        limits.maxHeaderListSize = 64 * 1024
+        limits.maxHeaderFieldCount = 100
+        return limits
+    }()
     /// A plain HTTP connection without a request for this long is closed.
     var idleTimeout = Duration.seconds(60)
     /// A larger frame, or message of several fragments, closes the socket with 1009 (spec 12.3).
@@ -147,7 +159,24 @@ final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         let channel = context.channel
-        timer = context.eventLoop.scheduleTask(in: timeout) { channel.close(promise: nil) }
+        timer = context.eventLoop.scheduleTask(in: timeout) {
+            GatewayMetrics.cut("no_request")
+            channel.close(promise: nil)
+        }
+    }
+
+    /// What is no HTTP, or too much of it, is told so; of later requests the router's connection does it.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard !isDecided, !isPastFirstRequest, head == nil, let error = error as? HTTPParserError else { return context.fireErrorCaught(error) }
+        GatewayMetrics.cut("malformed_request")
+        isPastFirstRequest = true
+        let status: HTTPResponseStatus = error == .headerOverflow ? .requestHeaderFieldsTooLarge : .badRequest
+        let answer = HTTPResponseHead(version: .http1_1, status: status, headers: ["connection": "close", "content-length": "0"])
+        context.write(NIOAny(HTTPServerResponsePart.head(answer)), promise: nil)
+        context.writeAndFlush(NIOAny(HTTPServerResponsePart.end(nil)), promise: nil)
+        let channel = context.channel
+        context.close(mode: .output, promise: nil)
+        context.eventLoop.scheduleTask(in: RequestGuard.lingering) { channel.close(promise: nil) }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {

@@ -21,6 +21,11 @@ struct GatewayMetrics: Sendable {
     /// Frames that were no packet, each of which closed its socket.
     let malformedFrames = Counter(label: "strata_gateway_malformed_frames_total")
 
+    /// A connection was ended because of what it sent, or did not: `slow_request`, `no_request`, `malformed_request`.
+    static func cut(_ reason: String) {
+        Counter(label: "strata_gateway_connections_cut_total", dimensions: [("reason", reason)]).increment()
+    }
+
     /// A REST request was answered.
     func answered(status: Int, method: String, in duration: Duration) {
         let kind = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].contains(method) ? method : "other"

@@ -21,6 +21,8 @@ public final class GatewayService: Sendable {
     private let subscriber: RedisSubscriber
     private let servers: [any Service]
     private let sweepers: [any Service]
+    /// Every method and path that clients are answered.
+    package let routes: [ServedRoute]
 
     /// Puts the gateway together; nothing is connected yet.
     /// - Throws: an error that names the setting at fault.
@@ -44,7 +46,9 @@ public final class GatewayService: Sendable {
         self.calls = calls
         sweepers = store.map { [ContentSweeper(services: calls, store: $0, age: settings.contentUnreferencedAge, logger: logger)] } ?? []
         self.fanOut = fanOut
-        servers = try Self.servers(settings, calls, fanOut, hubs, eventLoopGroup, logger)
+        let rest = RESTRouter(services: calls, fanOut: fanOut, nonceKey: Nonce.Key(clusterSecret: settings.clusterSecret))
+        routes = rest.routes().served
+        servers = try Self.servers(settings, rest, calls, hubs, eventLoopGroup, logger)
     }
 
     private static func contentStore(_ settings: GatewaySettings, _ logger: Logger) throws -> (any ContentStore)? {
@@ -61,11 +65,10 @@ public final class GatewayService: Sendable {
     }
 
     private static func servers(
-        _ settings: GatewaySettings, _ calls: GatewayServices, _ fanOut: FanOut, _ hubs: [Hub], _ group: any EventLoopGroup, _ logger: Logger
+        _ settings: GatewaySettings, _ rest: RESTRouter, _ calls: GatewayServices, _ hubs: [Hub], _ group: any EventLoopGroup, _ logger: Logger
     ) throws -> [any Service] {
-        let limits = ConnectionLimits()
+        let limits = ConnectionLimits(requestTimeout: TimeAmount(settings.requestTimeout))
         let upgrade = SocketUpgrade(services: calls, hubs: hubs, limits: limits)
-        let rest = RESTRouter(services: calls, fanOut: fanOut, nonceKey: Nonce.Key(clusterSecret: settings.clusterSecret))
         let responder = rest.responder()
         let busy = RefusedConnection.answer(
             RESTAnswer.json { calls.renderer.write(.unavailable, for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer())

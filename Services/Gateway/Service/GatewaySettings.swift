@@ -51,6 +51,9 @@ public struct GatewaySettings: Sendable {
     public var gapPatience = Duration.milliseconds(100)
     /// How often the log is asked for changes that were not published, while Redis works. `STRATA_HEADS_INTERVAL`, 100 ms to a minute.
     public var headsInterval = Duration.seconds(15)
+    /// How long a client may take for the head of its first request, TLS included, and for the body of any request; a body longer only as long as
+    /// 500 bytes a second come. `STRATA_REQUEST_TIMEOUT`, 100 ms to 10 minutes, default 15 s.
+    public var requestTimeout = Duration.seconds(15)
     /// Where the bytes of rich content are kept: a directory of this machine, or of a volume that all gateways share.
     /// `STRATA_CONTENT_DIRECTORY`; none: no content is taken.
     public var contentDirectory: String?
@@ -99,6 +102,7 @@ public struct GatewaySettings: Sendable {
         connectionLimits.perAddress = perAddress == 0 ? nil : perAddress
         gapPatience = try settings.duration("STRATA_GAP_PATIENCE", default: gapPatience, in: .milliseconds(1) ... .seconds(600))
         headsInterval = try settings.duration("STRATA_HEADS_INTERVAL", default: headsInterval, in: .milliseconds(100) ... .seconds(60))
+        requestTimeout = try settings.duration("STRATA_REQUEST_TIMEOUT", default: requestTimeout, in: .milliseconds(100) ... .seconds(600))
         contentDirectory = try settings.optionalString("STRATA_CONTENT_DIRECTORY")
         contentMaxBytes = try settings.int("STRATA_CONTENT_MAX_BYTES", default: contentMaxBytes, in: 1...1 << 50)
         contentUnreferencedAge = try settings.duration(
@@ -148,4 +152,13 @@ public struct GatewaySettings: Sendable {
     public var webSocketURL: String {
         publicURL.hasPrefix("https://") ? "wss://" + publicURL.dropFirst(8) : "ws://" + publicURL.dropFirst(7)
     }
+}
+
+extension GatewaySettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Leaves out the cluster secret and the URL of Redis, which can hold passwords: what holds settings may be printed whole, as libraries do in their logs.
+    public var description: String { "GatewaySettings(publicURL: \(publicURL), httpPort: \(httpPort))" }
+    /// The same.
+    public var debugDescription: String { description }
+    /// Without children, so that `dump` shows no secret either.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

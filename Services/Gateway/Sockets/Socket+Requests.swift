@@ -28,7 +28,7 @@ extension Socket {
             respond(to: SocketRequest(number: 0, packet: ClientPacket.Request(id: id, method: method)), .failure(failure))
         case .request(let request):
             requestNumber += 1
-            clientSpoke(replaying: request.method == "Event.replay")
+            clientSpoke(replaying: SocketMethod(rawValue: request.method) == .replay)
             handle(SocketRequest(number: requestNumber, packet: request, bytes: frame.readableBytes))
         }
     }
@@ -38,8 +38,11 @@ extension Socket {
             hub.services.metrics.refusedSocketRequests.increment()
             return respond(to: request, .failure(.unavailable))
         }
-        switch request.packet.method {
-        case "Counter.read":
+        guard let method = SocketMethod(rawValue: request.packet.method) else {
+            return respond(to: request, .failure(Failure(.invalidOperation, "There is no such method.")))
+        }
+        switch method {
+        case .readCounter:
             let last = sequence.counter - 1
             respond(
                 to: request,
@@ -49,26 +52,25 @@ extension Socket {
                     writer.int(max(0, last))
                     writer.endObject()
                 })
-        case "Event.replay":
+        case .replay:
             do {
                 startReplay(request, from: try ReplayBody(request.data).from)
             } catch {
                 if catchUpTask == nil, case .catchingUp = phase { beginWithoutReplay() }
                 respond(to: request, .failure(error))
             }
-        case "Conversation.create", "Message.create":
+        case .createConversation, .createMessage:
             // One after the other, in the order in which they came (spec 12.3).
             requestBytes += request.bytes
             creates.append(request)
             startNextCreate()
-        case "Presence.subscribe": run(request) { (socket, request) async throws(Failure) in try await socket.subscribeToPresence(request) }
-        case "Presence.unsubscribe":
+        case .subscribeToPresence: run(request) { (socket, request) async throws(Failure) in try await socket.subscribeToPresence(request) }
+        case .unsubscribeFromPresence:
             wantsPresence = false
             hub.unwatchAll(self)
             respond(to: request, .done)
-        case "Presence.update": run(request) { (socket, request) async throws(Failure) in try await socket.updatePresence(request) }
-        case "Presence.sync": run(request) { (socket, request) async throws(Failure) in try await socket.syncPresence(request) }
-        default: respond(to: request, .failure(Failure(.invalidOperation, "There is no such method.")))
+        case .updatePresence: run(request) { (socket, request) async throws(Failure) in try await socket.updatePresence(request) }
+        case .syncPresence: run(request) { (socket, request) async throws(Failure) in try await socket.syncPresence(request) }
         }
     }
 
@@ -177,7 +179,7 @@ extension Socket {
     private func create(_ request: SocketRequest) async throws(Failure) -> AnswerData {
         let services = hub.services
         let call = GatewayServices.Call(key, origin: Change.Origin(connection: id, request: request.number))
-        guard request.packet.method == "Message.create" else {
+        guard SocketMethod(rawValue: request.packet.method) == .createMessage else {
             return .conversation(try await services.create(try CreateConversationBody(request.data), call).view)
         }
         let conversation = try request.packet.conversationID()

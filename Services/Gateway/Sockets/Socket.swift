@@ -195,7 +195,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch error {
         case NIOWebSocketError.invalidFrameLength, is NIOWebSocketFrameAggregator.Error: close(.tooLarge)
-        case is NIOWebSocketError: close(.protocolError)
+        case is NIOWebSocketError, is FrameRules.Broken: close(.protocolError)
         default:
             isClosing = true
             context.close(promise: nil)

@@ -74,6 +74,7 @@ final class SocketUpgrade: Sendable {
         // What a client does not read waits here, where it is counted, and not in the kernel, which would take megabytes for each.
         try? channel.syncOptions?.setOption(.tcpOption(.init(rawValue: Self.notSentLowWaterMark)), value: Self.kernelBacklogBytes)
         let sync = channel.pipeline.syncOperations
+        try sync.addHandler(FrameRules())
         try sync.addHandler(
             NIOWebSocketFrameAggregator(
                 minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 64, maxAccumulatedFrameSize: limits.frameBytes))

@@ -58,3 +58,12 @@ public struct MetadataSettings: Sendable {
         maximumPatchItems = try settings.int("STRATA_METADATA_MAX_PATCH_ITEMS", default: maximumPatchItems, in: 1...1_000_000)
     }
 }
+
+extension MetadataSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Leaves out the URLs of PostgreSQL and Redis, which can hold passwords: what holds settings may be printed whole, as libraries do in their logs.
+    public var description: String { "MetadataSettings(rpc: \(rpc))" }
+    /// The same.
+    public var debugDescription: String { description }
+    /// Without children, so that `dump` shows no secret either.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

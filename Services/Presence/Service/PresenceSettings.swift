@@ -38,3 +38,12 @@ public struct PresenceSettings: Sendable {
         presence = try PresencePeriods(settings)
     }
 }
+
+extension PresenceSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Leaves out the URL of Redis, which can hold passwords: what holds settings may be printed whole, as libraries do in their logs.
+    public var description: String { "PresenceSettings(rpc: \(rpc))" }
+    /// The same.
+    public var debugDescription: String { description }
+    /// Without children, so that `dump` shows no secret either.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

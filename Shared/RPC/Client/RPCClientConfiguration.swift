@@ -73,3 +73,12 @@ public struct RPCClientConfiguration: Sendable {
         self.name = name ?? target.description
     }
 }
+
+extension RPCClientConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Leaves the cluster secret out: what holds a configuration may be printed whole by somebody who knows nothing of it.
+    public var description: String { "RPCClientConfiguration(target: \(target), name: \(name))" }
+    /// The same.
+    public var debugDescription: String { description }
+    /// Without children, so that `dump` shows no secret either.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

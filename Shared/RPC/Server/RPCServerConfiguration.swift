@@ -51,3 +51,12 @@ public struct RPCServerConfiguration: Sendable {
         self.drainTimeout = drainTimeout
     }
 }
+
+extension RPCServerConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Leaves the cluster secret out: what holds a configuration may be printed whole by somebody who knows nothing of it.
+    public var description: String { "RPCServerConfiguration(host: \(host), port: \(port))" }
+    /// The same.
+    public var debugDescription: String { description }
+    /// Without children, so that `dump` shows no secret either.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

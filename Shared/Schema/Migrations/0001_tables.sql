@@ -97,6 +97,27 @@ CREATE TABLE conversations.message (
     PRIMARY KEY (conversation_id, ordinal)
 );
 
+-- What somebody who left goes on seeing of the others: who had taken part, up to which message, and what had come with each of them.
+CREATE TABLE conversations.kept_receipts (
+    conversation_id uuid NOT NULL,
+    user_id         text COLLATE "C" NOT NULL,
+    users           text[] COLLATE "C" NOT NULL,
+    left_ordinals   bigint[] NOT NULL,
+    reads           int8multirange[] NOT NULL,
+    delivereds      int8multirange[] NOT NULL,
+    PRIMARY KEY (conversation_id, user_id)
+);
+
+-- Parts of messages that were changed after somebody who had seen them left, and until which position.
+CREATE TABLE conversations.kept_parts (
+    conversation_id uuid NOT NULL,
+    ordinal         bigint NOT NULL,
+    until_position  bigint NOT NULL,
+    parts           bytea NOT NULL,
+    updated_at      timestamptz,
+    PRIMARY KEY (conversation_id, ordinal, until_position)
+);
+
 -- Every message id ever used, and where: makes ids unique, and finds a message by its id alone. Outlives the message.
 CREATE TABLE conversations.message_place (
     message_id      uuid PRIMARY KEY,

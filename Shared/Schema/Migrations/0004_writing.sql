@@ -50,6 +50,37 @@ BEGIN
 END
 $$;
 
+-- A message as this participant sees it, or NULL: to somebody who left, as it was then.
+CREATE FUNCTION conversations.message_for(p conversations.participant, p_ordinal bigint) RETURNS conversations.message_row
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    found_row conversations.message_row := conversations.message_at(p.conversation_id, p_ordinal);
+    receipts conversations.kept_receipts;
+    before record;
+BEGIN
+    IF p.left_position IS NULL OR found_row.message_id IS NULL THEN RETURN found_row; END IF;
+    SELECT * INTO receipts FROM conversations.kept_receipts k WHERE k.conversation_id = p.conversation_id AND k.user_id = p.user_id;
+    IF FOUND THEN
+        SELECT array_agg(x.id ORDER BY x.id COLLATE "C"),
+            array_agg(conversations.recipient_status(
+                    found_row.receipt_policy, x.id = found_row.sender, x.has_read @> p_ordinal, x.has_received @> p_ordinal)
+                ORDER BY x.id COLLATE "C")
+        INTO found_row.recipients, found_row.statuses
+        FROM unnest(receipts.users, receipts.left_ordinals, receipts.reads, receipts.delivereds) x(id, left_ordinal, has_read, has_received)
+        WHERE x.left_ordinal IS NULL OR x.left_ordinal >= p_ordinal;
+    END IF;
+    SELECT k.parts, k.updated_at INTO before
+    FROM conversations.kept_parts k
+    WHERE k.conversation_id = p.conversation_id AND k.ordinal = p_ordinal AND k.until_position > p.left_position
+    ORDER BY k.until_position LIMIT 1;
+    IF FOUND THEN
+        found_row.parts := before.parts;
+        found_row.updated_at := before.updated_at;
+    END IF;
+    RETURN found_row;
+END
+$$;
+
 -- Whether this participant, present or former, has the conversation on his list.
 CREATE FUNCTION conversations.is_visible(c conversations.conversation, p conversations.participant) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -82,7 +113,7 @@ CREATE FUNCTION conversations.view_of(c conversations.conversation, p conversati
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     view conversations.view_row;
-    last conversations.message_row := conversations.message_at(c.id, conversations.last_visible(c, p));
+    last conversations.message_row := conversations.message_for(p, conversations.last_visible(c, p));
 BEGIN
     view.conversation_id := c.id;
     view.created_at := c.created_at;

@@ -30,6 +30,7 @@ BEGIN
         PERFORM conversations.let_in(c, p_added, change_roster.position);
         -- Also for users who never left, which finds nothing.
         PERFORM metadata.forget_kept_tree(c.id, u.id) FROM unnest(p_added) u(id);
+        DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = c.id AND k.user_id = ANY (p_added);
     END IF;
     IF cardinality(p_removed) > 0 THEN
         UPDATE conversations.participant p SET left_position = change_roster.position, left_ordinal = c.message_count
@@ -37,6 +38,15 @@ BEGIN
         FOREACH leaver IN ARRAY p_removed LOOP
             PERFORM metadata.keep_tree(c.id, leaver);
         END LOOP;
+        INSERT INTO conversations.kept_receipts AS k (conversation_id, user_id, users, left_ordinals, reads, delivereds)
+        SELECT c.id, l.id, s.users, s.left_ordinals, s.reads, s.delivereds
+        FROM unnest(p_removed) l(id)
+        CROSS JOIN (
+            SELECT array_agg(p.user_id) AS users, array_agg(p.left_ordinal) AS left_ordinals, array_agg(p.read) AS reads,
+                array_agg(p.delivered) AS delivereds
+            FROM conversations.participant p WHERE p.conversation_id = c.id) s
+        ON CONFLICT (conversation_id, user_id) DO UPDATE
+        SET users = excluded.users, left_ordinals = excluded.left_ordinals, reads = excluded.reads, delivereds = excluded.delivereds;
     END IF;
 END
 $$;

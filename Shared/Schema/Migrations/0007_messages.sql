@@ -95,6 +95,6 @@ BEGIN
     THEN
         RETURN NULL;
     END IF;
-    RETURN conversations.message_at(place.conversation_id, place.ordinal);
+    RETURN conversations.message_for(p, place.ordinal);
 END
 $$;

@@ -66,7 +66,7 @@ BEGIN
     result.number_users := ARRAY[p.user_id];
     result.number_uncounted := ARRAY[p.uncounted];
     result.number_hidden := ARRAY[p.hidden_count];
-    result.message := conversations.message_at(c.id, conversations.last_visible(c, p));
+    result.message := conversations.message_for(p, conversations.last_visible(c, p));
     SELECT a.position, a.created_at INTO result.user_position, result.user_created_at
     FROM conversations.append_user_change(
         c.app_id, p.user_id, 3::smallint, jsonb_build_object('conversation_id', c.id, 'message_id', p_message)) a;
@@ -84,6 +84,7 @@ DECLARE
     newest bigint := c.last_ordinal;
 BEGIN
     DELETE FROM conversations.message m WHERE m.conversation_id = c.id AND m.ordinal = p_ordinal;
+    DELETE FROM conversations.kept_parts k WHERE k.conversation_id = c.id AND k.ordinal = p_ordinal;
     PERFORM conversations.refer_contents(c.id, p_ordinal, '{}');
     IF c.last_ordinal = p_ordinal THEN
         newest := coalesce((SELECT max(m.ordinal) FROM conversations.message m WHERE m.conversation_id = c.id), 0);

@@ -115,12 +115,17 @@ BEGIN
 END
 $$;
 
--- Which conversations these messages are in, those unknown left out.
-CREATE FUNCTION conversations.locate_messages(p_app uuid, p_messages uuid[]) RETURNS TABLE (message_id uuid, conversation_id uuid)
+-- Which conversations these messages are in, each with the user who asks about it, by its number among them; those he does not see left out, so that nothing
+-- is done for them that is not done for those that are none.
+CREATE FUNCTION conversations.locate_messages(p_app uuid, p_users text[], p_messages uuid[]) RETURNS TABLE (number bigint, conversation_id uuid)
 LANGUAGE plpgsql STABLE ROWS 50 AS $$
 BEGIN
     RETURN QUERY
-    SELECT l.message_id, l.conversation_id FROM conversations.message_place l WHERE l.message_id = ANY (p_messages) AND l.app_id = p_app;
+    SELECT g.n, l.conversation_id
+    FROM unnest(p_users, p_messages) WITH ORDINALITY g(user_id, message_id, n)
+    JOIN conversations.message_place l ON l.message_id = g.message_id AND l.app_id = p_app
+    JOIN conversations.participant p ON p.conversation_id = l.conversation_id AND p.user_id = g.user_id
+    WHERE conversations.may_see(p, l.ordinal);
 END
 $$;
 

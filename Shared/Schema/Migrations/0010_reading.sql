@@ -95,7 +95,7 @@ BEGIN
     before := coalesce(p.left_ordinal, c.message_count) + 1;
     IF p_from_id IS NOT NULL THEN
         SELECT least(x.ordinal, before) INTO before FROM conversations.message_place x
-        WHERE x.message_id = p_from_id AND x.conversation_id = p_conversation;
+        WHERE x.message_id = p_from_id AND x.conversation_id = p_conversation AND (p.left_position IS NULL OR x.ordinal <= p.left_ordinal);
         IF NOT FOUND THEN
             RETURN QUERY SELECT 'unknown_cursor'::text, total, NULL::conversations.message_row;
             RETURN;
@@ -105,7 +105,7 @@ BEGIN
     outcome := 'ok';
     RETURN NEXT;
     RETURN QUERY
-    SELECT NULL::text, NULL::bigint, conversations.message_at(p_conversation, o.ordinal)
+    SELECT NULL::text, NULL::bigint, conversations.message_for(p, o.ordinal)
     FROM (
         SELECT m.ordinal FROM conversations.message m
         WHERE m.conversation_id = p_conversation AND m.ordinal < before AND m.ordinal > p.hidden_ordinal AND NOT p.hidden @> m.ordinal

@@ -82,10 +82,10 @@ DECLARE
         OR h.kind IN (5, 6, 9) AND NOT conversations.may_see(p, h.ordinal);
 BEGIN
     IF NOT skipped AND h.kind IN (5, 9) THEN
-        entry := conversations.with_message(entry, conversations.message_at(c.id, h.ordinal));
+        entry := conversations.with_message(entry, conversations.message_for(p, h.ordinal));
         skipped := NOT entry.m_present;
     ELSIF NOT skipped AND h.kind = 6 THEN
-        entry := conversations.with_message(entry, conversations.message_at(c.id, conversations.last_visible(c, p)));
+        entry := conversations.with_message(entry, conversations.message_for(p, conversations.last_visible(c, p)));
     END IF;
     IF skipped THEN
         entry := NULL;

@@ -20,7 +20,7 @@ BEGIN
     IF NOT FOUND THEN RETURN; END IF;
     SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, place.conversation_id, p_actor) b;
     IF outcome = 'not_found' THEN RETURN; END IF;
-    SELECT x.sender, x.parts INTO m
+    SELECT x.sender, x.parts, x.updated_at INTO m
     FROM conversations.message x
     JOIN conversations.participant p ON p.conversation_id = x.conversation_id AND p.user_id = p_actor
     WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal AND conversations.may_see(p, x.ordinal);
@@ -38,6 +38,16 @@ BEGIN
     SELECT a.position, a.created_at, a.message_count INTO edit_parts.position, edit_parts.created_at, edit_parts.message_count
     FROM conversations.append_change(
         place.conversation_id, 9::smallint, p_actor, p_oc, p_or, p_message, place.ordinal, jsonb_build_object('edits', p_edits)) a;
+    -- Who has left goes on seeing what he saw.
+    IF EXISTS (
+        SELECT FROM conversations.participant p
+        WHERE p.conversation_id = place.conversation_id AND p.left_ordinal >= place.ordinal AND p.left_position >= coalesce((
+            SELECT max(k.until_position) FROM conversations.kept_parts k
+            WHERE k.conversation_id = place.conversation_id AND k.ordinal = place.ordinal), 0))
+    THEN
+        INSERT INTO conversations.kept_parts (conversation_id, ordinal, until_position, parts, updated_at)
+        VALUES (place.conversation_id, place.ordinal, edit_parts.position, m.parts, m.updated_at);
+    END IF;
     edit_parts.message := conversations.message_at(place.conversation_id, place.ordinal);
 END
 $$;

@@ -73,6 +73,8 @@ BEGIN
         DELETE FROM conversations.user_conversation u USING conversations.participant p
         WHERE p.conversation_id = gone AND u.app_id = p.app_id AND u.user_id = p.user_id AND u.conversation_id = gone;
         DELETE FROM conversations.participant p WHERE p.conversation_id = gone;
+        DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = gone;
+        DELETE FROM conversations.kept_parts k WHERE k.conversation_id = gone;
         DELETE FROM conversations.roster r WHERE r.conversation_id = gone;
         -- Its row stays, so that its id stays taken, but is not looked for again.
         UPDATE conversations.conversation c SET deleted_at = NULL WHERE c.id = gone;
@@ -90,7 +92,7 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA conversations TO strata_conversations;
 GRANT EXECUTE ON FUNCTION conversations.begin_change, conversations.append_change TO strata_metadata;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     conversations.conversation, conversations.roster, conversations.participant, conversations.user_conversation, conversations.message,
-    conversations.message_place, conversations.distinct_set, conversations.user_log, conversations.user_change, conversations.change,
+    conversations.kept_receipts, conversations.kept_parts, conversations.message_place, conversations.distinct_set, conversations.user_log, conversations.user_change, conversations.change,
     conversations.change_rest, conversations.log_begin, conversations.follow, conversations.push_token, conversations.announcement,
     conversations.announcement_recipient, conversations.content, conversations.content_reference
 TO strata_conversations;

@@ -24,7 +24,10 @@ extension Settings {
         let chain = try pem("STRATA_RPC_TLS_CERTIFICATE") { try NIOSSLCertificate.fromPEMFile(certificate) }
         let keyPath = try string("STRATA_RPC_TLS_KEY", expected: "the path of the PEM file of the certificate's key")
         let key = try pem("STRATA_RPC_TLS_KEY") { try NIOSSLPrivateKey(file: keyPath, format: .pem) }
-        configuration.tls = .makeServerConfiguration(certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+        var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+        // Both ends are ours.
+        tls.minimumTLSVersion = .tlsv13
+        configuration.tls = tls
         return configuration
     }
 
@@ -43,6 +46,7 @@ extension Settings {
         guard let path = try optionalString("STRATA_RPC_TLS_CA") else { return configuration }
         let authorities = try pem("STRATA_RPC_TLS_CA") { try NIOSSLCertificate.fromPEMFile(path) }
         var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv13
         tls.trustRoots = .certificates(authorities)
         configuration.tls = tls
         return configuration

@@ -21,6 +21,8 @@ struct ConversationModel {
         var statuses: [Int: RecipientStatus] = [:]
         /// He deleted the conversation from his devices, and nothing has brought it back for good since.
         var isHidden = false
+        /// How far each message had come with everybody when he left.
+        var kept: [[Message.Recipient]] = []
     }
 
     enum Operation {
@@ -59,8 +61,13 @@ struct ConversationModel {
 
     func isVisible(to name: String) -> Bool { users[name].map { !$0.isHidden || !seen(by: name).isEmpty } ?? false }
 
-    /// How far a message came with everybody it was for.
-    func recipients(of index: Int) -> [Message.Recipient] {
+    /// How far a message came with everybody it was for, as this user sees it: to somebody who left, how far it had come then.
+    func recipients(of index: Int, seenBy name: String) -> [Message.Recipient] {
+        guard let user = users[name], !user.isParticipant else { return recipients(of: index) }
+        return user.kept[index]
+    }
+
+    private func recipients(of index: Int) -> [Message.Recipient] {
         users.filter { $0.value.isParticipant || $0.value.leftAt > index }.keys.sorted()
             .map { name in
                 let status = name == messages[index].sender ? .read : users[name]?.statuses[index] ?? .sent
@@ -142,6 +149,8 @@ struct ConversationModel {
         users[name]?.isParticipant = false
         users[name]?.leftAt = messages.count
         users[name]?.leftPosition = head
+        let kept = messages.indices.map { recipients(of: $0) }
+        users[name]?.kept = kept
     }
 
     private mutating func readd(_ name: String) {

@@ -49,14 +49,14 @@ extension StoreTests {
             #expect(view.conversation.position == (user.isParticipant ? model.head : user.leftPosition), place)
             #expect(view.conversation.participants.map(\.userID.rawValue) == (user.isParticipant ? model.participants : []), place)
             #expect(view.lastMessage?.id == seen.last.map { model.messages[$0].id }, place)
-            #expect(view.lastMessage?.recipients == seen.last.map { model.recipients(of: $0) }, place)
+            #expect(view.lastMessage?.recipients == seen.last.map { model.recipients(of: $0, seenBy: name) }, place)
             if user.isParticipant {
                 #expect(follower.numbers[name]?.uncounted == view.numbers.uncounted && follower.numbers[name]?.hidden == view.numbers.hidden, place)
             }
             guard isThorough else { return }
             let page = try await calls.messages(id, as: name)
             #expect(page.messages.map(\.id) == seen.suffix(100).reversed().map { model.messages[$0].id } && page.total == view.totalCount, place)
-            #expect(page.messages.map(\.recipients) == seen.suffix(100).reversed().map { model.recipients(of: $0) }, place)
+            #expect(page.messages.map(\.recipients) == seen.suffix(100).reversed().map { model.recipients(of: $0, seenBy: name) }, place)
             #expect(page.messages.map(\.ordinal) == seen.suffix(100).reversed().map { Int64($0 + 1) }, place)
         }
     }

@@ -18,6 +18,8 @@ final class RawConnection: Sendable {
     struct Answer: Sendable {
         let status: Int
         let body: [UInt8]
+        /// As they came, without line ends.
+        var headers: [String] = []
     }
 
     /// A frame of the server.
@@ -127,7 +129,7 @@ final class RawConnection: Sendable {
             start = last + 7
         }
         bytes.removeFirst(start)
-        return .value(Answer(status: status, body: body))
+        return .value(Answer(status: status, body: body, headers: lines.dropFirst().map { String($0) }))
     }
 
     private static func parseFrame(_ bytes: inout [UInt8]) -> Outcome<Frame>? {

@@ -133,8 +133,8 @@ extension EndToEnd {
             do {
                 let answer = try await scene.ana.client.call(
                     "POST", "/conversations", data: body, token: scene.ana.token, deadline: Waiting.deadline)
-                #expect(answer.status == 400)
-                #expect(answer.errorID == "invalid_request")
+                #expect(answer.status == 413)
+                #expect(answer.json["id"].string == "invalid_request")
             } catch let error as ProtocolClientError {
                 // Whoever is answered while he still sends may not hear the answer.
                 #expect(error.code == .transport)

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Model
+
+/// What a server tells by itself over sockets: the third part of the authorization matrix.
+enum PacketKind: String, CaseIterable, Sendable {
+    case conversationCreated = "conversation created"
+    case participantsChanged = "participant added"
+    case metadataChanged = "metadata set"
+    case conversationDeleted = "conversation deleted for all"
+    case messageCreated = "message sent"
+    case messageDeleted = "message deleted for all"
+    case receipts = "message read by the participant"
+    case allRead = "all read by the participant"
+    case partsChanged = "part added"
+    case conversationHidden = "conversation deleted on the participant's devices"
+    case conversationShown = "hidden conversation shown to the participant again"
+    case messageHidden = "message deleted on the participant's devices"
+    case identityChanged = "the participant's identity changed"
+    case followed = "somebody followed by the participant"
+    case unfollowed = "somebody unfollowed by the participant"
+    case announced = "announced to sender and participant"
+    case announcementStatus = "announcement read by the participant"
+    case announcementDeleted = "announcement removed by the participant"
+    case typing = "the participant types"
+    case presence = "the participant's presence, all having subscribed"
+
+    /// Those who are told.
+    var told: Set<Who> {
+        switch self {
+        case .conversationCreated, .participantsChanged, .metadataChanged, .conversationDeleted, .messageCreated, .messageDeleted, .receipts,
+            .allRead, .partsChanged, .announced:
+            [.sender, .participant]
+        case .conversationHidden, .conversationShown, .messageHidden, .followed, .unfollowed, .announcementStatus, .announcementDeleted:
+            [.participant]
+        case .typing: [.sender]
+        // Whoever has shared a conversation with somebody follows him until he decides otherwise.
+        case .identityChanged, .presence: [.sender, .participant, .former]
+        }
+    }
+
+    func expected(_ who: Who) -> String {
+        guard who.isSignedIn else { return "no socket: 401 authentication_required" }
+        return told.contains(who) ? "told" : "not told"
+    }
+
+    // The two below make the compiler see to it that there is a row for whatever can be published.
+
+    init(_ content: Change.Content) {
+        switch content {
+        case .conversationCreated: self = .conversationCreated
+        case .participantsChanged: self = .participantsChanged
+        case .metadataChanged: self = .metadataChanged
+        case .conversationDeleted: self = .conversationDeleted
+        case .messageCreated: self = .messageCreated
+        case .messageDeleted: self = .messageDeleted
+        case .receipts: self = .receipts
+        case .allRead: self = .allRead
+        case .partsChanged: self = .partsChanged
+        }
+    }
+
+    /// Nil: nothing is told of it.
+    init?(_ content: UserChange.Content) {
+        switch content {
+        case .conversationHidden: self = .conversationHidden
+        case .conversationShown: self = .conversationShown
+        case .messageHidden: self = .messageHidden
+        case .identityChanged: self = .identityChanged
+        case .followed: self = .followed
+        case .unfollowed: self = .unfollowed
+        case .announced: self = .announced
+        case .announcementStatus: self = .announcementStatus
+        case .announcementDeleted: self = .announcementDeleted
+        case .obsolete: return nil
+        }
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+import TestCluster
+import Testing
+
+@testable import StrataCommand
+
+/// One row of the matrix: what a client may send over a socket, and what it brings everybody.
+struct SocketRow: Sendable {
+    /// A method, or a signal's type and action.
+    let method: String
+    let what: String
+    /// With names in braces.
+    var object: String?
+    /// JSON, with names in braces.
+    var data: String?
+    let outcomes: [Who: String]
+    var tellsExistence: String?
+
+    var name: String { method + (what.isEmpty ? "" : ", \(what)") }
+
+    init(
+        _ method: String, _ what: String = "", object: String? = nil, data: String? = nil, sender: String, participant: String? = nil,
+        former: String? = nil, stranger: String? = nil, otherApp: String? = nil, tellsExistence: String? = nil
+    ) {
+        (self.method, self.what, self.object, self.data, self.tellsExistence) = (method, what, object, data, tellsExistence)
+        let strangers = stranger ?? sender
+        outcomes = [
+            .sender: sender, .participant: participant ?? sender, .former: former ?? sender, .never: strangers, .otherApp: otherApp ?? strangers,
+        ]
+    }
+
+    func expected(_ who: Who) -> String { outcomes[who] ?? "no socket: 401 authentication_required" }
+
+    /// All cells of the row.
+    func run(_ cast: Cast) async throws -> [Who: String] {
+        let scene = try await cast.scene()
+        var observed: [Who: String] = [:]
+        for who in Who.allCases {
+            switch await Self.open(cast, who) {
+            case .failure(let refusal): observed[who] = refusal.text
+            case .success(let socket):
+                if let action = typingAction {
+                    observed[who] = try await type(action, cast, who, scene, socket)
+                } else {
+                    observed[who] = try await ask(cast, who, scene, socket)
+                }
+                await socket.close()
+            }
+        }
+        return observed
+    }
+
+    struct Refused: Error {
+        let text: String
+    }
+
+    static func open(_ cast: Cast, _ who: Who) async -> Result<ProtocolSocket, Refused> {
+        do {
+            return .success(
+                try await cast.cluster.client(who == .participant ? 1 : 0).openSocket(sessionToken: cast.token(of: who), deadline: Waiting.deadline))
+        } catch let error as ProtocolClientError {
+            return .failure(Refused(text: "no socket: \(error.answer.map { "\($0.status) \($0.errorID ?? "")" } ?? "\(error)")"))
+        } catch {
+            return .failure(Refused(text: "no socket: \(error)"))
+        }
+    }
+
+    // MARK: Requests
+
+    private func ask(_ cast: Cast, _ who: Who, _ scene: AuthorizationScene, _ socket: ProtocolSocket) async throws -> String {
+        let names = cast.names(scene, for: who)
+        let answer = try await ask(names, socket)
+        // A replay tells by packets, which have all come before its answer.
+        let text = method == "Event.replay" ? socket.history.map(\.description).joined() : answer.data.text
+        if who.isStranger, tellsExistence == nil, method != "Conversation.create" || !answer.isSuccess, Names.namesObject(object ?? "", data ?? "") {
+            if who == .otherApp || (object ?? data)?.contains("{user}") == false {
+                let unknownNames = names.unknown(laterOnly: false)
+                let unknown = try await ask(unknownNames, socket)
+                #expect(
+                    Self.told(answer, hiding: names) == Self.told(unknown, hiding: unknownNames),
+                    "\(name): \(who.rawValue) can tell that it exists")
+            }
+        }
+        let shown = scene.shown(in: text).rawValue
+        let isPresent = ["busy", "away"].contains { text.contains("\"\($0)\"") }
+        return (answer.isSuccess ? "success" : answer.errorID ?? "no error") + (shown.isEmpty && isPresent ? ", shown" : shown)
+    }
+
+    private func ask(_ names: Names, _ socket: ProtocolSocket) async throws -> SocketAnswer {
+        try await socket.ask(method, object.map { names.fill($0) }, try data.map { try JSONValue(parsing: names.fill($0)) })
+    }
+
+    /// All of an answer that does not depend on the moment, nor on the name of the user asked for.
+    private static func told(_ answer: SocketAnswer, hiding names: Names) -> String {
+        var body = answer.packet.body
+        body["request_id"] = .null
+        return names["user"].map { body.text.replacingOccurrences(of: $0, with: "…") } ?? body.text
+    }
+
+    // MARK: Typing
+
+    private var typingAction: String? {
+        method.hasPrefix("typing_indicator ") ? String(method.dropFirst("typing_indicator ".count)) : nil
+    }
+
+    /// Whether a participant is told that this user types. A signal is dropped while its socket still joins, so participants repeat it.
+    private func type(
+        _ action: String, _ cast: Cast, _ who: Who, _ scene: AuthorizationScene, _ socket: ProtocolSocket
+    ) async throws -> String {
+        let listener = try #require(cast.earlySockets[who == .participant ? .sender : .participant])
+        let id = "layer:///identities/\(who.user)"
+        @Sendable func isHeard() -> Bool {
+            listener.history.contains { $0.isTyping(conversation: scene.conversation.id) && $0.data["sender"]["id"].string == id }
+        }
+        for word in ["started", action] { try await socket.typing(word, in: scene.conversation.id) }
+        if who == .sender || who == .participant {
+            try await eventually("\(name): \(who.rawValue) is not heard") {
+                for word in ["started", action] { try await socket.typing(word, in: scene.conversation.id) }
+                return isHeard()
+            }
+            return "told"
+        }
+        _ = try await socket.ask("Counter.read")
+        let other = try #require(cast.earlySockets[.sender])
+        try await eventually("the sender is not heard") {
+            try await other.typing("started", in: scene.conversation.id)
+            return listener.history.contains { $0.isTyping(conversation: scene.conversation.id) }
+        }
+        return isHeard() ? "told" : "dropped"
+    }
+}
+
+/// Every method and signal a client may send.
+enum SocketRows {
+    static let unknownMethod = "Message.destroy"
+    private static let message = #""parts":[{"mime_type":"text/plain","body":"new"}]"#
+
+    static let all: [SocketRow] =
+        [
+            SocketRow("Counter.read", sender: "success"),
+            SocketRow(
+                "Event.replay", data: #"{"from_timestamp":"2018-05-04T09:30:00.125Z"}"#, sender: "success, shown later too", former: "success, shown",
+                stranger: "success"),
+            SocketRow("Conversation.create", data: #"{"participants":["layer:///identities/new-{new}"],"distinct":false}"#, sender: "success"),
+            SocketRow(
+                "Conversation.create", "of the same id", data: #"{"participants":[],"distinct":false,"id":"layer:///conversations/{conversation}"}"#,
+                sender: "id_in_use, shown later too", former: "id_in_use, shown", stranger: "id_in_use",
+                tellsExistence: "an id that is taken cannot be used again"),
+            SocketRow(
+                "Message.create", object: "layer:///conversations/{conversation}", data: "{\(message)}", sender: "success, shown later too",
+                former: "access_denied", stranger: "not_found"),
+            SocketRow(
+                "Message.create", "elsewhere, of the same id", object: "layer:///conversations/{own}",
+                data: #"{"id":"layer:///messages/{message}",\#(message)}"#, sender: "id_in_use, shown later too",
+                former: "id_in_use, shown", stranger: "id_in_use",
+                tellsExistence: "an id that is taken cannot be used again"),
+            SocketRow(
+                "Message.create", "elsewhere, with later content", object: "layer:///conversations/{own}",
+                data: #"{"parts":[{"mime_type":"image/png","content":{"id":"layer:///content/{laterContent}","size":1}}]}"#,
+                sender: "success, shown later too", former: "invalid_property", stranger: "invalid_property"),
+            SocketRow("Presence.subscribe", sender: "success"), SocketRow("Presence.unsubscribe", sender: "success"),
+            SocketRow("Presence.update", data: #"[{"operation":"set","property":"status","value":"away"}]"#, sender: "success"),
+            SocketRow(
+                "Presence.sync", "of the participant", data: #"{"ids":["layer:///identities/{user}"]}"#, sender: "success, shown", otherApp: "success"
+            ),
+            SocketRow(
+                "Presence.sync", "of those followed", data: #"{"since":"2018-05-04T09:30:00.125Z"}"#, sender: "success, shown", stranger: "success"),
+            SocketRow(unknownMethod, "which is none", object: "layer:///messages/{message}", sender: "invalid_operation"),
+        ]
+        + ["started", "paused", "finished"]
+        .map {
+            SocketRow("typing_indicator \($0)", sender: "told", former: "dropped", stranger: "dropped")
+        }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+import TestCluster
+import Testing
+
+extension EndToEnd {
+    /// How long a refusal takes says nothing that its text does not, as far as it lies with us: the same is done for what is not the caller's as for what is not.
+    @Suite("the work of a refusal")
+    struct WorkTests {
+        /// Rows that name an object, and that strangers are refused.
+        private static var refused: [RESTRow] {
+            RESTRows.all.filter { row in
+                row.tellsExistence == nil && row.outcomes[.noSession] == nil
+                    && Names.namesObject(row.path.replacingOccurrences(of: "{user}", with: ""), row.body ?? "")
+                    && Who.allCases.allSatisfy { !$0.isStranger || row.outcomes[$0]?.hasPrefix("4") == true }
+            }
+        }
+
+        /// What the services have done so far: calls by method, statements by name. What they do by themselves now and then is left out.
+        private func work(_ cluster: Cluster) async throws -> [String: Double] {
+            var work: [String: Double] = [:]
+            for kind in [ServiceProcess.Kind.conversations, .metadata, .presence] {
+                for line in try await SecretTests.admin(cluster.instances(of: kind)[0], "/metrics").split(separator: "\n") {
+                    guard line.hasPrefix("strata_postgres_statement_duration_seconds_count") || line.hasPrefix("rpc_server_call_duration"),
+                        line.contains("_count"), let space = line.lastIndex(of: " "), let value = Double(line[line.index(after: space)...])
+                    else { continue }
+                    if ["heads", "sweep", "maint", "epoch", "session.check", "checkSessions"].contains(where: { line.contains($0) }) { continue }
+                    work["\(kind.rawValue) \(line[..<space])"] = value
+                }
+            }
+            return work
+        }
+
+        private func done(_ cluster: Cluster, _ body: () async throws -> Void) async throws -> [String: Double] {
+            let before = try await work(cluster)
+            try await body()
+            return try await work(cluster).filter { $0.value != before[$0.key] ?? 0 }.mapValues { $0 }
+                .reduce(into: [:]) { $0[$1.key] = $1.value - (before[$1.key] ?? 0) }
+        }
+
+        @Test("services do the same for an object that is somebody else's as for one that never was")
+        func same() async throws {
+            try await Cluster.with(Cluster.Size()) { cluster in
+                let cast = try await Cast.make(on: cluster)
+                let scene = try await cast.scene()
+                #expect(Self.refused.count > 20)
+                for row in Self.refused {
+                    for who in [Who.never, .otherApp] {
+                        let names = cast.names(scene, for: who)
+                        var works: [[String: Double]] = []
+                        // What is counted after its answer was sent, or was somebody else's, is not there the next time.
+                        for _ in 0..<5 {
+                            works = []
+                            for names in [names, names.unknown(laterOnly: false)] {
+                                works.append(try await done(cluster) { _ = try await row.ask(cast, who, names) })
+                            }
+                            if works[0] == works[1], !works[0].isEmpty { break }
+                        }
+                        #expect(works[0] == works[1], "\(row.name): \(who.rawValue)")
+                        #expect(!works[0].isEmpty, "\(row.name): nothing was counted")
+                    }
+                }
+                for socket in cast.earlySockets.values { await socket.close() }
+            }
+        }
+
+        @Test("how long refusals take", .enabled(if: ProcessInfo.processInfo.environment["STRATA_REFUSAL_TIMES"] == "1"))
+        func times() async throws {
+            let cast = try await Cast.make(on: try await Cluster.shared())
+            let scene = try await cast.scene()
+            for row in Self.refused where row.method == "GET" {
+                var times: [[Duration]] = [[], []]
+                let names = cast.names(scene, for: .never)
+                for _ in 0..<200 {
+                    for (index, names) in [names, names.unknown(laterOnly: false)].enumerated() {
+                        let start = ContinuousClock.now
+                        _ = try await row.ask(cast, .never, names)
+                        times[index].append(.now - start)
+                    }
+                }
+                let medians = times.map { $0.sorted()[$0.count / 2] }
+                print("\(row.name): somebody else's \(medians[0]), unknown \(medians[1]), ratio \(medians[0] / medians[1])")
+            }
+        }
+    }
+}
