@@ -91,17 +91,6 @@ package actor ServiceProcess {
         try? await admin.shutdown()
     }
 
-    /// While it is limited it can open no file and accept no connection beside those it has.
-    package func limitFiles(_ isLimited: Bool) async throws {
-        guard let child, child.isRunning else { return }
-        let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(child.pid)/fd").compactMap { Int($0) }
-        // What counts is not how many there are but the greatest number among them.
-        let limit = isLimited ? "\((files.max() ?? 0) + 1)" : "4096"
-        let exit = try await ChildProcess.run(
-            Launch(try Programs.find("prlimit"), ["--pid", "\(child.pid)", "--nofile=\(limit):"], output: .capture(limit: 4096)))
-        guard exit.isSuccess else { throw LocalServerError(.commandFailed, "prlimit: \(exit.output)") }
-    }
-
     /// Of the running process; nil if it has ended.
     package var pid: Int32? { child.flatMap { $0.isRunning ? $0.pid : nil } }
 

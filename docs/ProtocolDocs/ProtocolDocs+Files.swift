@@ -107,7 +107,7 @@ td{min-width:4.5rem}table.members td:last-child,table.responses td:nth-child(2){
 <h3 id="rest-errors">Errors <a class="anchor" href="#rest-errors" aria-label="Link to this">#</a></h3>
 <p>The body of every answer that is no success is an error object, whose <code>id</code> says what it is. Where there is no such method and path the answer is <code>404</code> <a href="errors#invalid_endpoint"><code>invalid_endpoint</code></a>, for a known path with another method, too; what is no proper HTTP is <code>400</code> <a href="errors#invalid_request"><code>invalid_request</code></a>. With a body larger than 1 MB the status of <a href="errors#invalid_request"><code>invalid_request</code></a> is <code>413</code>, with a compressed one <code>415</code>. <code>429</code> and <code>503</code> are worth repeating, <code>429</code> after <code>Retry-After</code> seconds.</p>
 <h3 id="answers">Answers to any request <a class="anchor" href="#answers" aria-label="Link to this">#</a></h3>
-<div class="scroll"><table class="responses"><thead><tr><th>Status</th><th></th><th>Body and headers</th></tr></thead><tbody><tr><td><span class="status s4">401</span></td><td><a href="errors#authentication_required"><code>authentication_required</code></a>: no session, or it has ended. Sign in again with <code>data.nonce</code>.</td><td><a href="#schema-AuthenticationRequired">AuthenticationRequired</a></td></tr><tr><td><span class="status s4">406</span></td><td><a href="errors#invalid_header"><code>invalid_header</code></a>: the header named in <code>data.header</code> is missing or not one that is served.</td><td><a href="#schema-InvalidHeader">InvalidHeader</a></td></tr><tr><td><span class="status s4">408</span></td><td><a href="errors#request_timeout"><code>request_timeout</code></a>: it took too long. Whether it happened is unknown.</td><td><a href="#schema-Error">Error</a></td></tr><tr><td><span class="status s4">429</span></td><td><a href="errors#rate_limit_exceeded"><code>rate_limit_exceeded</code></a>: far more requests than any ordinary client sends, by this session or from this address.</td><td><a href="#schema-Error">Error</a><br><code>Retry-After</code></td></tr><tr><td><span class="status s4">503</span></td><td><a href="errors#service_unavailable"><code>service_unavailable</code></a>: something the server depends on is away. Try again.</td><td><a href="#schema-Error">Error</a></td></tr></tbody></table></div>
+<div class="scroll"><table class="responses"><thead><tr><th>Status</th><th></th><th>Body and headers</th></tr></thead><tbody><tr><td><span class="status s4">401</span></td><td><a href="errors#authentication_required"><code>authentication_required</code></a>: no session, or it has ended. Sign in again with <code>data.nonce</code>.</td><td><a href="#schema-AuthenticationRequired">AuthenticationRequired</a></td></tr><tr><td><span class="status s4">406</span></td><td><a href="errors#invalid_header"><code>invalid_header</code></a>: the header named in <code>data.header</code> is missing or not one that is served.</td><td><a href="#schema-InvalidHeader">InvalidHeader</a></td></tr><tr><td><span class="status s4">408</span></td><td><a href="errors#request_timeout"><code>request_timeout</code></a>: the request took too long to arrive, and was not carried out. Cut off in the middle of a body, the answer may have none.</td><td><a href="#schema-Error">Error</a></td></tr><tr><td><span class="status s4">429</span></td><td><a href="errors#rate_limit_exceeded"><code>rate_limit_exceeded</code></a>: far more requests than any ordinary client sends, by this session or from this address.</td><td><a href="#schema-Error">Error</a><br><code>Retry-After</code></td></tr><tr><td><span class="status s4">503</span></td><td><a href="errors#service_unavailable"><code>service_unavailable</code></a>: something the server depends on is away, or answered too late; in that case what was asked for may have happened all the same. Try again after <code>Retry-After</code> seconds, with the same id.</td><td><a href="#schema-Error">Error</a></td></tr></tbody></table></div>
 <h2 id="tag-discovery">Discovery <a class="anchor" href="#tag-discovery" aria-label="Link to this">#</a></h2>
 <p>Where things are, whether the server is there, and whether a session still is.</p>
 <section class="operation"><h3 id="discover" class="operation"><span class="method get">GET</span> <span class="path">/<wbr></span> <a class="anchor" href="#discover" aria-label="Link to this">#</a></h3><p class="summary">Discovery and session check</p><p>The <code>Link</code> header tells where everything is. With an <code>Authorization</code> header the session is checked, too: <code>200</code> means that it is good, <code>401</code> that a new one is needed. Query parameters are ignored. With <code>Upgrade: websocket</code> this is the socket, see <a href="asyncapi.yaml"><code>asyncapi.yaml</code></a>; a refused handshake is answered with the errors below.</p><p class="note">A session is taken, and not needed.</p><p class="label">Answers</p><div class="scroll"><table class="responses"><thead><tr><th>Status</th><th></th><th>Body and headers</th></tr></thead><tbody><tr><td><span class="status s2">200</span></td><td>An empty object.</td><td><a href="#schema-Empty">Empty</a><br><code>Link</code></td></tr><tr><td><span class="status s4">400</span></td><td><a href="errors#invalid_request"><code>invalid_request</code></a>: the body is missing, larger than 1 MB, no JSON, or of another structure.</td><td><a href="#schema-MalformedRequest">MalformedRequest</a></td></tr></tbody></table></div><p class="note"><a href="#answers">As any request</a>: 401, 406, 429, 503</p><details><summary>Answer 200</summary><pre class="json"><code>{}</code></pre></details></section>
@@ -1236,7 +1236,7 @@ Sec-WebSocket-Protocol: layer-3.0</code></pre>
 </html>
 
 """##
-    static let indexFile = File(indexText, contentType: "text/html; charset=utf-8", entityTag: "\"56760428afbd73d3\"")
+    static let indexFile = File(indexText, contentType: "text/html; charset=utf-8", entityTag: "\"6130e7a5d35c849c\"")
 
     static let errorsText: StaticString = ##"""
 <!DOCTYPE html>
@@ -2666,7 +2666,7 @@ components:
           example:
             {id: invalid_header, code: 107, message: The Accept header must be application/vnd.layer+json; version=3.0 (or 2.0)., url: 'https://chat.example.org/docs/errors#invalid_header', data: {header: Accept}}
     Timeout:
-      description: '`request_timeout`: it took too long. Whether it happened is unknown.'
+      description: '`request_timeout`: the request took too long to arrive, and was not carried out. Cut off in the middle of a body, the answer may have none.'
       content:
         application/json:
           schema: {$ref: '#/components/schemas/Error'}
@@ -2686,7 +2686,7 @@ components:
           schema: {$ref: '#/components/schemas/Error'}
           example: {id: rate_limit_exceeded, code: 7, message: There are too many requests., url: 'https://chat.example.org/docs/errors#rate_limit_exceeded', data: {}}
     Unavailable:
-      description: '`service_unavailable`: something the server depends on is away. Try again.'
+      description: '`service_unavailable`: something the server depends on is away, or answered too late; in that case what was asked for may have happened all the same. Try again after `Retry-After` seconds, with the same id.'
       content:
         application/json:
           schema: {$ref: '#/components/schemas/Error'}
@@ -3222,7 +3222,7 @@ components:
           x-action: 'If `data.id` is the id you sent, an earlier try of yours succeeded: take `data` as the answer. Otherwise choose another id.'
 
 """##
-    static let openAPIFile = File(openAPIText, contentType: "application/yaml; charset=utf-8", entityTag: "\"a3975eed4559ff69\"")
+    static let openAPIFile = File(openAPIText, contentType: "application/yaml; charset=utf-8", entityTag: "\"ce41805ffe68b833\"")
 
     static let asyncAPIText: StaticString = ##"""
 asyncapi: 3.0.0

@@ -108,7 +108,7 @@ extension FanOut {
 
     private func compare(_ heads: Heads) {
         let finding = headsWatch.answered(asOf: heads.asOf, at: loop.now)
-        guard finding.isComplete else { return startAnew(finding) }
+        if let time = finding.missedBefore { sendAway(openedBefore: time) }
         for (id, position) in heads.conversations {
             guard let subscription = conversations[id] else { continue }
             guard case .look(let position, let time, let wait)? = subscription.feed.headSeen(position, since: finding.missingSince) else { continue }
@@ -135,14 +135,9 @@ extension FanOut {
         for hub in hubs { hub.enqueue { $0.stampLimit = limit } }
     }
 
-    /// The service was out of reach for longer than it can tell of: what was missed since only the clients' replays will bring.
-    private func startAnew(_ finding: HeadsWatch.Finding) {
-        logger.warning("heads could not be compared for too long: all sockets are sent away to come back and replay")
-        for hub in hubs {
-            hub.enqueue {
-                $0.sendAway()
-                $0.stampLimit = finding.stampLimit
-            }
-        }
+    /// The service was out of reach for longer than it can tell of: what was missed since, only the clients' replays will bring.
+    private func sendAway(openedBefore time: NIODeadline) {
+        logger.warning("heads could not be compared for too long: sockets from before are sent away to come back and replay")
+        for hub in hubs { hub.enqueue { $0.sendAway(openedBefore: time) } }
     }
 }

@@ -23,8 +23,8 @@ struct HeadsWatch {
         var missingSince: Timestamp
         /// No packet may be stamped later, once the gaps it shows are open.
         var stampLimit: Timestamp
-        /// False: more may be missing than it shows.
-        var isComplete: Bool
+        /// Whoever was there before this may miss more than it shows; nil: nobody does.
+        var missedBefore: NIODeadline?
     }
 
     let timing: FanOutTiming
@@ -79,10 +79,10 @@ struct HeadsWatch {
     mutating func answered(asOf time: Timestamp, at now: NIODeadline) -> Finding {
         isAsking = false
         let memory = since == nil ? Self.firstMemory : Self.memory
-        let isComplete = watchedSince.map { now <= $0 + memory } ?? true
+        let missedBefore = watchedSince.flatMap { $0 + memory < now ? now - memory : nil }
         let missingSince = since ?? time.advanced(by: .zero - Self.trust)
         since = time
         watchedSince = askedAt ?? now
-        return Finding(missingSince: missingSince, stampLimit: time.advanced(by: Self.trust), isComplete: isComplete)
+        return Finding(missingSince: missingSince, stampLimit: time.advanced(by: Self.trust), missedBefore: missedBefore)
     }
 }

@@ -27,9 +27,9 @@ extension Hub {
         }
     }
 
-    /// All sockets are told to come back, here or elsewhere, and to replay.
-    func sendAway() {
-        for socket in residents.values.flatMap(\.sockets) { socket.close(.goingAway) }
+    /// Sockets are told to come back, here or elsewhere, and to replay; with a time only those that are older.
+    func sendAway(openedBefore time: NIODeadline = .distantFuture) {
+        for socket in residents.values.flatMap(\.sockets) where socket.since < time { socket.close(.goingAway) }
     }
 
     func stopUpkeep() {

@@ -40,11 +40,10 @@ extension RESTRouter {
         } else {
             _ = try await session(of: request, context)
         }
-        // The session is fine, so something of the handshake itself was not; NIO takes only the first request of a connection.
-        return Failure(.invalidRequest, "The WebSocket handshake is incomplete, or not the first request of its connection.")
+        guard request.headers[.secWebSocketKey] != nil, request.headers[.secWebSocketVersion] == "13" else {
+            return Failure(.invalidRequest, "The WebSocket handshake is incomplete: it needs Sec-WebSocket-Key, and Sec-WebSocket-Version: 13.")
+        }
+        // All is well now; a moment ago the session could not be looked up. (Or it was not the connection's first request, and NIO takes no other.)
+        return .unavailable
     }
-}
-
-extension HTTPField.Name {
-    fileprivate static let secWebSocketProtocol = Self("Sec-WebSocket-Protocol")!
 }

@@ -50,6 +50,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var phase = Phase.waiting
     var isOpen: Bool { if case .closed = phase { false } else { true } }
     let openedAt: Timestamp
+    /// The same by the clock that never jumps.
+    let since: NIODeadline
     var rooms: [Hub.Room] = []
     /// Position in the user's own log, up to which its entries were sent or are held; nil while not attached.
     var userPosition: Position?
@@ -112,6 +114,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         self.hub = hub
         rateKey = RateKey(tokenDigest: session.tokenDigest)
         openedAt = .now()
+        since = hub.loop.now
         lastHeard = .now()
     }
 

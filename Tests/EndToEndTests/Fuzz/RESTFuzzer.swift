@@ -37,7 +37,8 @@ struct RESTFuzzer {
         case .value(let answer):
             tally.saw("\(answer.status)")
             if answer.status >= 500 { fail("was answered with \(answer.status)", message, answer.body) }
-            if answer.status == 101 { await drop() }
+            // After an answer before the end of its request, a server says that it takes no other one.
+            if answer.status == 101 || answer.headers.contains(where: { $0.lowercased() == "connection: close" }) { await drop() }
         case .closed where message.isBroken: tally.saw("closed")
         case .silence where message.isBroken: tally.saw("waits for more")
         case .closed:

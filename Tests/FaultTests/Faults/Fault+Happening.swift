@@ -20,10 +20,6 @@ extension Fault {
         case .conversationsHangs: try await suspend(generator.pick(cluster.instances(of: .conversations)), for: period)
         case .metadataHangs: try await suspend(generator.pick(cluster.instances(of: .metadata)), for: period)
         case .presenceHangs: try await suspend(generator.pick(cluster.instances(of: .presence)), for: period)
-        case .gatewayOutOfFiles: try await limitFiles(of: generator.pick(cluster.instances(of: .gateway)), for: period)
-        case .conversationsOutOfFiles: try await limitFiles(of: generator.pick(cluster.instances(of: .conversations)), for: period)
-        case .metadataOutOfFiles: try await limitFiles(of: generator.pick(cluster.instances(of: .metadata)), for: period)
-        case .presenceOutOfFiles: try await limitFiles(of: generator.pick(cluster.instances(of: .presence)), for: period)
         case .redisKilled, .redisHangs: try await happen(to: cluster.redis, for: period)
         case .postgresRestarted, .postgresKilled, .postgresHangs: try await happen(to: cluster.postgres, for: period)
         case .diskFull: try await fillDisk(of: cluster, for: period)
@@ -53,13 +49,6 @@ extension Fault {
         await process.suspend()
         try await Task.sleep(for: period)
         await process.resume()
-    }
-
-    /// Whoever comes new finds no place; what is open goes on.
-    private func limitFiles(of process: ServiceProcess, for period: Duration) async throws {
-        try await process.limitFiles(true)
-        try await Task.sleep(for: period)
-        try await process.limitFiles(false)
     }
 
     private func happen(to redis: PrivateRedis, for period: Duration) async throws {

@@ -13,12 +13,11 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
     case connectionsCut, networkSlow, networkLossy, networkDivided
     case clockAhead, clockBehind, databaseClockAhead, databaseClockBehind
     case diskFull
-    case gatewayOutOfFiles, conversationsOutOfFiles, metadataOutOfFiles, presenceOutOfFiles
 
     /// What excludes each other.
     static let groups: [[Fault]] = [
-        [.gatewayKilled, .gatewayHangs, .gatewayOutOfFiles], [.conversationsKilled, .conversationsHangs, .conversationsOutOfFiles],
-        [.metadataKilled, .metadataHangs, .metadataOutOfFiles], [.presenceKilled, .presenceHangs, .presenceOutOfFiles],
+        [.gatewayKilled, .gatewayHangs], [.conversationsKilled, .conversationsHangs],
+        [.metadataKilled, .metadataHangs], [.presenceKilled, .presenceHangs],
         [.redisKilled, .redisHangs], [.postgresRestarted, .postgresKilled, .postgresHangs, .diskFull], [.readersStop],
         [.connectionsCut, .networkSlow, .networkLossy, .networkDivided], [.clockAhead, .clockBehind, .databaseClockAhead, .databaseClockBehind],
     ]
@@ -64,10 +63,6 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
         case .databaseClockAhead: "the database's clock jumps 20 s ahead and back"
         case .databaseClockBehind: "the database's clock jumps 20 s back and ahead"
         case .diskFull: "the database's disk is full"
-        case .gatewayOutOfFiles: "a gateway can open no more files"
-        case .conversationsOutOfFiles: "an instance of conversations can open no more files"
-        case .metadataOutOfFiles: "an instance of metadata can open no more files"
-        case .presenceOutOfFiles: "an instance of presence can open no more files"
         }
     }
 }

@@ -23,7 +23,8 @@ struct Trial: Sendable {
     func run(on cluster: Cluster) async throws -> FaultTable.Row {
         let outcome = try await judge(cluster)
         for violation in outcome.violations.prefix(20) { Issue.record("\(name), seed \(seed): \(violation)") }
-        #expect(outcome.row.acknowledged > 30)
+        // While a database is away little is done; but a trial in which nothing was done would judge nothing.
+        #expect(outcome.row.acknowledged > 10)
         return outcome.row
     }
 

@@ -54,19 +54,33 @@ struct Load: Sendable {
     func settle(_ cluster: Cluster, within limit: Duration) async throws -> History {
         let deadline = ContinuousClock.now + limit
         for client in clients where await !client.caughtUp(within: limit) { recorder.add(faults: ["\(client.user.user) did not come back"]) }
-        for id in conversations {
+        var state: [History.Conversation] = []
+        for round in 1...20 {
+            let ends = try await end(round, until: deadline)
+            state = try await ServerState.read(conversations, of: clients.map(\.user), on: cluster)
+            // What was asked for over a network that was broken may be done long after it was given up: then everybody has to be told that, too.
+            let isLast = state.allSatisfy { conversation in ends[conversation.id].map { conversation.log.last?.kind == .message($0) } ?? true }
+            if isLast, try await ServerState.areUnchanged(state, on: cluster) { break }
+        }
+        for client in clients { await client.stop() }
+        return recorder.history(views: clients.flatMap(\.views), conversations: state)
+    }
+
+    /// Sends one last message to each conversation, and waits until everybody in it has been told.
+    /// - Returns: the messages, by conversation; none where nobody is.
+    private func end(_ round: Int, until deadline: ContinuousClock.Instant) async throws -> [String: String] {
+        var ends: [String: String] = [:]
+        for (index, id) in conversations.enumerated() {
             guard let members = try await members(of: id, until: deadline), let sender = clients.first(where: { members.contains($0.user.user) })
             else { continue }
-            let text = "the end of \(id)"
-            var generator = SeededGenerator(seed: seed ^ UInt64(bitPattern: Int64(id.hashValue)))
-            await send(text, to: id, as: sender, &generator, attempts: 200)
+            let text = "end \(round) of \(id)"
+            var generator = SeededGenerator(seed: seed &+ UInt64(1_000_000 * round + index))
+            ends[id] = await send(text, to: id, as: sender, &generator, attempts: 200)
             for client in clients where members.contains(client.user.user) {
                 if await !client.hasRead(text, within: deadline - .now) { recorder.add(faults: ["\(client.user.user) was not told \(text)"]) }
             }
         }
-        for client in clients { await client.stop() }
-        let state = try await ServerState.read(conversations, of: clients.map(\.user), on: cluster)
-        return recorder.history(views: clients.flatMap(\.views), conversations: state)
+        return ends
     }
 
     /// Nil: two have removed each other, and nobody is in it.
@@ -112,7 +126,11 @@ struct Load: Sendable {
         }
     }
 
-    private func send(_ text: String, to id: String, as client: FaultClient, _ generator: inout SeededGenerator, attempts: Int) async {
+    /// - Returns: the message's id.
+    @discardableResult
+    private func send(
+        _ text: String, to id: String, as client: FaultClient, _ generator: inout SeededGenerator, attempts: Int
+    ) async -> String {
         let message = "layer:///messages/\(generator.uuid())"
         let body = TestUser.message(text, id: message)
         let overSocket = generator.chance(50)
@@ -125,6 +143,7 @@ struct Load: Sendable {
                 "POST", layerPath(id) + "/messages", body: body, token: client.user.token, deadline: .now + .seconds(5))
             return Outcome(answer.isSuccess, answer.errorID)
         }
+        return message
     }
 
     private func set(_ path: String, _ value: String, in id: String, as client: FaultClient) async {

@@ -30,6 +30,13 @@ enum ServerState {
         return conversations
     }
 
+    /// Whether nothing has been written to these since they were read.
+    static func areUnchanged(_ conversations: [History.Conversation], on cluster: Cluster) async throws -> Bool {
+        let uuids = Dictionary(uniqueKeysWithValues: conversations.map { (String($0.id.dropFirst("layer:///conversations/".count)), $0) })
+        let logs = try await logs(of: Array(uuids.keys), cluster)
+        return uuids.allSatisfy { uuid, conversation in logs[uuid]?.last?.position == conversation.log.last?.position }
+    }
+
     /// What a service cannot answer just after a fault is asked for again, as stock clients do.
     private static func load(_ path: String, as user: TestUser) async throws -> RESTAnswer {
         let deadline = Waiting.deadline

@@ -205,7 +205,7 @@ final class SimulatedGateway {
 
     private func limitStamps(to limit: Timestamp) { toHubs(.max, "stamp limit at hub") { $0.stampLimit = limit } }
 
-    private var deadline: NIODeadline { .uptimeNanoseconds(UInt64(simulation.now) * 1000) }
+    var deadline: NIODeadline { .uptimeNanoseconds(UInt64(simulation.now) * 1000) }
 
     func pubSubRecovered() {
         loop.execute(.init(what: "pub/sub is back at gateway", a: index)) { [self] in
@@ -244,15 +244,11 @@ final class SimulatedGateway {
 
     private func compare(_ answer: Heads) {
         let finding = heads.answered(asOf: answer.asOf, at: deadline)
-        guard finding.isComplete else {
+        if let time = finding.missedBefore {
             world.counts["started anew", default: 0] += 1
             for hub in hubs {
-                hub.loop.execute(.init(what: "sockets are sent away by hub", a: index, b: hub.index)) {
-                    hub.sendAway()
-                    hub.stampLimit = finding.stampLimit
-                }
+                hub.loop.execute(.init(what: "sockets are sent away by hub", a: index, b: hub.index)) { hub.sendAway(openedBefore: time) }
             }
-            return
         }
         for (id, position) in answer.conversations {
             let id = world.log.index(of: id)

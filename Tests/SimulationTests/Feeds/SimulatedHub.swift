@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Model
+import NIOCore
 
 @testable import Gateway
 
@@ -195,8 +196,8 @@ final class SimulatedHub {
         ceiling = [gapFloor, sabotage == .noStampLimit ? nil : stampLimit].compactMap(\.self).min()
     }
 
-    func sendAway() {
-        for resident in residents { for socket in resident?.sockets ?? [] { socket.close() } }
+    func sendAway(openedBefore time: NIODeadline) {
+        for resident in residents { for socket in resident?.sockets ?? [] where socket.since < time { socket.close() } }
     }
 
     // MARK: Flushing

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Model
+import NIOCore
 
 @testable import Gateway
 
@@ -23,6 +24,7 @@ final class SimulatedSocket {
     private var outbox: [SimulatedPipe.Packet] = []
     private var outboxBytes = 0
     let openedAt: Timestamp
+    let since: NIODeadline
     private var catchUp: SimulatedCatchUp?
     private var catchUpAttempt = 0
     private var drainWaiters: [() -> Void] = []
@@ -36,6 +38,7 @@ final class SimulatedSocket {
         self.hub = hub
         self.pipe = pipe
         openedAt = hub.gateway.wallClock
+        since = hub.gateway.deadline
         pipe.becameWritable = { [weak self] in self?.becameWritable() }
         hub.add(self)
     }
