@@ -186,7 +186,7 @@ let package = Package(
                 "Gateway", "Model", "RPC", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis",
                 nioCore, nioPosix, nioSSL, logging,
             ]),
-        tests("FaultTests", ["TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers"]),
+        tests("FaultTests", ["RPC", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers"]),
         tests("ConformanceTests", ["TestCluster", "TestSupport", "ProtocolClient", "LocalServers", crypto, cryptoExtras]),
         .executableTarget(
             name: "Bench",

@@ -91,6 +91,17 @@ package actor ServiceProcess {
         try? await admin.shutdown()
     }
 
+    /// Lowers the limit of open files to so many more than there are now; nil: sets it back.
+    package func limitFiles(to more: Int?) async throws {
+        guard let child, child.isRunning else { return }
+        let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(child.pid)/fd").compactMap { Int($0) }
+        // What counts is not how many there are but the greatest number among them.
+        let limit = more.map { (files.max() ?? 0) + 1 + $0 }
+        let words = ["--pid", "\(child.pid)", "--nofile=\(limit.map(String.init) ?? "4096"):"]
+        let exit = try await ChildProcess.run(Launch(try Programs.find("prlimit"), words, output: .capture(limit: 4096)))
+        guard exit.isSuccess else { throw LocalServerError(.commandFailed, "prlimit: \(exit.output)") }
+    }
+
     /// Of the running process; nil if it has ended.
     package var pid: Int32? { child.flatMap { $0.isRunning ? $0.pid : nil } }
 

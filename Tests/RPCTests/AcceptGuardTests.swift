@@ -4,6 +4,7 @@ import Glibc
 import Logging
 import NIOCore
 import NIOEmbedded
+import NIOPosix
 import Synchronization
 import Testing
 
@@ -58,6 +59,25 @@ struct AcceptGuardTests {
         #expect(lines.all.withLock { $0.count } == 2)
         channel.pipeline.fireErrorCaught(IOError(errnoCode: ENFILE, reason: "accept"))
         #expect(lines.all.withLock { $0.last } == "connections cannot be accepted open files of the system (fs.file-max)")
+    }
+
+    @Test("a connection that gets one of the last descriptors is closed")
+    func reserve() async throws {
+        let lines = Lines()
+        let limit = try #require(OpenFileLimit.current).soft
+        let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    // So many that every number is one of them.
+                    let logger = Logger(label: "test") { _ in Recorder(lines: lines) }
+                    try AcceptGuard.add("test", reserve: Int(limit), to: channel, logger: logger)
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let client = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup).connect(to: try #require(server.localAddress)).get()
+        try await client.closeFuture.get()
+        try await server.close()
+        #expect(lines.all.withLock { $0 } == ["connections cannot be accepted open files of this process (RLIMIT_NOFILE)"])
     }
 
     @Test("errors of single connections are none of its business")

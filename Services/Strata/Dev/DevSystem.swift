@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import LocalServers
+import RPC
 
 /// Everything `strata dev` runs. ``start()`` brings it up step by step, saying so; ``stop()`` takes it down in the opposite order.
 actor DevSystem {
@@ -48,7 +49,7 @@ actor DevSystem {
         lock = try HomeLock(home)
         // Left by one that was killed; it says what runs, and nothing does.
         unlink(home.state)
-        OpenFiles.raiseLimit()
+        OpenFileLimit.raise()
         let host = settings.host
         let plan = try ServicePlan(settings: settings, isFree: { LoopbackPort.isFree($0, host: host) }, takePorts: LoopbackPort.free(_:))
         let secrets = try Secrets.ensure(in: home)

@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import LocalServers
+import RPC
 
 /// Looks at this machine and says what `strata dev` would miss.
 struct Doctor: Sendable {
@@ -62,7 +63,7 @@ struct Doctor: Sendable {
     }
 
     private var openFiles: DoctorCheck {
-        let limit = OpenFiles.limits.hard
+        let limit = OpenFileLimit.current?.hard ?? 1024
         guard limit < 8192 else { return .fine("open files", limit > 1 << 40 ? "unlimited" : "up to \(limit)") }
         return .notice("open files", "at most \(limit), which bounds the number of connections", remedy: "ulimit -Hn 65536")
     }

@@ -12,6 +12,9 @@ import Musl
 
 /// Keeps a listening socket through a time without descriptors or memory: pauses, counts, and says once what is missing and once that it is over.
 ///
+/// The last descriptors of a process are not for those who connect (``OpenFileLimit``): a connection that gets one of them is closed at once, however the others
+/// came to be in use.
+///
 /// Without a pause the loop would spin: the connection that cannot be accepted stays in the kernel's queue, and so the socket stays readable.
 /// Connections that are open are not touched by any of this; those that wait are accepted when something has been closed.
 public final class AcceptGuard: ChannelDuplexHandler {
@@ -23,14 +26,21 @@ public final class AcceptGuard: ChannelDuplexHandler {
     /// How long nothing is accepted after a failure. Long enough to cost nothing, short enough for a client that waits.
     static let pause = TimeAmount.milliseconds(200)
 
+    /// Descriptors that connections never get; more than a process needs at one moment for what it opens itself.
+    public static let reserve = 32
+
     private let logger: Logger
+    private let reserve: Int
     private let failures: Counter
     private var isFailing = false
     private var pausedUntil: NIODeadline?
     private var waiting: Scheduled<Void>?
 
-    /// - Parameter name: tells the listeners of one process apart, in the log and in `strata_accept_failures_total{listener="…"}`.
-    public init(_ name: String, logger: Logger) {
+    /// - Parameters:
+    ///   - name: tells the listeners of one process apart, in the log and in `strata_accept_failures_total{listener="…"}`.
+    ///   - reserve: how many of the descriptors that the process may have are not for connections of this listener.
+    public init(_ name: String, reserve: Int = AcceptGuard.reserve, logger: Logger) {
+        self.reserve = reserve
         var logger = logger
         logger[metadataKey: "listener"] = "\(name)"
         self.logger = logger
@@ -38,8 +48,8 @@ public final class AcceptGuard: ChannelDuplexHandler {
     }
 
     /// Takes its place in front of whatever the channel has, and so before anything that closes it because of an error. On the channel's loop.
-    public static func add(_ name: String, to channel: any Channel, logger: Logger) throws {
-        try channel.pipeline.syncOperations.addHandler(AcceptGuard(name, logger: logger), position: .first)
+    public static func add(_ name: String, reserve: Int = reserve, to channel: any Channel, logger: Logger) throws {
+        try channel.pipeline.syncOperations.addHandler(AcceptGuard(name, reserve: reserve, logger: logger), position: .first)
     }
 
     /// Holds the wish to accept back while there is a pause.
@@ -55,6 +65,11 @@ public final class AcceptGuard: ChannelDuplexHandler {
 
     /// One was accepted.
     public func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let channel = unwrapInboundIn(data)
+        guard !isReserveReached(context.channel) else {
+            channel.close(promise: nil)
+            return failed(EMFILE, Self.limit(EMFILE) ?? "")
+        }
         if isFailing {
             isFailing = false
             logger.notice("connections are accepted again")
@@ -65,11 +80,24 @@ public final class AcceptGuard: ChannelDuplexHandler {
     /// One could not be accepted.
     public func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, let limit = Self.limit(error.errnoCode) else { return context.fireErrorCaught(error) }
+        failed(error.errnoCode, limit)
+    }
+
+    private func failed(_ errno: CInt, _ limit: String) {
         failures.increment()
         pausedUntil = .now() + Self.pause
         guard !isFailing else { return }
         isFailing = true
-        logger.error("connections cannot be accepted", metadata: ["limit": "\(limit)", "errno": "\(error.errnoCode)"])
+        logger.error("connections cannot be accepted", metadata: ["limit": "\(limit)", "errno": "\(errno)"])
+    }
+
+    /// Asked of the listener, on whose loop this runs; the connection's own descriptor can only be asked for on the loop of the connection.
+    private func isReserveReached(_ listener: any Channel) -> Bool {
+        let isReached = try? listener.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
+            OpenFileLimit.isLeft(fewerThan: reserve, askingWith: socket)
+        }
+        // Neither: not a socket of the system's.
+        return isReached.flatMap { $0 } ?? false
     }
 
     /// The listener is gone.

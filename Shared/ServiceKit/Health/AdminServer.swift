@@ -42,7 +42,8 @@ public struct AdminServer: Service {
         let application = Application(
             router: router(), configuration: .init(address: .hostname(host, port: port)),
             onServerRunning: { [logger, onListening] channel in
-                try? await channel.eventLoop.submit { try AcceptGuard.add("admin", to: channel, logger: logger) }.get()
+                // Who looks after a process gets in when nobody else does.
+                try? await channel.eventLoop.submit { try AcceptGuard.add("admin", reserve: 16, to: channel, logger: logger) }.get()
                 let bound = channel.localAddress?.port ?? 0
                 logger.info("admin server listens", metadata: ["admin.port": "\(bound)"])
                 onListening(bound)

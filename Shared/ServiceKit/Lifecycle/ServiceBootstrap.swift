@@ -5,6 +5,7 @@ import Logging
 import Metrics
 import NIOCore
 import NIOPosix
+import RPC
 public import ServiceLifecycle
 import UnixSignals
 
@@ -49,7 +50,7 @@ public enum ServiceBootstrap {
         MetricsSystem.bootstrap(registry)
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: common.eventLoopThreads)
         let logger = Logger(label: name)
-        OpenFileLimit.raise(logger)
+        raiseOpenFiles(logger)
         let environment = ServiceEnvironment(
             name: name, settings: settings, common: common, logger: logger, eventLoopGroup: loops, health: Health(), metrics: registry)
         let services = try await body(environment)
@@ -59,6 +60,12 @@ public enum ServiceBootstrap {
         try await group(services, environment).run()
         try await loops.shutdownGracefully()
         logger.info("service stopped")
+    }
+
+    private static func raiseOpenFiles(_ logger: Logger) {
+        if let error = OpenFileLimit.raise() { logger.warning("the limit of open files cannot be raised", metadata: ["errno": "\(error)"]) }
+        let limit = OpenFileLimit.current.map { "\($0.soft)" } ?? "unknown"
+        logger.info("open files are limited", metadata: ["process.max_fds": "\(limit)", "connections": "\(OpenFileLimit.connections)"])
     }
 
     private static func group(_ services: [any Service], _ environment: ServiceEnvironment) -> ServiceGroup {

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import FoundationEssentials
 
 /// Times in logs: UTC, with milliseconds. Foundation's formatters cost more than the rest of a log line.
 enum Timestamp {
     /// The time now, as `2026-01-31T23:59:59.123Z`.
     static func now() -> String {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return text(seconds: Int(time.tv_sec), milliseconds: Int(time.tv_nsec) / 1_000_000)
+        let milliseconds = Int((Date().timeIntervalSince1970 * 1000).rounded(.down))
+        let seconds = milliseconds >= 0 ? milliseconds / 1000 : (milliseconds - 999) / 1000
+        return text(seconds: seconds, milliseconds: milliseconds - seconds * 1000)
     }
 
     /// A time since 1970.

@@ -2,6 +2,7 @@
 
 import LocalServers
 import ProtocolClient
+import RPC
 import TestCluster
 import TestSupport
 
@@ -20,6 +21,10 @@ extension Fault {
         case .conversationsHangs: try await suspend(generator.pick(cluster.instances(of: .conversations)), for: period)
         case .metadataHangs: try await suspend(generator.pick(cluster.instances(of: .metadata)), for: period)
         case .presenceHangs: try await suspend(generator.pick(cluster.instances(of: .presence)), for: period)
+        case .gatewayOutOfFiles: try await exhaustFiles(of: generator.pick(cluster.instances(of: .gateway)), for: period)
+        case .conversationsOutOfFiles: try await exhaustFiles(of: generator.pick(cluster.instances(of: .conversations)), for: period)
+        case .metadataOutOfFiles: try await exhaustFiles(of: generator.pick(cluster.instances(of: .metadata)), for: period)
+        case .presenceOutOfFiles: try await exhaustFiles(of: generator.pick(cluster.instances(of: .presence)), for: period)
         case .redisKilled, .redisHangs: try await happen(to: cluster.redis, for: period)
         case .postgresRestarted, .postgresKilled, .postgresHangs: try await happen(to: cluster.postgres, for: period)
         case .diskFull: try await fillDisk(of: cluster, for: period)
@@ -49,6 +54,29 @@ extension Fault {
         await process.suspend()
         try await Task.sleep(for: period)
         await process.resume()
+    }
+
+    /// Lets a crowd connect until the process has no descriptor left that it gives to connections, and stay.
+    private func exhaustFiles(of process: ServiceProcess, for period: Duration) async throws {
+        let spare = 16
+        let before = await refused(by: process)
+        try await process.limitFiles(to: spare + AcceptGuard.reserve)
+        let crowd = Crowd(host: process.host?.address.description ?? "127.0.0.1", port: process.port)
+        await crowd.come(4 * spare)
+        try await Task.sleep(for: period)
+        await crowd.go()
+        try await process.limitFiles(to: nil)
+        // Or nothing has happened.
+        guard let before, let after = await refused(by: process) else { return }
+        if after == before { throw NothingRefused(process: process.name) }
+    }
+
+    /// Connections that it could not accept; nil if it does not answer, for which another fault may be the reason.
+    private func refused(by process: ServiceProcess) async -> Double? {
+        for _ in 0..<3 {
+            if let count = try? await process.metric("strata_accept_failures_total") { return count }
+        }
+        return nil
     }
 
     private func happen(to redis: PrivateRedis, for period: Duration) async throws {
@@ -116,6 +144,11 @@ extension Fault {
             network.set(nil, at: place.one, and: place.other, port: place.port)
         }
     }
+}
+
+/// A process that was to be short of descriptors went on accepting.
+private struct NothingRefused: Error {
+    let process: String
 }
 
 /// Two who talk with each other, and for a while cannot.

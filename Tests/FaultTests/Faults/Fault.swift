@@ -13,11 +13,12 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
     case connectionsCut, networkSlow, networkLossy, networkDivided
     case clockAhead, clockBehind, databaseClockAhead, databaseClockBehind
     case diskFull
+    case gatewayOutOfFiles, conversationsOutOfFiles, metadataOutOfFiles, presenceOutOfFiles
 
     /// What excludes each other.
     static let groups: [[Fault]] = [
-        [.gatewayKilled, .gatewayHangs], [.conversationsKilled, .conversationsHangs],
-        [.metadataKilled, .metadataHangs], [.presenceKilled, .presenceHangs],
+        [.gatewayKilled, .gatewayHangs, .gatewayOutOfFiles], [.conversationsKilled, .conversationsHangs, .conversationsOutOfFiles],
+        [.metadataKilled, .metadataHangs, .metadataOutOfFiles], [.presenceKilled, .presenceHangs, .presenceOutOfFiles],
         [.redisKilled, .redisHangs], [.postgresRestarted, .postgresKilled, .postgresHangs, .diskFull], [.readersStop],
         [.connectionsCut, .networkSlow, .networkLossy, .networkDivided], [.clockAhead, .clockBehind, .databaseClockAhead, .databaseClockBehind],
     ]
@@ -63,6 +64,10 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
         case .databaseClockAhead: "the database's clock jumps 20 s ahead and back"
         case .databaseClockBehind: "the database's clock jumps 20 s back and ahead"
         case .diskFull: "the database's disk is full"
+        case .gatewayOutOfFiles: "a gateway has no descriptors left"
+        case .conversationsOutOfFiles: "an instance of conversations has no descriptors left"
+        case .metadataOutOfFiles: "an instance of metadata has no descriptors left"
+        case .presenceOutOfFiles: "an instance of presence has no descriptors left"
         }
     }
 }
