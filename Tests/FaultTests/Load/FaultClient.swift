@@ -64,6 +64,9 @@ final class FaultClient: Sendable {
                     .openSocket(sessionToken: user.token, deadline: .now + .seconds(5))
                 await use(socket)
             } catch {
+                if let answer = (error as? ProtocolClientError)?.answer, answer.status != 503 {
+                    recorder.add(faults: ["\(user.user): a socket was refused with \(answer.status) \(answer.errorID ?? "")"])
+                }
                 try? await Task.sleep(for: .milliseconds(.random(in: 50...200)))
             }
             gateway += 1

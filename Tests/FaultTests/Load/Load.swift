@@ -195,7 +195,10 @@ struct Load: Sendable {
     /// What an answer says.
     private enum Outcome {
         case done
+        /// Because of who asks for what.
         case refused
+        /// For a reason that this load gives nobody: a client that believed it would give up, or sign out.
+        case wrong(String)
         /// Not done, says the server, or perhaps it is.
         case open
         /// The server does not know itself what happened.
@@ -208,7 +211,8 @@ struct Load: Sendable {
                 switch error {
                 case "service_unavailable", "request_timeout", nil: self = .open
                 case "internal_server_error": self = .broken
-                default: self = .refused
+                case "access_denied", "not_found": self = .refused
+                case let error?: self = .wrong(error)
                 }
             }
         }
@@ -225,10 +229,11 @@ struct Load: Sendable {
             let answer = try? await attempt()
             // Whatever breaks, stock clients retry 503, and drop what is answered with 500.
             if case .broken? = answer { recorder.add(faults: ["\(client.user.user): \(action) was answered with 500"]) }
+            if case .wrong(let error)? = answer { recorder.add(faults: ["\(client.user.user): \(action) was answered with \(error)"]) }
             switch answer {
             case .done?: outcome = .acknowledged
             // What an attempt without an answer may have done is not undone by the refusal of the next.
-            case .refused?: outcome = isOpen ? .unknown : .refused
+            case .refused?, .wrong?: outcome = isOpen ? .unknown : .refused
             case .open?, .broken?, nil:
                 isOpen = true
                 continue
