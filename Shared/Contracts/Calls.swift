@@ -20,15 +20,23 @@ extension RPCClient {
         }
         let answer: ByteBuffer
         do {
-            answer = try await call(endpoint.method, payload, deadline: deadline, trace: trace, isIdempotent: endpoint.isIdempotent)
+            answer = try await call(endpoint.method, payload, deadline: deadline, trace: trace, isIdempotent: endpoint.effect != .once)
         } catch {
-            throw Failure(rpcError: error)
+            let failure = Failure(rpcError: error)
+            // Whoever is told that he may not do something has to be sure that it is not done.
+            guard error.isAfterLoss, endpoint.effect == .repeatable, !failure.saysThatItIsDone else { throw failure }
+            throw Failure(rpcError: .transportLost)
         }
         guard let response = try? Response(protobuf: answer) else {
             throw Failure(.internalServerError, "The answer of a service could not be decoded.")
         }
         return response
     }
+}
+
+extension Failure {
+    /// Whether it is how a service answers a call that it has carried out before.
+    fileprivate var saysThatItIsDone: Bool { code == .idInUse || code == .conflict }
 }
 
 /// The methods a service answers, by number: what an `RPCServer` is given as its handler.

@@ -4,18 +4,27 @@ public import SwiftProtobuf
 
 /// One method of one service: its number on the wire and the messages that go each way.
 ///
-/// Numbers are never reused. `isIdempotent` calls are retried once on another instance when they fail in transit (ARCHITECTURE §10):
-/// reads, and creates, which carry an id. A patch is not, since the repeated `set` could overwrite a newer one.
+/// Numbers are never reused.
 public struct Endpoint<Request: SwiftProtobuf.Message, Response: SwiftProtobuf.Message>: Sendable {
     /// The number on the wire.
     public let method: RPCMethod
-    /// Whether a call may be repeated after it was lost in transit.
-    public let isIdempotent: Bool
+    /// Whether a call may be repeated.
+    public let effect: Effect
 
-    init(_ number: UInt16, idempotent: Bool = true) {
+    init(_ number: UInt16, _ effect: Effect = .repeatable) {
         method = RPCMethod(rawValue: number)
-        isIdempotent = idempotent
+        self.effect = effect
     }
+}
+
+/// What it does to carry a call out twice. All but ``once`` are repeated, once and on another instance, when they were lost in transit (ARCHITECTURE §10).
+public enum Effect: Sendable {
+    /// It changes nothing, or nothing that anybody is told of.
+    case read
+    /// The second time changes nothing: what carries an id, and what sets a state that nobody else sets.
+    case repeatable
+    /// The second time could undo what was done in between: a repeated `set` could overwrite a newer one.
+    case once
 }
 
 /// What the `conversations` service answers.
@@ -23,68 +32,68 @@ public enum ConversationsAPI {
     /// Exchanges an identity token for a session; whatever is wrong with the token is `invalid_property` (Client API 3.4).
     ///
     /// Not repeated: the attempt whose answer was lost may have used up the nonce.
-    public static let signIn = Endpoint<ProtoSignInRequest, ProtoSignInResponse>(1, idempotent: false)
+    public static let signIn = Endpoint<ProtoSignInRequest, ProtoSignInResponse>(1, .once)
     /// The session of a token's SHA-256, renewed if that is due; `authentication_required`, without a nonce, if there is no valid one.
-    public static let findSession = Endpoint<ProtoFindSessionRequest, ProtoSession>(2)
+    public static let findSession = Endpoint<ProtoFindSessionRequest, ProtoSession>(2, .read)
     /// Ends a session and has its sockets closed on all gateways; one that there is not ends as well (Client API 3.6).
     public static let endSession = Endpoint<ProtoEndSessionRequest, ProtoEmpty>(3)
     /// Which of up to 10,000 sessions have ended, in case a gateway missed the notice; the others are renewed if that is due.
-    public static let checkSessions = Endpoint<ProtoCheckSessionsRequest, ProtoCheckSessionsResponse>(4)
+    public static let checkSessions = Endpoint<ProtoCheckSessionsRequest, ProtoCheckSessionsResponse>(4, .read)
     /// Full identities of up to 10,000 users in the order asked for, a minimal one for whoever was never heard of (Client API 4.3).
-    public static let identities = Endpoint<ProtoIdentitiesRequest, ProtoIdentitiesResponse>(5)
+    public static let identities = Endpoint<ProtoIdentitiesRequest, ProtoIdentitiesResponse>(5, .read)
     /// A page of the identities a user follows, at most 1000, newest first; `invalid_property` for a cursor that is nobody (Client API 4.3, 4.4).
-    public static let listFollowed = Endpoint<ProtoListFollowedRequest, ProtoListFollowedResponse>(6)
+    public static let listFollowed = Endpoint<ProtoListFollowedRequest, ProtoListFollowedResponse>(6, .read)
     /// Follows up to 1000 users; those followed already are not announced again (Client API 4.4).
     public static let follow = Endpoint<ProtoFollowRequest, ProtoEmpty>(7)
     /// Has no effect on somebody with whom the user is in a conversation, or whom he does not follow (Client API 4.4).
     public static let unfollow = Endpoint<ProtoUnfollowRequest, ProtoEmpty>(8)
     /// Whether a user follows another one, by a conversation they had in common or because he wanted it.
-    public static let isFollowed = Endpoint<ProtoIsFollowedRequest, ProtoIsFollowedResponse>(9)
+    public static let isFollowed = Endpoint<ProtoIsFollowedRequest, ProtoIsFollowedResponse>(9, .read)
 
     /// Creates a conversation or finds the distinct match; `conflict` and `id_in_use` bring along the existing one (Client API 1.9, 5.4).
     public static let createConversation = Endpoint<ProtoCreateConversationRequest, ProtoCreateConversationResponse>(10)
     /// A conversation as one user sees it, without its metadata; `not_found` for what he does not see (Client API 5.3).
-    public static let getConversation = Endpoint<ProtoGetConversationRequest, ProtoConversationView>(11)
+    public static let getConversation = Endpoint<ProtoGetConversationRequest, ProtoConversationView>(11, .read)
     /// A page of a user's list, at most 1000, newest first, without metadata; `invalid_property` for a cursor he never had (Client API 5.2).
-    public static let listConversations = Endpoint<ProtoListConversationsRequest, ProtoListConversationsResponse>(12)
+    public static let listConversations = Endpoint<ProtoListConversationsRequest, ProtoListConversationsResponse>(12, .read)
     /// Participants, alone or with metadata, all or nothing (Client API 5.5, 5.6); answers the changes it came to, none if nothing had an effect.
     ///
     /// Metadata alone goes to ``MetadataAPI/patch``.
-    public static let patchConversation = Endpoint<ProtoPatchConversationRequest, ProtoPatchConversationResponse>(13, idempotent: false)
+    public static let patchConversation = Endpoint<ProtoPatchConversationRequest, ProtoPatchConversationResponse>(13, .once)
     /// Deletes for everybody or from one user's devices, who may leave with it (Client API 5.7).
     ///
     /// Not repeated: the second time it would be `not_found`, or hide what has come in between.
-    public static let deleteConversation = Endpoint<ProtoDeleteConversationRequest, ProtoEmpty>(14, idempotent: false)
+    public static let deleteConversation = Endpoint<ProtoDeleteConversationRequest, ProtoEmpty>(14, .once)
     /// Everything up to a change's position, or all there is, is read by one user (Client API 5.8).
     public static let markAllRead = Endpoint<ProtoMarkAllReadRequest, ProtoEmpty>(15)
 
     /// Sends to the present participants; `id_in_use` precedes other refusals, and holds the message if the caller may see it (Client API 6.5).
     public static let sendMessage = Endpoint<ProtoSendMessageRequest, ProtoSendMessageResponse>(20)
     /// A message with the statuses of all its recipients; `not_found` also for one that the user hid, or that came after he had left.
-    public static let getMessage = Endpoint<ProtoGetMessageRequest, ProtoMessage>(21)
+    public static let getMessage = Endpoint<ProtoGetMessageRequest, ProtoMessage>(21, .read)
     /// A page of what a user sees of a conversation, at most 1000, newest first; one deleted meanwhile still serves as a cursor (Client API 6.3).
-    public static let listMessages = Endpoint<ProtoListMessagesRequest, ProtoListMessagesResponse>(22)
+    public static let listMessages = Endpoint<ProtoListMessagesRequest, ProtoListMessagesResponse>(22, .read)
     /// Deletes for everybody or from one user's devices (Client API 6.6); not repeated, since the second time it would be `not_found`.
-    public static let deleteMessage = Endpoint<ProtoDeleteMessageRequest, ProtoEmpty>(23, idempotent: false)
+    public static let deleteMessage = Endpoint<ProtoDeleteMessageRequest, ProtoEmpty>(23, .once)
     /// Adds, replaces or removes parts of a message: its sender's right alone (Client API 6.7). Not repeated: it could undo a newer edit.
-    public static let editParts = Endpoint<ProtoEditPartsRequest, ProtoEditPartsResponse>(25, idempotent: false)
+    public static let editParts = Endpoint<ProtoEditPartsRequest, ProtoEditPartsResponse>(25, .once)
     /// A recipient's receipt; one that has no effect succeeds, and is not announced (Client API 7).
     public static let giveReceipt = Endpoint<ProtoGiveReceiptRequest, ProtoEmpty>(24)
 
     /// Where one user's logs stand, and stood a margin before a given time: how a socket's catch-up begins.
-    public static let baseline = Endpoint<ProtoBaselineRequest, ProtoBaselineResponse>(30)
+    public static let baseline = Endpoint<ProtoBaselineRequest, ProtoBaselineResponse>(30, .read)
     /// What one user is owed after given positions, merged by time, at most 1000 entries, with his numbers as they are now.
-    public static let readLogs = Endpoint<ProtoReadLogsRequest, ProtoReadLogsResponse>(31)
+    public static let readLogs = Endpoint<ProtoReadLogsRequest, ProtoReadLogsResponse>(31, .read)
     /// The log of one conversation after a position, at most 1000 changes, as it was published: how a gateway fills a gap.
     ///
     /// Nobody's right is asked about, and an unknown conversation has an empty log.
-    public static let readChanges = Endpoint<ProtoReadChangesRequest, ProtoReadChangesResponse>(32)
+    public static let readChanges = Endpoint<ProtoReadChangesRequest, ProtoReadChangesResponse>(32, .read)
     /// Which logs have moved lately, and who was added where: how a gateway finds what pub/sub has lost.
     ///
     /// Reaches back two minutes and a margin at most; the answer may be half a second old.
-    public static let heads = Endpoint<ProtoHeadsRequest, ProtoHeadsResponse>(33)
+    public static let heads = Endpoint<ProtoHeadsRequest, ProtoHeadsResponse>(33, .read)
     /// The other participants of all conversations a user is in now: whose presence he may hear of.
-    public static let followed = Endpoint<ProtoFollowedRequest, ProtoFollowedResponse>(34)
+    public static let followed = Endpoint<ProtoFollowedRequest, ProtoFollowedResponse>(34, .read)
 }
 
 /// What the `conversations` service answers about announcements, rich content and devices.
@@ -92,20 +101,20 @@ public enum AccountAPI {
     /// Sends to up to 100,000 users, each once; an id in use is a repetition and changes nothing.
     public static let sendAnnouncement = Endpoint<ProtoSendAnnouncementRequest, ProtoSendAnnouncementResponse>(60)
     /// An announcement as one recipient sees it; `not_found` for everybody else, and once he has removed it (Client API 9).
-    public static let getAnnouncement = Endpoint<ProtoGetAnnouncementRequest, ProtoAnnouncement>(61)
+    public static let getAnnouncement = Endpoint<ProtoGetAnnouncementRequest, ProtoAnnouncement>(61, .read)
     /// A page of what was announced to a user, at most 1000, newest first; one removed meanwhile still serves as a cursor.
-    public static let listAnnouncements = Endpoint<ProtoListAnnouncementsRequest, ProtoListAnnouncementsResponse>(62)
+    public static let listAnnouncements = Endpoint<ProtoListAnnouncementsRequest, ProtoListAnnouncementsResponse>(62, .read)
     /// A receipt that has no effect succeeds, and is not announced.
     public static let giveAnnouncementReceipt = Endpoint<ProtoGiveAnnouncementReceiptRequest, ProtoEmpty>(63)
     /// Removes it for one user.
-    public static let deleteAnnouncement = Endpoint<ProtoDeleteAnnouncementRequest, ProtoEmpty>(64, idempotent: false)
+    public static let deleteAnnouncement = Endpoint<ProtoDeleteAnnouncementRequest, ProtoEmpty>(64, .once)
 
     /// Notes that somebody is about to upload content (Client API 8).
     public static let createContent = Endpoint<ProtoCreateContentRequest, ProtoEmpty>(70)
     /// Notes that the bytes are there; `not_found` if nobody waits for them any more.
     public static let finishContent = Endpoint<ProtoFinishContentRequest, ProtoEmpty>(71)
     /// Of the uploader, and of those who may see a message that refers to it; `not_found` for everybody else.
-    public static let getContent = Endpoint<ProtoGetContentRequest, ProtoContent>(72)
+    public static let getContent = Endpoint<ProtoGetContentRequest, ProtoContent>(72, .read)
     /// Takes content that is in no message out of reach, and names what was taken out of reach and not forgotten yet.
     public static let sweepContents = Endpoint<ProtoSweepContentsRequest, ProtoSweepContentsResponse>(73)
     /// The bytes of these are gone.
@@ -122,9 +131,9 @@ public enum MetadataAPI {
     /// Up to 1000 trees of one app in the order asked for, each with the position it was read at; 0 and no leaves where there is none.
     ///
     /// Who may see them is not asked: the gateway has that from the `conversations` service.
-    public static let trees = Endpoint<ProtoTreesRequest, ProtoTreesResponse>(40)
+    public static let trees = Endpoint<ProtoTreesRequest, ProtoTreesResponse>(40, .read)
     /// Patches the tree of one conversation, all or nothing (Client API 5.6); answers the change, or none if nothing had an effect.
-    public static let patch = Endpoint<ProtoPatchMetadataRequest, ProtoPatchMetadataResponse>(41, idempotent: false)
+    public static let patch = Endpoint<ProtoPatchMetadataRequest, ProtoPatchMetadataResponse>(41, .once)
 }
 
 /// What the `presence` service answers. Everything here is ephemeral, and repeating it does no harm.
@@ -138,5 +147,5 @@ public enum PresenceAPI {
     /// Lets up to 5000 leases end after a grace, so that a short disconnect is not announced.
     public static let releasePresence = Endpoint<ProtoReleasePresenceRequest, ProtoEmpty>(53)
     /// The real statuses of up to 5000 users, in the order asked for; with `since`, only of those whose status has changed after it.
-    public static let getPresence = Endpoint<ProtoGetPresenceRequest, ProtoGetPresenceResponse>(54)
+    public static let getPresence = Endpoint<ProtoGetPresenceRequest, ProtoGetPresenceResponse>(54, .read)
 }

@@ -48,6 +48,25 @@ struct FailoverTests {
         await second.kill()
     }
 
+    @Test("what the second instance refuses may have been done by the first, and the error says so")
+    func refusedAfterLoss() async throws {
+        let gate = Gate()
+        let (first, firstPort) = try await startServer(handler: gate.handler)
+        let (second, secondPort) = try await startServer(handler: { _, _ in throw RPCError.application(ByteBuffer(string: "no")) })
+        let client = startClient([firstPort, secondPort])
+        try await eventually("both are connected") { client.subject.connected == 2 }
+        let calls = (0..<8).map { _ in Task { await client.subject.error(isIdempotent: true) } }
+        await gate.arrived()
+        await first.kill()
+        var errors: [RPCError?] = []
+        for call in calls { errors.append(await call.value) }
+        #expect(errors.allSatisfy { $0?.code == .application })
+        // Some were at the first instance when it was killed, the others were refused at once.
+        #expect(Set(errors.map { $0?.isAfterLoss }) == [true, false])
+        await client.kill()
+        await second.kill()
+    }
+
     @Test("a call that is not idempotent is never sent twice")
     func notRetried() async throws {
         let gate = Gate()

@@ -88,11 +88,15 @@ extension RPCClient {
 
     /// The error a call ends with, or nil if it succeeds.
     func failure(within limit: Duration = .seconds(60), isIdempotent: Bool = false) async -> RPCError.Code? {
+        await error(within: limit, isIdempotent: isIdempotent)?.code
+    }
+
+    func error(within limit: Duration = .seconds(60), isIdempotent: Bool = false) async -> RPCError? {
         do throws(RPCError) {
             _ = try await echo(ByteBuffer(string: "x"), within: limit, isIdempotent: isIdempotent)
             return nil
         } catch {
-            return error.code
+            return error
         }
     }
 

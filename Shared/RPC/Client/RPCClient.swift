@@ -62,7 +62,7 @@ public final class RPCClient: Service {
     ///   - trace: the request's name in the logs.
     ///   - isIdempotent: whether carrying it out twice does no harm.
     /// - Returns: the answer. A long one has travelled in several frames.
-    /// - Throws: an ``RPCError``. When the task is cancelled, so is the handler, and this returns at once.
+    /// - Throws: an ``RPCError``, with ``RPCError/isAfterLoss`` if an attempt before it was lost. When the task is cancelled, so is the handler, and this returns at once.
     public func call(
         _ method: RPCMethod, _ payload: ByteBuffer, deadline: ContinuousClock.Instant, trace: TraceID, isIdempotent: Bool = false
     ) async throws(RPCError) -> ByteBuffer {
@@ -106,7 +106,8 @@ public final class RPCClient: Service {
             case .notSent:
                 // The connection was closing. The balancer knows, or will in a moment; this goes on at most as long as there are others.
                 continue
-            case .failed(let error):
+            case .failed(var error):
+                error.isAfterLoss = failure != nil
                 guard mayRepeat, error.code == .transportLost || error.code == .unavailable else { throw error }
                 mayRepeat = false
                 failure = error

@@ -10,6 +10,9 @@ public struct RPCError: Error, Sendable, Hashable {
     public let code: Code
     /// The callee's own typed error, encoded. Only with ``Code/application``.
     public let payload: ByteBuffer?
+    /// Whether this is the answer of a second instance, after the call had been lost on its way to the first: that one may still carry it out, later even than
+    /// this error came, and unless the call only reads, what became of it is open.
+    public internal(set) var isAfterLoss = false
 
     /// An error of a code without payload.
     public init(_ code: Code) {
