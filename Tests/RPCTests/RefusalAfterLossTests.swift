@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import Model
+import SwiftProtobuf
+import Testing
+
+@testable import RPC
+
+/// What is refused by the second instance, after the call was lost on its way to the first, which may still carry it out.
+@Suite("refusals after a loss")
+struct RefusalAfterLossTests {
+    @Test("of what changes something they leave open what was done")
+    func write() async throws {
+        // Some calls were at the first instance when it died, the others were refused by the second at once.
+        #expect(try await codes(ConversationsAPI.sendMessage, refusal: .accessDenied) == [.serviceUnavailable, .accessDenied])
+    }
+
+    @Test("of what only reads they are the answer")
+    func read() async throws {
+        #expect(try await codes(ConversationsAPI.getMessage, refusal: .notFound) == [.notFound])
+    }
+
+    @Test("that say that it is done are the answer, too")
+    func done() async throws {
+        #expect(try await codes(ConversationsAPI.sendMessage, refusal: .idInUse) == [.idInUse])
+    }
+
+    /// How calls end when one of two instances dies over some of them, and the other refuses all.
+    private func codes<Request, Response>(_ endpoint: Endpoint<Request, Response>, refusal: Failure.Code) async throws -> Set<Failure.Code> {
+        let gate = Gate()
+        let (first, firstPort) = try await startServer(handler: gate.handler)
+        var router = CallRouter(logger: quiet)
+        router.register(endpoint) { _, _ in throw Failure(refusal, "No.") }
+        let (second, secondPort) = try await startServer(handler: router.handle)
+        let client = startClient([firstPort, secondPort])
+        try await eventually("both are connected") { client.subject.connected == 2 }
+        let calls = (0..<8)
+            .map { _ in
+                Task { () -> Failure.Code? in
+                    do throws(Failure) {
+                        _ = try await client.subject.call(endpoint, Request(), deadline: .now + .seconds(60), trace: .random())
+                        return nil
+                    } catch {
+                        return error.code
+                    }
+                }
+            }
+        await gate.arrived()
+        await first.kill()
+        var codes: Set<Failure.Code> = []
+        for call in calls { codes.insert(try #require(await call.value)) }
+        await client.kill()
+        await second.kill()
+        return codes
+    }
+}
