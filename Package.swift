@@ -161,7 +161,9 @@ let package = Package(
             "TestCluster", "Tests/Cluster", ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", nioCore, nioPosix]),
         tests("ModelTests", ["Model"]),
         tests("WireTests", ["Wire", "Model", nioCore]),
-        tests("RPCTests", ["RPC", "Contracts", "Model", swiftProtobuf, nioCore, nioPosix, nioEmbedded, nioSSL, x509, swiftASN1, crypto, lifecycle, logging]),
+        tests(
+            "RPCTests",
+            ["RPC", "Contracts", "Model", swiftProtobuf, nioCore, nioPosix, nioEmbedded, nioSSL, x509, swiftASN1, crypto, lifecycle, logging]),
         tests("PostgresTests", ["Postgres", "TestSupport", logging]),
         tests("RedisTests", ["Redis", "TestSupport", "LocalServers", nioCore, nioPosix, nioEmbedded, logging]),
         tests(
