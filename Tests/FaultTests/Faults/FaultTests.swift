@@ -32,6 +32,15 @@ struct FaultTests {
         }
     }
 
+    /// `STRATA_FAULT_TRIAL`, such as `gatewayHangs+readersStop:11938117622984043661:20`: the faults, the seed, and the seconds for which what is broken stays so.
+    private static let repeated = environment["STRATA_FAULT_TRIAL"].flatMap(Trial.init(named:))
+
+    @Test("one trial again", .enabled(if: repeated != nil))
+    func again() async throws {
+        guard let trial = Self.repeated else { return }
+        try await Self.system.with { cluster in print(try await trial.run(on: cluster)) }
+    }
+
     @Test("nor when several things break at once, again and again, at random")
     func several() async throws {
         for fault in Fault.allCases { if let obstacle = fault.obstacle { print("not tried, since it \(obstacle): \(fault.testDescription)") } }

@@ -17,6 +17,16 @@ struct Trial: Sendable {
         self.period = period
     }
 
+    /// As in `gatewayHangs+readersStop:1:20`; nil if it cannot be understood.
+    init?(named text: String) {
+        let parts = text.split(separator: ":").map(String.init)
+        guard parts.count == 3, let seed = UInt64(parts[1]), let seconds = Int(parts[2]) else { return nil }
+        faults = parts[0].split(separator: "+").compactMap { name in Fault.allCases.first { "\($0)" == name } }
+        self.seed = seed
+        period = .seconds(seconds)
+        guard !faults.isEmpty else { return nil }
+    }
+
     private var name: String { faults.map(\.testDescription).joined(separator: "; ") }
 
     /// Records an issue for each violation.
