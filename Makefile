@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test fault-test check-api lint fmt bench clean
+.PHONY: help setup build run test fault-test compose-test check-api check-deploy lint fmt bench clean
 
 # debug builds several times faster; release is what to measure and to deploy.
 CONFIGURATION ?= debug
@@ -13,6 +13,8 @@ help:
 	@echo "make run     install what is missing, build, and run everything on this machine (strata dev)"
 	@echo "make test    the same set-up, then check-api and all tests"
 	@echo "make fault-test   only the faults under load: processes, Redis and PostgreSQL killed, stopped and hanging"
+	@echo "make compose-test   the images, and the deployment tried with a real Docker Engine"
+	@echo "make check-deploy   the files of the deployment, by their validators"
 	@echo "make check-api   the descriptions in docs/ against a running Strata (downloads schemathesis the first time)"
 	@echo "make lint    format and licence headers"
 	@echo "make fmt     put the format right"
@@ -32,14 +34,20 @@ run: build
 test: setup
 	@scripts/build.sh debug --build-tests
 	@$(if $(ARGS),,scripts/check-api.sh)
-	@swift test --skip-build --disable-xctest --no-parallel $(ARGS)
+	@scripts/test.sh $(ARGS)
 
 # Writes its section of docs/faults.md. LONG=1: an hour of random faults, and what breaks stays broken for up to 20 s.
 fault-test: export STRATA_FAULT_TABLE := 1
 fault-test: export STRATA_FAULT_MINUTES := $(if $(LONG),60)
 fault-test: setup
 	@scripts/build.sh debug --build-tests
-	@swift test --skip-build --disable-xctest --no-parallel --filter '^FaultTests\.' $(ARGS)
+	@scripts/test.sh --filter '^FaultTests\.' $(ARGS)
+
+compose-test:
+	@scripts/compose-test.sh
+
+check-deploy:
+	@scripts/check-deploy.sh
 
 check-api: build
 	@scripts/check-api.sh

@@ -55,6 +55,63 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: settings)
 }
 
+/// Tests, one target beside each module, and those that run the real executables; benchmarks; and what they need.
+let checks: [Target] = [
+    library(
+        "TestSupport", "Tests/Support",
+        [
+            "Model", "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix,
+        ]),
+    library(
+        "TestCluster", "Tests/Cluster",
+        ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", logging, nioCore, nioPosix]),
+    library(
+        "Soak", "Tests/Soak", ["TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", argumentParser], exclude: ["Main"]
+    ),
+    executable("SoakMain", "Tests/Soak/Main", ["Soak", argumentParser]),
+    tests("ModelTests", ["Model"]),
+    tests("WireTests", ["Wire", "Model", nioCore]),
+    tests(
+        "RPCTests",
+        ["RPC", "Contracts", "Model", swiftProtobuf, nioCore, nioPosix, nioEmbedded, nioSSL, x509, swiftASN1, crypto, lifecycle, logging]),
+    tests("PostgresTests", ["Postgres", "TestSupport", logging]),
+    tests("RedisTests", ["Redis", "TestSupport", "LocalServers", nioCore, nioPosix, nioEmbedded, logging]),
+    tests(
+        "ServiceKitTests",
+        [
+            "ServiceKit", "RPC", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, logging, metrics, coreMetrics, lifecycle, configuration,
+        ]),
+    tests(
+        "ConversationsTests",
+        [
+            "Conversations", "Contracts", "Model", "TestSupport", "LocalServers", "Postgres", "Redis", "RPC", "Schema", "ServiceKit", crypto,
+            cryptoExtras, swiftProtobuf, nioCore, nioPosix, lifecycle, logging,
+        ]),
+    tests("MetadataTests", ["Metadata", "Contracts", "Model", "TestSupport", "Postgres", "Redis", logging]),
+    tests("PresenceTests", ["Presence", "Contracts", "Model", "TestSupport", "Redis", logging]),
+    tests("GatewayTests", ["Gateway", "ProtocolDocs", "Contracts", "Model", "Wire", nioCore, nioEmbedded, nioWebSocket, logging]),
+    tests("SimulationTests", ["Gateway", "Presence", "Model", "TestSupport", nioCore]),
+    tests("StrataTests", ["StrataCommand", "LocalServers", nioCore, nioPosix, argumentParser, cryptoExtras, x509, swiftASN1]),
+    tests(
+        "EndToEndTests",
+        [
+            "Gateway", "Model", "RPC", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis",
+            nioCore, nioPosix, nioEmbedded, nioSSL, logging,
+        ]),
+    tests("FaultTests", ["Soak", "RPC", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers"]),
+    tests("ConformanceTests", ["TestCluster", "TestSupport", "ProtocolClient", "LocalServers", crypto, cryptoExtras]),
+    .executableTarget(
+        name: "Bench",
+        dependencies: [
+            "Model", "Wire", "RPC", "Postgres", "Redis", "LocalServers", "StrataCommand", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
+            logging, lifecycle, argumentParser,
+        ],
+        path: "Tests/Benchmarks", swiftSettings: settings),
+]
+
+/// For images: without `Tests` beside it, and without what is made of that.
+let isProductsOnly = Context.environment["STRATA_PRODUCTS_ONLY"] == "1"
+
 let package = Package(
     name: "strata",
     products: [
@@ -63,8 +120,13 @@ let package = Package(
         .executable(name: "metadata", targets: ["MetadataMain"]),
         .executable(name: "presence", targets: ["PresenceMain"]),
         .executable(name: "strata", targets: ["StrataMain"]),
-        .executable(name: "bench", targets: ["Bench"]),
-    ],
+    ]
+        + (isProductsOnly
+            ? []
+            : [
+                .executable(name: "bench", targets: ["Bench"]),
+                .executable(name: "soak", targets: ["SoakMain"]),
+            ]),
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
@@ -150,52 +212,5 @@ let package = Package(
                 asyncHTTPClient, subprocess, systemPackage, argumentParser, logging, nioCore, nioPosix, nioHTTP1, lifecycle,
             ], exclude: ["Main"]),
         executable("StrataMain", "Services/Strata/Main", ["StrataCommand", argumentParser]),
-
-        // Tests: one target beside each module, and those that run the real executables.
-        library(
-            "TestSupport", "Tests/Support",
-            [
-                "Model", "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix,
-            ]),
-        library(
-            "TestCluster", "Tests/Cluster", ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", nioCore, nioPosix]),
-        tests("ModelTests", ["Model"]),
-        tests("WireTests", ["Wire", "Model", nioCore]),
-        tests(
-            "RPCTests",
-            ["RPC", "Contracts", "Model", swiftProtobuf, nioCore, nioPosix, nioEmbedded, nioSSL, x509, swiftASN1, crypto, lifecycle, logging]),
-        tests("PostgresTests", ["Postgres", "TestSupport", logging]),
-        tests("RedisTests", ["Redis", "TestSupport", "LocalServers", nioCore, nioPosix, nioEmbedded, logging]),
-        tests(
-            "ServiceKitTests",
-            [
-                "ServiceKit", "RPC", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, logging, metrics, coreMetrics, lifecycle, configuration,
-            ]),
-        tests(
-            "ConversationsTests",
-            [
-                "Conversations", "Contracts", "Model", "TestSupport", "LocalServers", "Postgres", "Redis", "RPC", "Schema", "ServiceKit", crypto,
-                cryptoExtras, swiftProtobuf, nioCore, nioPosix, lifecycle, logging,
-            ]),
-        tests("MetadataTests", ["Metadata", "Contracts", "Model", "TestSupport", "Postgres", "Redis", logging]),
-        tests("PresenceTests", ["Presence", "Contracts", "Model", "TestSupport", "Redis", logging]),
-        tests("GatewayTests", ["Gateway", "ProtocolDocs", "Contracts", "Model", "Wire", nioCore, nioEmbedded, nioWebSocket, logging]),
-        tests("SimulationTests", ["Gateway", "Presence", "Model", "TestSupport", nioCore]),
-        tests("StrataTests", ["StrataCommand", "LocalServers", argumentParser, cryptoExtras, x509, swiftASN1]),
-        tests(
-            "EndToEndTests",
-            [
-                "Gateway", "Model", "RPC", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis",
-                nioCore, nioPosix, nioSSL, logging,
-            ]),
-        tests("FaultTests", ["RPC", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers"]),
-        tests("ConformanceTests", ["TestCluster", "TestSupport", "ProtocolClient", "LocalServers", crypto, cryptoExtras]),
-        .executableTarget(
-            name: "Bench",
-            dependencies: [
-                "Model", "Wire", "RPC", "Postgres", "Redis", "LocalServers", "StrataCommand", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
-                logging, lifecycle, argumentParser,
-            ],
-            path: "Tests/Benchmarks", swiftSettings: settings),
-    ]
+    ] + (isProductsOnly ? [] : checks)
 )

@@ -68,8 +68,9 @@ ben=$(sign_in ben)
 for number in 1 2 3 4 5 6; do
     "$strata" announce --app "$app" --from "The operators" --to ana --to ben "Announcement $number" >/dev/null
 done
-export STRATA_SEED=$(jq -n --arg app "$app" --arg ana "$ana" --arg ben "$ben" --arg t1 "$(token cleo)" --arg t2 "$(token dan)" \
+STRATA_SEED=$(jq -n --arg app "$app" --arg ana "$ana" --arg ben "$ben" --arg t1 "$(token cleo)" --arg t2 "$(token dan)" \
     '{app: $app, ana: $ana, ben: $ben, tokens: [$t1, $t2]}')
+export STRATA_SEED
 
 # What is checked: no 5xx, and that status, content type, headers and body are as described. Not checked, because the contract says otherwise:
 # - negative_data_rejection, positive_data_acceptance: unknown members and parameters are ignored, page sizes that are too large cut down, bare ids and

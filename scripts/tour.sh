@@ -2,7 +2,8 @@
 # The commands of README.md, "By hand", as one script; a test runs it, and another compares the two texts.
 # API: base URL of a gateway, http://localhost:8080 if unset. The command `strata` is taken from .build/debug unless PATH has one.
 set -euo pipefail
-command -v strata >/dev/null || export PATH="$(cd "$(dirname "$0")/.." && pwd)/.build/debug:$PATH"
+root=$(cd "$(dirname "$0")/.." && pwd)
+command -v strata >/dev/null || export PATH="$root/.build/debug:$PATH"
 
 # --- README ---
 API=${API:-http://localhost:8080}

@@ -16,6 +16,7 @@ public struct StrataCommand: AsyncParsableCommand {
         version: StrataVersion.current,
         subcommands: [
             DevCommand.self, MigrateCommand.self, AppCommand.self, TokenCommand.self, AnnounceCommand.self, DemoCommand.self, DoctorCommand.self,
+            SecretsCommand.self,
         ]
     )
 

@@ -2,12 +2,14 @@
 
 import Foundation
 package import LocalServers
+import Logging
+package import Postgres
 package import ProtocolClient
 import StrataCommand
 import TestSupport
 
 /// A whole system: its own PostgreSQL and Redis, and so many instances of each service, each a process. It goes with the test process, or by ``stop()``.
-package final class Cluster: Sendable {
+package final class Cluster: TestSystem {
     package struct Size: Sendable {
         package var gateways: Int
         package var conversations: Int
@@ -23,6 +25,8 @@ package final class Cluster: Sendable {
         package var lostPublications: Int?
         /// Further settings of PostgreSQL.
         package var postgresSettings: [String: String] = [:]
+        /// What the database is made of; nil: what `strata migrate` makes.
+        package var migrations: [Migration]?
 
         package init(
             gateways: Int = 1, conversations: Int = 1, metadata: Int = 1, presence: Int = 1, settings: [String: String] = [:],
@@ -95,8 +99,12 @@ package final class Cluster: Sendable {
         let postgres = try await surroundings.startPostgres(size.postgresSettings)
         let redis = try await startingRedis
         let database = try await TestServers.freshDatabase(on: postgres)
-        let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), ["migrate", "--database", database]))
-        guard migration.isSuccess else { throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)") }
+        if let migrations = size.migrations {
+            _ = try await Migrator(configuration: PostgresConfiguration(url: database)).migrate(migrations, logger: Logger(label: "test"))
+        } else {
+            let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), ["migrate", "--database", database]))
+            guard migration.isSuccess else { throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)") }
+        }
         let lossy: LossyPublications? =
             if let nth = size.lostPublications { try await LossyPublications.start(to: redis.port, every: nth) } else { nil }
         let plan = try await Plan(
@@ -132,7 +140,7 @@ package final class Cluster: Sendable {
         await surroundings.end()
     }
 
-    package func client(_ gateway: Int = 0, _ version: ProtocolVersion = .v3) -> ProtocolClient {
+    package func client(_ gateway: Int, _ version: ProtocolVersion) -> ProtocolClient {
         let all = clients[version] ?? []
         return all[gateway % all.count]
     }
@@ -150,14 +158,6 @@ package final class Cluster: Sendable {
     }
 
     package func instances(of kind: ServiceProcess.Kind) -> [ServiceProcess] { processes.filter { $0.kind == kind } }
-
-    /// A new app.
-    package func app() async throws -> TestApp {
-        let key = try await TestApp.key.value
-        let app = try NewApp(name: "Test", publicKeyFile: key.publicKeyFile)
-        try await AppStore(url: databaseURL).insert(app)
-        return TestApp(cluster: self, app: app, privateKey: key.privateKey, privateKeyFile: key.privateKeyFile)
-    }
 }
 
 extension Cluster {

@@ -91,15 +91,22 @@ package actor ServiceProcess {
         try? await admin.shutdown()
     }
 
-    /// Lowers the limit of open files to so many more than there are now; nil: sets it back.
+    /// Lowers the limit of open files to so many more than there are now; nil: sets it back to the hard limit, to which processes of Strata raise it.
     package func limitFiles(to more: Int?) async throws {
         guard let child, child.isRunning else { return }
         let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(child.pid)/fd").compactMap { Int($0) }
         // What counts is not how many there are but the greatest number among them.
-        let limit = more.map { (files.max() ?? 0) + 1 + $0 }
-        let words = ["--pid", "\(child.pid)", "--nofile=\(limit.map(String.init) ?? "4096"):"]
+        let limit = try more.map { "\((files.max() ?? 0) + 1 + $0)" } ?? hardFileLimit(of: child.pid)
+        let words = ["--pid", "\(child.pid)", "--nofile=\(limit):"]
         let exit = try await ChildProcess.run(Launch(try Programs.find("prlimit"), words, output: .capture(limit: 4096)))
         guard exit.isSuccess else { throw LocalServerError(.commandFailed, "prlimit: \(exit.output)") }
+    }
+
+    private func hardFileLimit(of pid: Int32) throws -> String {
+        let lines = try String(contentsOfFile: "/proc/\(pid)/limits", encoding: .utf8).split(separator: "\n")
+        let words = lines.first { $0.hasPrefix("Max open files") }?.split(separator: " ") ?? []
+        guard words.count > 4 else { throw LocalServerError(.commandFailed, "no limit of open files is to be seen") }
+        return String(words[4])
     }
 
     /// Of the running process; nil if it has ended.

@@ -19,7 +19,7 @@ package struct TestApp: Sendable {
     /// A pair of keys that belongs to no app.
     package static let strangeKey = Task { try makeKey("strange-key") }
 
-    package let cluster: Cluster
+    package let system: any TestSystem
     package let app: NewApp
     package let privateKey: String
     package let privateKeyFile: String
@@ -28,7 +28,7 @@ package struct TestApp: Sendable {
 
     /// Signs a user in.
     package func signIn(_ user: String, via gateway: Int = 0, version: ProtocolVersion = .v3) async throws -> TestUser {
-        let client = cluster.client(gateway, version)
+        let client = system.client(gateway, version)
         let nonce = try await client.nonce(deadline: Waiting.deadline)
         let token = try await identityToken(user, nonce: nonce)
         let session = try await client.signIn(appID: id, identityToken: token, deadline: Waiting.deadline)

@@ -13,7 +13,7 @@ package struct TestUser: Sendable {
     package let token: String
 
     package var identity: String { "layer:///identities/\(user)" }
-    package var client: ProtocolClient { app.cluster.client(gateway, version) }
+    package var client: ProtocolClient { app.system.client(gateway, version) }
 
     /// A call with his session.
     package func call(_ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:]) async throws -> RESTAnswer {
@@ -39,7 +39,7 @@ package struct TestUser: Sendable {
 
     /// Opens a socket that has not asked for anything yet.
     package func openSilent(via gateway: Int? = nil) async throws -> ProtocolSocket {
-        try await app.cluster.client(gateway ?? self.gateway, version).openSocket(sessionToken: token, deadline: Waiting.deadline)
+        try await app.system.client(gateway ?? self.gateway, version).openSocket(sessionToken: token, deadline: Waiting.deadline)
     }
 
     /// Creates a conversation over REST.

@@ -88,6 +88,49 @@ struct OwnLogTests {
         #expect(numbers(try await ben.packets()) == ["unread_message_count": 2, "total_message_count": 2])
     }
 
+    private static let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
+
+    @Test("a message hidden before he left and told after it: nothing is unread, the counts are those of his leaving, and no last message of before")
+    func hiddenThenLeft() async throws {
+        let harness = try await GatewayHarness()
+        let ben = try await harness.socket(of: Fixture.ben, at: 1)
+        try await harness.publish(message(1, at: 2))
+        try await harness.publish(message(2, at: 3))
+        var removal = Fixture.change(4, Self.removal)
+        removal.messageCount = 2
+        try await harness.publish(removal)
+        _ = try await ben.packets()
+        // As it was after the first message.
+        let before = view(at: 2, numbers: UserNumbers(uncounted: 0, hidden: 1, position: Position(2)), messageCount: 1)
+        try await harness.publish(.messageHidden(.random(), view: before), to: Fixture.ben, at: 1)
+        var packets = try await ben.packets()
+        #expect(kinds(packets) == ["delete Message", "update Conversation"])
+        #expect(numbers(packets) == ["unread_message_count": 0, "total_message_count": 1])
+        #expect(!operations(packets[1]).contains { $0["property"]?.stringValue == "last_message" })
+        // After the second, which was the last: what it is now has to be told.
+        let last = view(at: 3, numbers: UserNumbers(uncounted: 0, hidden: 2, position: Position(3)), messageCount: 2)
+        try await harness.publish(.messageHidden(.random(), view: last), to: Fixture.ben, at: 2)
+        packets = try await ben.packets()
+        #expect(numbers(packets) == ["unread_message_count": 0, "total_message_count": 0])
+        #expect(operations(packets[1]).contains { $0["property"]?.stringValue == "last_message" })
+    }
+
+    @Test("hidden, shown again, then left, and told in another order: it is shown as it is since he left")
+    func shownThenLeft() async throws {
+        let harness = try await GatewayHarness()
+        let ben = try await harness.socket(of: Fixture.ben, at: 1)
+        try await harness.publish(.conversationHidden(Self.id, upTo: Position(1), wholly: true), to: Fixture.ben, at: 1)
+        try await harness.publish(Fixture.change(2, Self.removal))
+        _ = try await ben.packets()
+        var before = view(at: 1, numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(1)), messageCount: 3)
+        before.conversation.participants = [Fixture.message(1, at: 1).sender]
+        try await harness.publish(.conversationShown(before), to: Fixture.ben, at: 2)
+        let packets = try await ben.packets()
+        #expect(kinds(packets) == ["create Conversation"])
+        #expect(packets[0]["body"]?["data"]?["participants"]?.arrayValue?.isEmpty == true)
+        #expect(packets[0]["body"]?["data"]?["unread_message_count"]?.integerValue == 0)
+    }
+
     @Test("a deletion of what a catch-up is about to attach waits until it is attached")
     func joining() async throws {
         let harness = try await GatewayHarness()
@@ -121,8 +164,7 @@ struct OwnLogTests {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
         try await harness.publish(message(1, at: 2))
-        let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
-        try await harness.publish(Fixture.change(3, removal))
+        try await harness.publish(Fixture.change(3, Self.removal))
         _ = try await ben.packets()
         try await harness.publish(.conversationHidden(Self.id, upTo: Position(1), wholly: true), to: Fixture.ben, at: 1)
         let packets = try await ben.packets()

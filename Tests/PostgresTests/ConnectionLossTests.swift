@@ -113,7 +113,11 @@ struct ConnectionLossTests {
         try await running(PostgresPool(configuration: configuration, mode: .grouping, logger: TestDatabase.logger)) { pool async throws in
             try await pool.sql("INSERT INTO item VALUES (1, 1)")
             await server.kill()
-            try await eventually { await pool.error("SELECT 1")?.code == .connectionUnavailable }
+            var last: PostgresError?
+            try await eventually(instead: { last }) {
+                last = await pool.error("SELECT 1")
+                return last?.code == .connectionUnavailable
+            }
             try await server.startAgain()
             try await eventually { await pool.isReachable(deadline: .now.advanced(by: .seconds(30))) }
             try await pool.sql("INSERT INTO item VALUES (2, 1)")

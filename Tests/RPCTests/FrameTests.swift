@@ -10,7 +10,8 @@ struct FrameTests {
     static let proof = RPCProof(bytes: (32..<64).map { UInt8($0) })
     static let payload = ByteBuffer(string: "payload")
     static let frames: [RPCFrame] = [
-        .challenge(version: 1, nonce: nonce), .hello(version: 1, nonce: nonce, proof: proof), .welcome(proof: proof),
+        .challenge(version: 1, nonce: nonce), .challenge(version: 1, nonce: nonce, service: "conversations"),
+        .hello(version: 1, nonce: nonce, proof: proof), .welcome(proof: proof),
         .request(
             id: .max, RPCRequestHead(method: .init(rawValue: .max), remainingMicroseconds: .max, trace: .init(high: 1, low: .max)), payload: payload),
         .request(id: 1, RPCRequestHead(method: .init(rawValue: 0), remainingMicroseconds: 0, trace: .init(high: 0, low: 0)), payload: ByteBuffer()),

@@ -50,6 +50,35 @@ struct HandshakeTests {
         #expect(server.received(hello) == .refuse(.error(id: 0, code: .malformed, payload: ByteBuffer()), reason: "protocol version 2"))
     }
 
+    @Test(
+        "a client that wants a service refuses a server of another; who does not care or does not say is taken",
+        arguments: [
+            ("conversations", "metadata", false), ("conversations", "", false), ("conversations", "conversations", true),
+            ("conversations", nil, true),
+            (nil, "metadata", true), (nil, nil, true),
+        ] as [(String?, String?, Bool)])
+    func service(_ wanted: String?, _ offered: String?, _ isTaken: Bool) throws {
+        let server = RPCServerHandshake(secret: RPCSecret(secret), nonce: .random(), service: offered)
+        var client = RPCClientHandshake(secret: RPCSecret(secret), nonce: .random(), service: wanted)
+        let action = client.received(server.challenge)
+        if isTaken {
+            guard case .send = action else { throw Unexpected() }
+        } else {
+            #expect(action == .fail(.unavailable, reason: "the server is \(offered ?? ""), conversations is wanted"))
+        }
+    }
+
+    @Test("a name that does not fit the opening is not said")
+    func longService() throws {
+        let challenge = RPCServerHandshake(secret: RPCSecret(secret), nonce: .random(), service: String(repeating: "s", count: 65)).challenge
+        var reader = RPCFrameReader()
+        reader.append(ByteBuffer(bytes: FrameTests.bytes(challenge)))
+        guard case .challenge(_, _, nil) = try reader.next(limit: RPCFrame.handshakeLimit) else { throw Unexpected() }
+        let longest = RPCServerHandshake(secret: RPCSecret(secret), nonce: .random(), service: String(repeating: "s", count: 64)).challenge
+        reader.append(ByteBuffer(bytes: FrameTests.bytes(longest)))
+        #expect(try reader.next(limit: RPCFrame.handshakeLimit) == longest)
+    }
+
     @Test("anything but a hello is refused", arguments: FrameTests.frames.filter { if case .hello = $0 { false } else { true } })
     func notAHello(_ frame: RPCFrame) throws {
         #expect(

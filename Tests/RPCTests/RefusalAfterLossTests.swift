@@ -26,6 +26,16 @@ struct RefusalAfterLossTests {
         #expect(try await codes(ConversationsAPI.sendMessage, refusal: .idInUse) == [.idInUse])
     }
 
+    @Test("a method that an instance does not know has done nothing: the service is unavailable, and nothing is wrong")
+    func unknownMethod() async throws {
+        try await withPair(handler: CallRouter(logger: quiet).handle) { (client: RPCClient) async throws in
+            let failure = await #expect(throws: Failure.self) {
+                _ = try await client.call(ConversationsAPI.sendMessage, .init(), deadline: .now + .seconds(60), trace: .random())
+            }
+            #expect(failure?.code == .serviceUnavailable)
+        }
+    }
+
     /// How calls end when one of two instances dies over some of them, and the other refuses all.
     private func codes<Request, Response>(_ endpoint: Endpoint<Request, Response>, refusal: Failure.Code) async throws -> Set<Failure.Code> {
         let gate = Gate()

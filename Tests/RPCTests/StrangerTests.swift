@@ -25,6 +25,26 @@ struct StrangerTests {
         }
     }
 
+    @Test("a server of another service, with the same secret, gets no call; one of the service that comes after it at its address does")
+    func anotherService() async throws {
+        let calls = Count()
+        let (other, port) = try await startServer({ $0.service = "metadata" }) { _, payload in
+            calls.add()
+            return payload
+        }
+        let client = startClient([port]) { $0.service = "conversations" }
+        #expect(await client.subject.failure() == .unavailable)
+        #expect(await client.subject.failure(isIdempotent: true) == .unavailable)
+        #expect(!client.subject.isAvailable)
+        #expect(calls.total == 0)
+        await other.kill()
+        let (wanted, _) = try await startServer(port: port) { $0.service = "conversations" }
+        try await eventually("the one that is wanted is connected") { client.subject.isAvailable }
+        #expect(await client.subject.failure() == nil)
+        await client.kill()
+        await wanted.kill()
+    }
+
     @Test("a stranger with a wrong proof is told and closed")
     func wrongProof() async throws {
         let (server, port) = try await startServer()

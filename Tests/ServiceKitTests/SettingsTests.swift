@@ -37,6 +37,25 @@ struct SettingsTests {
         #expect(Duration(setting: text) == expected)
     }
 
+    @Test("a value may be in a file")
+    func files() throws {
+        let path = NSTemporaryDirectory() + "strata-setting-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let empty = path + "-empty"
+        defer { try? FileManager.default.removeItem(atPath: empty) }
+        try "hunter2 and more\n".write(toFile: path, atomically: true, encoding: .utf8)
+        try "\n".write(toFile: empty, atomically: true, encoding: .utf8)
+        let settings = Settings(environment: [
+            "STRATA_KEY_FILE": path, "STRATA_BOTH": "x", "STRATA_BOTH_FILE": path, "STRATA_NONE_FILE": path + "-none", "STRATA_LEVEL_FILE": empty,
+        ])
+        #expect(try settings.secret("STRATA_KEY", minimumLength: 16).value == "hunter2 and more")
+        #expect(try settings.logLevel("STRATA_LEVEL", default: .info) == .info)
+        #expect(try settings.optionalString("STRATA_BOTH") == "x")
+        let none = #expect(throws: SettingsError.self) { try settings.optionalString("STRATA_NONE") }
+        #expect(none?.description == "invalid setting STRATA_NONE_FILE: expected the path of a readable text file")
+        #expect(settings.unusedKeys == [])
+    }
+
     @Test("a missing setting is named, with what is expected")
     func missing() {
         let settings = Settings(environment: [:])
@@ -116,17 +135,19 @@ struct SettingsTests {
             "STRATA_METADATA": "metadata:7400",
         ]
         let settings = Settings(environment: environment)
-        let server = try settings.rpcServer(CommonSettings(settings))
+        let server = try settings.rpcServer(name: "metadata", CommonSettings(settings))
         #expect(server.port == 0)
         #expect(server.maxCallsInFlight == 17)
         #expect(server.tls == nil)
+        #expect(server.service == "metadata")
         let client = try settings.rpcClient("STRATA_METADATA", name: "metadata", CommonSettings(settings))
         #expect(client.target == .dns(host: "metadata", port: 7400))
         #expect(client.name == "metadata")
+        #expect(client.service == "metadata")
         environment["STRATA_RPC_TLS_CERTIFICATE"] = "/nonexistent/file"
         environment["STRATA_RPC_TLS_CA"] = "/nonexistent/file"
         let wrong = Settings(environment: environment)
-        #expect(throws: SettingsError.self) { try wrong.rpcServer(CommonSettings(wrong)) }
+        #expect(throws: SettingsError.self) { try wrong.rpcServer(name: "metadata", CommonSettings(wrong)) }
         #expect(throws: SettingsError.self) { try wrong.rpcClient("STRATA_METADATA", name: "metadata", CommonSettings(wrong)) }
     }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
 import Model
 import NIOCore
 public import RPC
@@ -57,7 +58,7 @@ public struct ConversationsSettings: Sendable {
     public init(_ settings: Settings, _ common: CommonSettings) throws {
         self.init(
             postgresURL: try settings.secret("STRATA_POSTGRES_URL").value, redisURL: try settings.secret("STRATA_REDIS_URL").value,
-            rpc: try settings.rpcServer(common))
+            rpc: try settings.rpcServer(name: "conversations", common).withMethodNames)
         let (day, decade) = (Duration.seconds(86_400), Duration.seconds(3650 * 86_400))
         connections = try settings.int("STRATA_POSTGRES_CONNECTIONS", default: connections, in: 1...64)
         exclusiveConnections = try settings.int("STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS", default: exclusiveConnections, in: 1...64)

@@ -113,7 +113,12 @@ extension Hub {
 
     private func tellShown(_ view: ConversationView, _ change: UserChange, _ socket: Socket) {
         let id = view.conversation.id
-        guard let (room, index) = place(of: socket, in: id) else { return send(change, to: socket) }
+        guard let (room, index) = place(of: socket, in: id) else {
+            var change = change
+            // He left after that, which he was not told: it was hidden.
+            if let left = socket.membership.left[id] { change.content = .conversationShown(left.after(view)) }
+            return send(change, to: socket)
+        }
         guard room.members[index].isHidden else { return }
         let told = max(room.last, room.members[index].skip)
         if told > view.conversation.position {
@@ -129,11 +134,17 @@ extension Hub {
 
     private func tellHidden(_ message: MessageID, _ view: ConversationView, _ change: UserChange, _ socket: Socket) {
         let position = view.conversation.position
-        guard let (room, index) = place(of: socket, in: view.conversation.id) else { return send(change, to: socket) }
+        var change = change
+        guard let (room, index) = place(of: socket, in: view.conversation.id) else {
+            guard let left = socket.membership.left[view.conversation.id] else { return send(change, to: socket) }
+            // He left after that, and was told so: what was unread then is not now.
+            change.content = .messageHidden(message, view: left.after(view))
+            return send(change, to: socket, withLastMessage: left.lastMessageTold <= position)
+        }
         room.members[index].take(view.numbers)
         let member = room.members[index]
         guard !member.isHidden else { return }
-        var (change, told) = (change, view)
+        var told = view
         if max(room.last, member.skip) > position {
             told.numbers = member.numbers
             told.messageCount = max(room.messageCount, view.messageCount)

@@ -148,7 +148,10 @@ final class Hub: @unchecked Sendable {
         if let index = room.members.firstIndex(where: { $0.socket === socket }) {
             let member = room.members.remove(at: index)
             socket.membership.left(
-                room.id, Departure(position: position, seenUpTo: max(room.lastMessage, member.isHidden ? .zero : member.skip)))
+                room.id,
+                Departure(
+                    position: position, seenUpTo: max(room.lastMessage, member.isHidden ? .zero : member.skip), numbers: member.numbers,
+                    messageCount: room.messageCount, lastMessageTold: max(room.lastMessageTold, member.skip)))
         }
         socket.rooms.removeAll { $0 === room }
         if forgetIfEmpty(room) { fanOut.release([room.id], for: self) }

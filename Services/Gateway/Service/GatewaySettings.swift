@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
 import FoundationEssentials
 public import NIOSSL
 public import RPC
@@ -85,9 +86,9 @@ public struct GatewaySettings: Sendable {
         self.init(
             publicURL: try Self.publicURL(settings), redisURL: try settings.secret("STRATA_REDIS_URL").value,
             clusterSecret: common.clusterSecret.value,
-            conversations: try settings.rpcClient("STRATA_CONVERSATIONS_ADDRESSES", name: "conversations", common),
-            metadata: try settings.rpcClient("STRATA_METADATA_ADDRESSES", name: "metadata", common),
-            presence: try settings.rpcClient("STRATA_PRESENCE_ADDRESSES", name: "presence", common))
+            conversations: try settings.rpcClient("STRATA_CONVERSATIONS_ADDRESSES", name: "conversations", common).withMethodNames,
+            metadata: try settings.rpcClient("STRATA_METADATA_ADDRESSES", name: "metadata", common).withMethodNames,
+            presence: try settings.rpcClient("STRATA_PRESENCE_ADDRESSES", name: "presence", common).withMethodNames)
         host = try settings.string("STRATA_HTTP_HOST", default: host)
         httpPort = try settings.int("STRATA_HTTP_PORT", default: httpPort, in: 0...65_535)
         participantLimit = try settings.int("STRATA_PARTICIPANTS_LIMIT", default: participantLimit, in: 2...10_000)

@@ -42,15 +42,16 @@ final class SocketUpgrade: Sendable {
             return channel.eventLoop.makeSucceededFuture(nil)
         }
         guard admitsSocket(head, on: channel) else { return channel.eventLoop.makeSucceededFuture(nil) }
-        let promise = channel.eventLoop.makePromise(of: HTTPHeaders?.self)
-        promise.completeWithTask {
-            guard let session = try? await self.services.sessions.session(for: token, trace: .random()) else { return nil }
-            self.accepted.withLock { $0[ObjectIdentifier(channel)] = Accepted(session: session, version: version) }
+        let promise = channel.eventLoop.makePromise(of: Session?.self)
+        promise.completeWithTask { try? await self.services.sessions.session(for: token, trace: .random()) }
+        return promise.futureResult.map { session in
+            // Who has gone meanwhile would never fetch it.
+            guard let session, channel.isActive else { return nil }
+            let key = ObjectIdentifier(channel)
+            self.accepted.withLock { $0[key] = Accepted(session: session, version: version) }
+            channel.closeFuture.whenComplete { _ in self.accepted.withLock { _ = $0.removeValue(forKey: key) } }
             return ["Sec-WebSocket-Protocol": version.subprotocol]
         }
-        let key = ObjectIdentifier(channel)
-        channel.closeFuture.whenComplete { _ in self.accepted.withLock { _ = $0.removeValue(forKey: key) } }
-        return promise.futureResult
     }
 
     /// Behind proxies an address is known only now; without them the connection was counted for it when it was accepted.

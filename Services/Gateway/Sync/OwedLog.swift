@@ -210,7 +210,11 @@ struct OwedLog {
     /// The conversations he has no part in, and since when at the latest.
     var departures: [ConversationID: Departure] {
         standings.filter { !$0.value.isMember }
-            .mapValues { Departure(position: $0.position, seenUpTo: $0.isListed ? $0.position : .zero) }
+            .mapValues { standing in
+                Departure(
+                    position: standing.position, seenUpTo: standing.isListed ? standing.position : .zero, numbers: standing.numbers,
+                    messageCount: standing.messageCount, lastMessageTold: standing.position)
+            }
     }
 
     var summaries: [ConversationID: Summary] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Contracts
 public import RPC
 public import ServiceKit
 
@@ -45,7 +46,7 @@ public struct MetadataSettings: Sendable {
     public init(_ settings: Settings, _ common: CommonSettings) throws {
         self.init(
             postgresURL: try settings.secret("STRATA_POSTGRES_URL").value, redisURL: try settings.secret("STRATA_REDIS_URL").value,
-            rpc: try settings.rpcServer(common))
+            rpc: try settings.rpcServer(name: "metadata", common).withMethodNames)
         writeConnections = try settings.int("STRATA_METADATA_WRITE_CONNECTIONS", default: writeConnections, in: 1...64)
         largeConnections = try settings.int("STRATA_METADATA_LARGE_CONNECTIONS", default: largeConnections, in: 1...64)
         readConnections = try settings.int("STRATA_METADATA_READ_CONNECTIONS", default: readConnections, in: 1...64)

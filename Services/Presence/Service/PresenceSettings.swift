@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Contracts
 public import RPC
 public import ServiceKit
 
@@ -29,7 +30,7 @@ public struct PresenceSettings: Sendable {
     /// Reads them.
     /// - Throws: `SettingsError` naming the key that is missing or cannot be used.
     public init(_ settings: Settings, _ common: CommonSettings) throws {
-        self.init(redisURL: try settings.secret("STRATA_REDIS_URL").value, rpc: try settings.rpcServer(common))
+        self.init(redisURL: try settings.secret("STRATA_REDIS_URL").value, rpc: try settings.rpcServer(name: "presence", common).withMethodNames)
         redisTimeout = try settings.duration(
             "STRATA_PRESENCE_REDIS_TIMEOUT", default: redisTimeout, in: .milliseconds(10) ... .seconds(10))
         redisQueue = try settings.int("STRATA_REDIS_QUEUE", default: redisQueue, in: 1...1 << 20)

@@ -11,23 +11,30 @@ import SwiftProtobuf
 
 /// A line to the conversations service, for what only an operator or the application's own server may ask.
 struct ServiceLine {
+    private static let service = "conversations"
     private let configuration: RPCClientConfiguration
 
     /// - Parameters:
     ///   - home: of the system that runs, if no address is given.
-    ///   - address: `host:port`; the cluster secret then comes from `STRATA_CLUSTER_SECRET`.
+    ///   - address: `host:port`, or what `STRATA_CONVERSATIONS_ADDRESSES` says; the cluster secret then comes from `STRATA_CLUSTER_SECRET`.
     init(home: StrataHome, address: String?) throws {
-        if let address {
-            guard let secret = ProcessInfo.processInfo.environment["STRATA_CLUSTER_SECRET"], !secret.isEmpty else {
-                throw CommandFailure(.configuration, "--service needs the secret of the cluster in STRATA_CLUSTER_SECRET.")
+        let settings = OperatorSettings()
+        if let address = try address ?? settings.value("STRATA_CONVERSATIONS_ADDRESSES") {
+            guard let secret = try settings.value("STRATA_CLUSTER_SECRET") else {
+                throw CommandFailure(.configuration, "A service elsewhere needs the secret of the cluster in STRATA_CLUSTER_SECRET.")
             }
-            configuration = RPCClientConfiguration(target: .fixed([try Self.endpoint(address)]), clusterSecret: secret, name: "conversations")
+            configuration = Self.configuration([try Self.endpoint(address)], secret)
             return
         }
-        let endpoints = try RunningState.ofRunning(in: home).instances(of: "conversations")
+        let endpoints = try RunningState.ofRunning(in: home).instances(of: Self.service)
             .compactMap { $0.port.map { RPCEndpoint(host: "127.0.0.1", port: $0) } }
-        configuration = RPCClientConfiguration(
-            target: .fixed(endpoints), clusterSecret: try Secrets.ensure(in: home).cluster, name: "conversations")
+        configuration = Self.configuration(endpoints, try Secrets.ensure(in: home).cluster)
+    }
+
+    private static func configuration(_ endpoints: [RPCEndpoint], _ secret: String) -> RPCClientConfiguration {
+        var configuration = RPCClientConfiguration(target: .fixed(endpoints), clusterSecret: secret, name: service)
+        configuration.service = service
+        return configuration
     }
 
     private static func endpoint(_ text: String) throws -> RPCEndpoint {

@@ -47,21 +47,7 @@ struct AppCreateCommand: AsyncParsableCommand {
         let answer = Answer(
             app: LayerID.app.text(app.id), provider: LayerID.provider.text(app.providerID), key: LayerID.key.text(app.keyID), name: app.name,
             privateKeyFile: file, serverToken: app.serverToken)
-        try show(answer)
-    }
-
-    private func show(_ answer: Answer) throws {
-        let console = Console.standard
-        guard !json else { return try console.say(json: answer) }
-        console.say(
-            """
-            app id            \(answer.app)
-            provider id       \(answer.provider)
-            key id            \(answer.key)
-            private key       \(answer.privateKeyFile ?? "yours; it was not shown to us")
-            Server API token  \(answer.serverToken)
-
-            The token is shown this once.
-            """)
+        if json { return try Console.standard.say(json: answer) }
+        Console.standard.say("\(AppCard(app, keyFile: file))")
     }
 }

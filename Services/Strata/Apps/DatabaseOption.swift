@@ -5,11 +5,11 @@ import Foundation
 
 /// Which database a command works on.
 struct DatabaseOption: ParsableArguments {
-    @Option(help: "libpq URL of the database, as its owner. (STRATA_DATABASE_URL; default: the one of the running `strata dev`)")
+    @Option(help: "libpq URL of the database, as its owner. (STRATA_DATABASE_URL, or …_FILE; default: the one of the running `strata dev`)")
     var database: String?
 
     /// The URL: the option, the environment, the running system.
-    func url(in home: StrataHome, environment: [String: String] = ProcessInfo.processInfo.environment) throws -> String {
-        try database ?? environment["STRATA_DATABASE_URL"] ?? RunningState.ofRunning(in: home).databaseURL
+    func url(in home: StrataHome, settings: OperatorSettings = OperatorSettings()) throws -> String {
+        try database ?? settings.value("STRATA_DATABASE_URL") ?? RunningState.ofRunning(in: home).databaseURL
     }
 }

@@ -11,15 +11,18 @@ struct DemoCommand: AsyncParsableCommand {
         abstract: "Two users try everything, over the public API.",
         discussion: """
             Plays against the running `strata dev`, or against --url, in an app made for it. It shows what happens and when, and exits with 0 only if \
-            every packet that had to come came, in order, once. Any process of the system may be killed meanwhile.
+            every packet that had to come came, in order, once. Any process of the system may be killed meanwhile. With --url, what the owner of the new \
+            app needs to know is printed at the end, this once.
             """)
 
-    @Option(help: "Base URL of a gateway. (default: those of the running `strata dev`)")
+    @Option(help: "Base URL of a gateway, or of what stands before them. (STRATA_URL; default: those of the running `strata dev`)")
     var url: String?
     @Option(name: .customLong("url2"), help: "Base URL of another gateway of the same system.")
     var secondURL: String?
     @Flag(help: "Accept any TLS certificate of --url.")
     var insecure = false
+    @Option(help: ArgumentHelp("PEM file of the certificates to trust, instead of those of public authorities. (STRATA_CA)", valueName: "file"))
+    var ca: String?
     @Option(help: "An app that exists already. (default: a new one)")
     var app: String?
     @Option(help: ArgumentHelp("PEM file of the app's private key, if it was not made here; needs --key-id and --provider.", valueName: "file"))
@@ -41,8 +44,11 @@ struct DemoCommand: AsyncParsableCommand {
 
     func run() async throws {
         let home = StrataHome()
-        let gateways = try findGateways(home)
-        let system = DemoSystem(gateways: gateways, app: try await findApp(home), home: url == nil ? home : nil)
+        let settings = OperatorSettings()
+        let urls = try [url ?? settings.value("STRATA_URL"), secondURL].compactMap { $0 }
+        let gateways = try urls.isEmpty ? findGateways(home) : urls.map { try client($0, try trust(settings)) }
+        let (app, new) = try await findApp(home)
+        let system = DemoSystem(gateways: gateways, app: app, home: urls.isEmpty ? home : nil)
         let transcript = DemoTranscript(console: .standard)
         let script = DemoScript(system: system, transcript: transcript, typingPeriod: .milliseconds(Int64(typingSeconds * 1000)))
         await script.play()
@@ -53,12 +59,17 @@ struct DemoCommand: AsyncParsableCommand {
             throw ExitCode(1)
         }
         transcript.close("Passed: every packet that had to come came, in order, once.")
+        if let new, !urls.isEmpty { transcript.close("The app of this demo is yours:\n\n\(AppCard(new, privateKey: new.privateKey))") }
+    }
+
+    private func trust(_ settings: OperatorSettings) throws -> ServerTrust {
+        if insecure { return .anyCertificate }
+        guard let file = try ca ?? settings.value("STRATA_CA") else { return .system }
+        guard let pem = try? String(contentsOfFile: file, encoding: .utf8) else { throw CommandFailure(.noInput, "The file \(file) cannot be read.") }
+        return .roots(pem: pem)
     }
 
     private func findGateways(_ home: StrataHome) throws -> [ProtocolClient] {
-        if let url {
-            return try [url, secondURL].compactMap { $0 }.map { try client($0, insecure ? .anyCertificate : .system) }
-        }
         let state = try RunningState.ofRunning(in: home)
         guard let pem = try? String(contentsOfFile: state.certificate, encoding: .utf8) else {
             throw CommandFailure(.noInput, "The certificate \(state.certificate) cannot be read.")
@@ -74,21 +85,24 @@ struct DemoCommand: AsyncParsableCommand {
         }
     }
 
-    private func findApp(_ home: StrataHome) async throws -> DemoSystem.App {
+    /// - Returns: the app, and what there is to know of it if it is new.
+    private func findApp(_ home: StrataHome) async throws -> (DemoSystem.App, NewApp?) {
         if let app, let key, let keyID, let provider {
-            return DemoSystem.App(
+            let known = DemoSystem.App(
                 id: try LayerID.app.parse(app, option: "--app"), provider: try LayerID.provider.parse(provider, option: "--provider"),
                 key: try LayerID.key.parse(keyID, option: "--key-id"), privateKey: try AppKeyPair.read(key), isNew: false)
+            return (known, nil)
         }
         if let app {
             let ring = KeyRing(home: home)
             let entry = try ring.entry(for: try LayerID.app.parse(app, option: "--app"))
-            return DemoSystem.App(
+            let known = DemoSystem.App(
                 id: entry.app, provider: entry.provider, key: entry.key, privateKey: try ring.privateKey(of: entry), isNew: false)
+            return (known, nil)
         }
-        // Its key is needed for this run only, so it is kept nowhere.
+        // Its key is kept nowhere.
         let new = try NewApp(name: "Demo")
         try await AppStore(url: try database.url(in: home)).insert(new)
-        return DemoSystem.App(id: new.id, provider: new.providerID, key: new.keyID, privateKey: new.privateKey ?? "", isNew: true)
+        return (DemoSystem.App(id: new.id, provider: new.providerID, key: new.keyID, privateKey: new.privateKey ?? "", isNew: true), new)
     }
 }

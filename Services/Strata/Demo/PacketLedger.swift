@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import ProtocolClient
+package import ProtocolClient
 
 /// Keeps account of what one client is sent, over all of its connections, and of every promise that is broken: counters 0, 1, 2, … on each
 /// connection; the changes of a conversation in order of position, none twice, between one replay and the next. What a replay brings again is no fault.
 ///
 /// A replay may show a conversation as it is now, in the place of its creation: what lies between and is contained in that need not come any more.
-struct PacketLedger: Sendable {
+package struct PacketLedger: Sendable {
     /// What is to be thought of a packet.
-    enum Verdict: Sendable, Equatable {
+    package enum Verdict: Sendable, Equatable {
         /// Never seen before.
         case new
         /// Known, and sent again by a replay.
@@ -18,15 +18,15 @@ struct PacketLedger: Sendable {
     }
 
     /// Every broken promise, in words.
-    private(set) var faults: [String] = []
+    package private(set) var faults: [String] = []
     /// Packets of all connections.
-    private(set) var received = 0
+    package private(set) var received = 0
     /// Those that were known already.
-    private(set) var repeated = 0
+    package private(set) var repeated = 0
     /// Where to replay from: the time of the last packet that came in its turn.
-    private(set) var lastTimestamp: String?
+    package private(set) var lastTimestamp: String?
     /// The positions seen, of each conversation.
-    private(set) var positions: [String: Set<Int>] = [:]
+    package private(set) var positions: [String: Set<Int>] = [:]
 
     /// Up to where what a conversation was shown with contains its metadata and participants.
     private var shown: [String: Int] = [:]
@@ -36,14 +36,16 @@ struct PacketLedger: Sendable {
     private var knownNow: Set<String> = []
     private var lastPosition: [String: Int] = [:]
 
+    package init() {}
+
     /// A connection is open; nothing has come over it.
-    mutating func connectionOpened() {
+    package mutating func connectionOpened() {
         nextCounter = 0
         beginAnew()
     }
 
     /// Takes in the next packet of the connection.
-    mutating func note(_ packet: ReceivedPacket) -> Verdict {
+    package mutating func note(_ packet: ReceivedPacket) -> Verdict {
         received += 1
         let isInTurn = packet.counter == nextCounter
         if !isInTurn { faults.append("counter \(packet.counter.map(String.init) ?? "none") where \(nextCounter) was due") }
@@ -97,7 +99,7 @@ struct PacketLedger: Sendable {
     }
 
     /// The positions between 1 and `head` that never came, and are not contained in what came.
-    func missing(of conversation: String, upTo head: Int) -> [Int] {
+    package func missing(of conversation: String, upTo head: Int) -> [Int] {
         let first = (shown[conversation] ?? 0) + 1
         guard head >= first else { return [] }
         let seen = positions[conversation] ?? []
@@ -105,12 +107,12 @@ struct PacketLedger: Sendable {
     }
 
     /// Notes what the connection itself found wrong.
-    mutating func add(faults more: [String]) { faults += more }
+    package mutating func add(faults more: [String]) { faults += more }
 }
 
 extension ReceivedPacket {
     /// The conversation a change or an operation is about.
-    var conversationID: String? {
+    package var conversationID: String? {
         if objectType == "Conversation" { return objectID }
         return body["conversation"]["id"].string ?? data["conversation"]["id"].string
     }

@@ -3,7 +3,7 @@
 import Synchronization
 
 /// A value that tasks can wait on: whoever waits looks at it after each change, under the lock, until he finds what he is after.
-final class Watched<State: Sendable>: Sendable {
+package final class Watched<State: Sendable>: Sendable {
     private struct Waiter: Sendable {
         let id: UInt64
         /// Nil: not yet. Otherwise what resumes the one who waits.
@@ -19,12 +19,12 @@ final class Watched<State: Sendable>: Sendable {
 
     private let inner: Mutex<Inner>
 
-    init(_ state: State) {
+    package init(_ state: State) {
         inner = Mutex(Inner(state: state))
     }
 
     /// Reads or changes the value; whoever has waited for what it has become is resumed.
-    func change<Answer: Sendable>(_ body: (inout State) -> Answer) -> Answer {
+    package func change<Answer: Sendable>(_ body: (inout State) -> Answer) -> Answer {
         let (answer, resumptions) = inner.withLock { inner in
             let answer = body(&inner.state)
             let waiting = inner.waiters
@@ -41,7 +41,7 @@ final class Watched<State: Sendable>: Sendable {
 
     /// Waits until `look` returns something, and returns that.
     /// - Parameter limit: after this long it returns nil, as it does when the task is cancelled.
-    func first<Answer: Sendable>(within limit: Duration, _ look: @escaping @Sendable (inout State) -> Answer?) async -> Answer? {
+    package func first<Answer: Sendable>(within limit: Duration, _ look: @escaping @Sendable (inout State) -> Answer?) async -> Answer? {
         let deadline = ContinuousClock.now + limit
         let id = inner.withLock { inner in
             inner.nextID += 1

@@ -4,12 +4,12 @@ import Dispatch
 import Glibc
 
 /// The wishes of the terminal and of `kill` that we end: Ctrl-C, `TERM`, and a terminal that goes away.
-struct TerminationSignals: Sendable {
+package struct TerminationSignals: Sendable {
     /// One element for each signal that arrives.
-    let stream: AsyncStream<Int32>
+    package let stream: AsyncStream<Int32>
 
     /// From now on these signals do not end the process, and neither does writing to a pipe nobody reads.
-    init(_ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP]) {
+    package init(_ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP]) {
         signal(SIGPIPE, SIG_IGN)
         let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
         self.stream = stream

@@ -18,10 +18,10 @@ enum DatabaseMigration {
 
         /// What `STRATA_CONVERSATIONS_PASSWORD` and `STRATA_METADATA_PASSWORD` say; nil if neither is set.
         /// - Throws: ``CommandFailure`` if only one is, or one is empty.
-        init?(environment: [String: String]) throws {
-            switch (environment["STRATA_CONVERSATIONS_PASSWORD"], environment["STRATA_METADATA_PASSWORD"]) {
+        init?(_ settings: OperatorSettings) throws {
+            switch (try settings.value("STRATA_CONVERSATIONS_PASSWORD"), try settings.value("STRATA_METADATA_PASSWORD")) {
             case (nil, nil): return nil
-            case (let conversations?, let metadata?) where !conversations.isEmpty && !metadata.isEmpty:
+            case (let conversations?, let metadata?):
                 self.init(conversations: conversations, metadata: metadata)
             default:
                 throw CommandFailure(

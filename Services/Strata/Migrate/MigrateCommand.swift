@@ -10,14 +10,13 @@ struct MigrateCommand: AsyncParsableCommand {
         abstract: "Brings a database's schema up to date.",
         discussion: """
             Applies what is missing, each step in a transaction, under a lock, so that it may be run from several places at once. Where \
-            STRATA_CONVERSATIONS_PASSWORD and STRATA_METADATA_PASSWORD are set, the services' roles get these passwords.
+            STRATA_CONVERSATIONS_PASSWORD and STRATA_METADATA_PASSWORD are set, or files with them are named by …_FILE, the services' roles get these passwords.
             """)
 
     @OptionGroup var database: DatabaseOption
 
     func run() async throws {
-        let environment = ProcessInfo.processInfo.environment
-        let passwords = try DatabaseMigration.Passwords(environment: environment)
+        let passwords = try DatabaseMigration.Passwords(OperatorSettings())
         let url = try database.url(in: StrataHome())
         let applied = try await DatabaseMigration.run(url: url, passwords: passwords)
         Console.standard.say(applied == 0 ? "Nothing to do: the database is up to date." : "Applied \(applied) step\(applied == 1 ? "" : "s").")

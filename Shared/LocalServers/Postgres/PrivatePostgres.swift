@@ -41,9 +41,12 @@ public actor PrivatePostgres {
     public nonisolated let port: Int
     private let options: Options
     /// Where its files are: `options.directory`, or what that links to.
-    private let home: String
+    private nonisolated let home: String
     private let user: SystemUser?
     private var child: ChildProcess
+
+    /// What the server says.
+    public nonisolated var log: String { home + "/log" }
 
     private init(options: Options, home: String, user: SystemUser?, port: Int, child: ChildProcess) {
         self.options = options

@@ -84,11 +84,12 @@ public final class ProtocolClient: Sendable {
             request.headers.remove(name: name)
             if !value.isEmpty { request.headers.add(name: name, value: value) }
         }
-        let remaining = (deadline ?? .now + Self.patience) - .now
+        let deadline = deadline ?? .now + Self.patience
+        let remaining = deadline - .now
         guard remaining > .zero else { throw ProtocolClientError(.deadlineExceeded, "\(method) \(path) was given no time") }
         do {
             let response = try await http.execute(request, deadline: .now() + TimeAmount(remaining))
-            let body = try await response.body.collect(upTo: Self.bodyLimit)
+            let body = try await Self.collect(response.body, until: deadline)
             let lines = response.headers.map { RESTAnswer.Header(name: $0.name, value: $0.value) }
             return RESTAnswer(status: Int(response.status.code), headers: lines, body: Data(body.readableBytesView))
         } catch let error as CancellationError {
@@ -98,6 +99,19 @@ public final class ProtocolClient: Sendable {
         } catch {
             if Task.isCancelled { throw CancellationError() }
             throw ProtocolClientError(.transport, "\(method) \(path): \(error)")
+        }
+    }
+
+    /// The whole body. The deadline given to the HTTP client ends with the response's head; a server may as well stop in the middle of the body.
+    private static func collect(_ body: HTTPClientResponse.Body, until deadline: ContinuousClock.Instant) async throws -> ByteBuffer {
+        try await withThrowingTaskGroup(of: ByteBuffer.self) { group in
+            group.addTask { try await body.collect(upTo: bodyLimit) }
+            group.addTask {
+                try await Task.sleep(until: deadline, clock: .continuous)
+                throw HTTPClientError.deadlineExceeded
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? ByteBuffer()
         }
     }
 

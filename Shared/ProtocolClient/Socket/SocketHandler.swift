@@ -29,9 +29,14 @@ final class SocketHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        socket.ended(closure ?? SocketClosure(code: nil, reason: nil))
+        ended()
         context.fireChannelInactive()
     }
+
+    /// A connection may end while NIO puts this handler in the place of those for HTTP: then nothing but its removal tells.
+    func handlerRemoved(context: ChannelHandlerContext) { ended() }
+
+    private func ended() { socket.ended(closure ?? SocketClosure(code: nil, reason: nil)) }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 

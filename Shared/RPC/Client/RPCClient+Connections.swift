@@ -79,12 +79,13 @@ extension RPCClient {
             let began = ContinuousClock.now
             do {
                 let connection = try await connect(member, tls)
-                if wasConnected { metrics.reconnects.increment() }
+                if wasConnected { metrics.reconnects?.increment() }
                 wasConnected = true
                 await use(connection, of: member)
             } catch {
                 let error = error as? RPCError ?? .unavailable
                 change { $0.connectFailed(member, error) }
+                if error.code == .unauthenticated { metrics.refusedConnections.increment() }
                 logger.debug("RPC connect failed", metadata: ["rpc.address": "\(member.address)", "error": "\(error)"])
             }
             // A connection that stood for a while proves that the address is good; one that is closed at once does not.

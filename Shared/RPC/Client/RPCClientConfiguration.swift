@@ -26,6 +26,9 @@ public struct RPCClientConfiguration: Sendable {
     public var target: Target
     /// What both sides must hold. It never travels.
     public var clusterSecret: String
+    /// The service it wants: a server that says it is another one is refused, and tried again, like one that cannot be reached. Addresses change hands
+    /// where instances come and go, while every service of a cluster holds the same secret. Nil takes any.
+    public var service: String?
     /// Encryption; nil is plain TCP.
     public var tls: TLSConfiguration?
     /// The name the server's certificate must have. Nil: the host of a ``Target/dns(host:port:)`` target, if it is a name.

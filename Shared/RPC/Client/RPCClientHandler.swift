@@ -49,7 +49,8 @@ final class RPCClientHandler: ChannelInboundHandler {
         self.logger = logger
         self.onDraining = onDraining
         self.opened = eventLoop.makePromise(of: Void.self)
-        self.handshake = RPCClientHandshake(secret: RPCSecret(configuration.clusterSecret), nonce: .random())
+        self.handshake = RPCClientHandshake(
+            secret: RPCSecret(configuration.clusterSecret), nonce: .random(), service: configuration.service)
         self.calls = RPCCallTable(maxAnswerBytes: configuration.maxAnswerBytes)
         self.liveness = RPCLiveness(allowedMisses: configuration.pingMisses)
     }
@@ -123,13 +124,14 @@ final class RPCClientHandler: ChannelInboundHandler {
             opened.succeed(())
             scheduleTick()
         case .fail(let error, let reason):
-            failOpening(error, reason)
+            // A stranger, or somebody whom it does not want, is for the operator, each time.
+            failOpening(error, reason, .warning)
         }
     }
 
-    private func failOpening(_ error: RPCError, _ reason: String) {
-        // A server that hangs or leaves is news once, and told by whoever counts the instances; a stranger's refusal is for the operator, each time.
-        logger.log(level: error.code == .unavailable ? .debug : .warning, "RPC connection refused", metadata: ["reason": "\(reason)"])
+    /// - Parameter level: a server that hangs or leaves is news once, and told by whoever counts the instances.
+    private func failOpening(_ error: RPCError, _ reason: String, _ level: Logger.Level = .debug) {
+        logger.log(level: level, "RPC connection refused", metadata: ["reason": "\(reason)"])
         phase = .closed
         opened.fail(error)
         context?.close(promise: nil)

@@ -10,6 +10,8 @@ public struct RPCServerConfiguration: Sendable {
     public var port: Int
     /// What both sides must hold. It never travels.
     public var clusterSecret: String
+    /// What it serves, for clients that insist on it; at most 64 bytes. Nil says nothing.
+    public var service: String?
     /// Encryption; nil is plain TCP.
     public var tls: TLSConfiguration?
     /// Handlers running at once, of all connections together. A request over it is answered as overloaded.

@@ -41,7 +41,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         self.connection = connection
         let address = connection.channel.remoteAddress
         self.peer = address.map { "\($0.ipAddress ?? "?"):\($0.port ?? 0)" } ?? "?"
-        self.handshake = RPCServerHandshake(secret: core.secret, nonce: .random())
+        self.handshake = RPCServerHandshake(secret: core.secret, nonce: .random(), service: core.configuration.service)
         self.longAnswers = RPCLongAnswers(pieceBytes: core.configuration.partBytes)
         self.liveness = RPCLiveness(allowedMisses: core.configuration.pingMisses)
     }

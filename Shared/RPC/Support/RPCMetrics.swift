@@ -19,7 +19,9 @@ final class RPCMetrics: Sendable {
     /// Of a client: requests that wait for a socket. Of a server: requests being worked on, and long answers on their way.
     let bytes: Gauge
     let connections: Gauge
-    let reconnects: Counter
+    /// Of a client: nobody reconnects to it.
+    let reconnects: Counter?
+    /// Connections of strangers to a server, and of a client that a server took for a stranger's.
     let refusedConnections: Counter
 
     /// - Parameters:
@@ -32,7 +34,7 @@ final class RPCMetrics: Sendable {
         self.inFlight = Gauge(label: prefix + "_calls_in_flight", dimensions: dimensions)
         self.bytes = Gauge(label: prefix + (prefix == "rpc_server" ? "_bytes_in_flight" : "_queued_bytes"), dimensions: dimensions)
         self.connections = Gauge(label: prefix + "_connections", dimensions: dimensions)
-        self.reconnects = Counter(label: prefix + "_reconnects_total", dimensions: dimensions)
+        self.reconnects = prefix == "rpc_client" ? Counter(label: prefix + "_reconnects_total", dimensions: dimensions) : nil
         self.refusedConnections = Counter(label: prefix + "_refused_connections_total", dimensions: dimensions)
     }
 

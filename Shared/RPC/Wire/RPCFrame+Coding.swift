@@ -44,8 +44,9 @@ extension RPCFrame {
         }
         guard let version: UInt16 = body.readInteger(), let nonce = RPCNonce(from: &body) else { throw .truncatedBody }
         if kind == .challenge {
-            // Later versions may say more here; what follows is theirs.
-            return .challenge(version: version, nonce: nonce)
+            // Earlier servers do not say what they are. Later ones may say more; what follows is theirs.
+            let service = body.readLengthPrefixedSlice(as: UInt8.self).flatMap { String(validating: $0.readableBytesView, as: UTF8.self) }
+            return .challenge(version: version, nonce: nonce, service: service)
         }
         guard let proof = RPCProof(from: &body) else { throw .truncatedBody }
         return .hello(version: version, nonce: nonce, proof: proof)
@@ -63,10 +64,15 @@ extension ByteBuffer {
     /// Appends a whole frame, its payload copied. For payloads too long to copy use the heads below and write the payload after them.
     mutating func writeFrame(_ frame: RPCFrame) {
         switch frame {
-        case .challenge(let version, let nonce):
-            writeFrameHead(.challenge, id: 0, bodyBytes: 2 + RPCNonce.byteCount)
+        case .challenge(let version, let nonce, let service):
+            let name = service.map { Array($0.utf8) }.flatMap { $0.count <= RPCFrame.maxServiceBytes ? $0 : nil }
+            writeFrameHead(.challenge, id: 0, bodyBytes: 2 + RPCNonce.byteCount + (name.map { 1 + $0.count } ?? 0))
             writeInteger(version)
             writeBytes(nonce.bytes)
+            if let name {
+                writeInteger(UInt8(name.count))
+                writeBytes(name)
+            }
         case .hello(let version, let nonce, let proof):
             writeFrameHead(.hello, id: 0, bodyBytes: 2 + RPCNonce.byteCount + RPCProof.byteCount)
             writeInteger(version)

@@ -6,7 +6,7 @@ import NIOCore
 ///
 /// | kind | id | body |
 /// |---|---|---|
-/// | challenge | 0 | u16 version, 32 bytes nonce |
+/// | challenge | 0 | u16 version, 32 bytes nonce, u8 length and UTF-8 of the server's service, if it says which it is |
 /// | hello | 0 | u16 version, 32 bytes nonce, 32 bytes proof |
 /// | welcome | 0 | 32 bytes proof |
 /// | request | call | u16 method, u64 remaining µs, 16 bytes trace, payload |
@@ -17,7 +17,7 @@ import NIOCore
 /// | goaway | 0 | from a server: send no more requests here; from a client: none will follow |
 /// | ping, pong | 0 | |
 enum RPCFrame: Hashable, Sendable {
-    case challenge(version: UInt16, nonce: RPCNonce)
+    case challenge(version: UInt16, nonce: RPCNonce, service: String? = nil)
     case hello(version: UInt16, nonce: RPCNonce, proof: RPCProof)
     case welcome(proof: RPCProof)
     case request(id: UInt64, RPCRequestHead, payload: ByteBuffer)
@@ -49,6 +49,8 @@ enum RPCFrame: Hashable, Sendable {
     static let requestOverhead = headerBytes + 26
     /// Enough for every frame that may come before the two sides have proved who they are.
     static let handshakeLimit = 128
+    /// Of the name of a service, in UTF-8; a longer one is not said.
+    static let maxServiceBytes = 64
     /// Version of everything in this file.
     static let protocolVersion: UInt16 = 1
 }

@@ -77,13 +77,15 @@ struct RPCServerHandshake {
 
     private let secret: RPCSecret
     private let nonce: RPCNonce
+    private let service: String?
 
-    init(secret: RPCSecret, nonce: RPCNonce) {
+    init(secret: RPCSecret, nonce: RPCNonce, service: String? = nil) {
         self.secret = secret
         self.nonce = nonce
+        self.service = service
     }
 
-    var challenge: RPCFrame { .challenge(version: RPCFrame.protocolVersion, nonce: nonce) }
+    var challenge: RPCFrame { .challenge(version: RPCFrame.protocolVersion, nonce: nonce, service: service) }
 
     func received(_ frame: RPCFrame) -> Action {
         guard case .hello(let version, let client, let proof) = frame else {
@@ -115,11 +117,13 @@ struct RPCClientHandshake {
 
     private let secret: RPCSecret
     private let nonce: RPCNonce
+    private let service: String?
     private var state = State.awaitingChallenge
 
-    init(secret: RPCSecret, nonce: RPCNonce) {
+    init(secret: RPCSecret, nonce: RPCNonce, service: String? = nil) {
         self.secret = secret
         self.nonce = nonce
+        self.service = service
     }
 
     mutating func received(_ frame: RPCFrame) -> Action {
@@ -128,8 +132,12 @@ struct RPCClientHandshake {
             return .fail(RPCError(code == .unauthenticated ? .unauthenticated : .unavailable), reason: "refused by the server: \(code)")
         }
         switch (state, frame) {
-        case (.awaitingChallenge, .challenge(let version, let server)):
+        case (.awaitingChallenge, .challenge(let version, let server, let other)):
             guard version == RPCFrame.protocolVersion else { return fail(.unavailable, "the server speaks protocol version \(version)") }
+            // An address may by now belong to an instance of another service, which holds the same secret and knows none of our methods.
+            if let service, let other, other != service {
+                return fail(.unavailable, "the server is \(other), \(service) is wanted")
+            }
             state = .awaitingWelcome(server: server)
             let proof = secret.proof(of: .client, version: version, server: server, client: nonce)
             return .send(.hello(version: version, nonce: nonce, proof: proof))

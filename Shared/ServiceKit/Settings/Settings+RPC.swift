@@ -13,8 +13,10 @@ extension Settings {
     /// | `STRATA_RPC_MAX_BYTES`, of requests being worked on and long answers on their way | 268435456 |
     /// | `STRATA_RPC_CONNECTIONS`, at once; fewer where the limit of open files is low | 4096 |
     /// | `STRATA_RPC_DRAIN_TIMEOUT` | `20s` |
-    public func rpcServer(_ common: CommonSettings) throws -> RPCServerConfiguration {
+    /// - Parameter name: this service's name, which clients may insist on.
+    public func rpcServer(name: String, _ common: CommonSettings) throws -> RPCServerConfiguration {
         var configuration = RPCServerConfiguration(host: common.rpcHost, port: common.rpcPort, clusterSecret: common.clusterSecret.value)
+        configuration.service = name
         configuration.maxCallsInFlight = try int("STRATA_RPC_MAX_CALLS", default: 4096, in: 1...1_000_000)
         configuration.maxBytesInFlight = try int("STRATA_RPC_MAX_BYTES", default: configuration.maxBytesInFlight, in: 1 << 20...1 << 36)
         configuration.maxConnections = min(
@@ -38,9 +40,10 @@ extension Settings {
     /// With `STRATA_RPC_TLS_CA` set it insists on TLS and on a certificate which that authority has signed for the name in the target.
     /// - Parameters:
     ///   - key: the setting that says where the other service is, see ``rpcTarget(_:default:)``.
-    ///   - name: the other service's name, for metrics.
+    ///   - name: the other service's name, for metrics; no other service will do.
     public func rpcClient(_ key: String, name: String, _ common: CommonSettings) throws -> RPCClientConfiguration {
         var configuration = RPCClientConfiguration(target: try rpcTarget(key), clusterSecret: common.clusterSecret.value, name: name)
+        configuration.service = name
         configuration.maxCallsInFlight = try int("STRATA_RPC_MAX_CALLS", default: 4096, in: 1...1_000_000)
         configuration.maxQueuedBytes = try int("STRATA_RPC_QUEUE_BYTES", default: configuration.maxQueuedBytes, in: 1 << 20...1 << 32)
         guard let path = try optionalString("STRATA_RPC_TLS_CA") else { return configuration }

@@ -11,6 +11,8 @@ import SystemPackage
 ///
 /// Read everything once, at the start, into structs of your own. Whatever is missing or cannot be used throws a ``SettingsError``, which ends
 /// the process before it serves anybody: a wrong setting must not wait for the night to be noticed. An empty value counts as not given.
+///
+/// Instead of every `KEY`, `KEY_FILE` may be given: the path of a file that holds the value, as Docker and Kubernetes hand out secrets.
 public struct Settings: Sendable {
     private final class Usage: Sendable {
         let read = Mutex<Set<String>>([])
@@ -44,8 +46,19 @@ public struct Settings: Sendable {
         }
     }
 
-    /// The value as it was given, or nil.
+    /// The value as it was given, or that of the file that `KEY_FILE` names without the newline at its end, or nil.
+    /// - Throws: ``SettingsError`` if there is such a file to be read and it cannot be.
     public func optionalString(_ key: String) throws -> String? {
+        let (value, path) = (given(key), given(key + "_FILE"))
+        guard value == nil, let path else { return value }
+        guard var text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw SettingsError(key: key + "_FILE", problem: .invalid, expected: "the path of a readable text file")
+        }
+        if text.hasSuffix("\n") { text.removeLast() }
+        return text.isEmpty ? nil : text
+    }
+
+    private func given(_ key: String) -> String? {
         _ = usage.read.withLock { $0.insert(key) }
         for source in sources {
             if let value = try? source.environmentValue(forName: key), !value.isEmpty { return value }

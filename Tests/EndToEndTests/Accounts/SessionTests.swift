@@ -30,7 +30,7 @@ extension EndToEnd {
         @Test("the nonce of a 401 is good for signing in")
         func nonceOfRefusal() async throws {
             let app = try await Cluster.shared().app()
-            let client = app.cluster.client()
+            let client = app.system.client()
             let refused = try await client.call("GET", "/conversations", deadline: Waiting.deadline)
             #expect(refused.status == 401)
             let nonce = try #require(refused.json["data"]["nonce"].string)

@@ -21,15 +21,15 @@ struct HistoryGenerator {
     private var touched: Set<Int> = []
     private var texts = 0
 
-    static func plan(seed: UInt64) -> HistoryPlan {
-        var generator = HistoryGenerator(seed: seed)
+    static func plan(seed: UInt64, time: Int) -> HistoryPlan {
+        var generator = HistoryGenerator(seed: seed, time: time)
         generator.fill()
         return generator.plan
     }
 
-    private init(seed: UInt64) {
+    private init(seed: UInt64, time: Int) {
         generator = SeededGenerator(seed: seed)
-        plan = HistoryPlan(name: "seed \(seed)", members: [])
+        plan = HistoryPlan(name: time == 0 ? "seed \(seed)" : "seed \(seed), time \(time)", time: time, members: [])
         let names = ["ana", "ben", "cleo.b", "dora_d", "e-mil"]
         for index in 0..<generator.int(3...5) {
             plan.members.append(

@@ -52,6 +52,8 @@ struct HistoryPlan: Sendable {
 
     /// To find it again by.
     let name: String
+    /// The how many-eth time it is carried out, from 0: each has ids of its own.
+    var time = 0
     var members: [Member]
     var conversations: [String] = []
     var messages: [Message] = []
@@ -100,12 +102,19 @@ struct HistoryPlan: Sendable {
 
 extension HistoryPlan {
     mutating func newConversation(_ generator: inout SeededGenerator) -> Int {
-        conversations.append("layer:///conversations/\(generator.uuid())")
+        conversations.append("layer:///conversations/\(newID(&generator))")
         return conversations.count - 1
     }
 
     mutating func newMessage(in conversation: Int, _ generator: inout SeededGenerator) -> Int {
-        messages.append(Message(id: "layer:///messages/\(generator.uuid())", conversation: conversation))
+        messages.append(Message(id: "layer:///messages/\(newID(&generator))", conversation: conversation))
         return messages.count - 1
+    }
+
+    private func newID(_ generator: inout SeededGenerator) -> String {
+        let id = generator.uuid()
+        guard time > 0 else { return id }
+        let digits = String(time, radix: 16)
+        return id.dropLast(digits.count) + digits
     }
 }

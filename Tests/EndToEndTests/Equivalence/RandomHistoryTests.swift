@@ -11,7 +11,8 @@ import Testing
 
 extension EndToEnd {
     /// `STRATA_HISTORIES` says how many, `STRATA_HISTORY_SEED` which is the first; each one has the next number as its seed, and can be run alone. How
-    /// histories run into each other depends on the machine: a fault may show in one run and not in the next.
+    /// histories run into each other depends on the machine: a fault may show in one run and not in the next, so `STRATA_HISTORY_TIMES` has each carried out
+    /// several times.
     @Suite("random histories")
     struct RandomHistoryTests {
         private static let defaultCount = 120
@@ -24,10 +25,16 @@ extension EndToEnd {
             let environment = ProcessInfo.processInfo.environment
             let count = environment["STRATA_HISTORIES"].flatMap(Int.init) ?? Self.defaultCount
             let first = environment["STRATA_HISTORY_SEED"].flatMap(UInt64.init) ?? Self.defaultSeed
+            let times = environment["STRATA_HISTORY_TIMES"].flatMap(Int.init) ?? 1
             print("\(count) random histories, STRATA_HISTORY_SEED=\(first)")
-            let app = try await Cluster.shared().app()
+            // Users are named by the seed, so each time they are another app's.
+            var histories: [(plan: HistoryPlan, app: TestApp)] = []
+            for time in 0..<times {
+                let app = try await Cluster.shared().app()
+                histories += (0..<count).map { (HistoryGenerator.plan(seed: first &+ UInt64($0), time: time), app) }
+            }
             let started = ContinuousClock.now
-            let report = await Self.run(seeds: (0..<count).map { first &+ UInt64($0) }, in: app)
+            let report = await Self.run(histories)
             let seconds = Double((ContinuousClock.now - started).components.seconds)
             print(
                 "\(count) histories in \(seconds) s: \(report.requests) operations, \(report.refusals) of them refused, \(report.packets) packets, "
@@ -35,26 +42,25 @@ extension EndToEnd {
             for failure in report.failures.prefix(50) { Issue.record("\(failure)") }
         }
 
-        private static func run(seeds: [UInt64], in app: TestApp) async -> HistoryRun.Report {
+        private static func run(_ histories: [(plan: HistoryPlan, app: TestApp)]) async -> HistoryRun.Report {
             await withTaskGroup(of: HistoryRun.Report.self) { group in
                 var total = HistoryRun.Report()
-                for (number, seed) in seeds.enumerated() {
+                for (number, (plan, app)) in histories.enumerated() {
                     if number >= width, let report = await group.next() { total.add(report) }
-                    group.addTask { await one(seed, in: app) }
+                    group.addTask { await one(plan, in: app) }
                 }
                 for await report in group { total.add(report) }
                 return total
             }
         }
 
-        private static func one(_ seed: UInt64, in app: TestApp) async -> HistoryRun.Report {
-            let plan = HistoryGenerator.plan(seed: seed)
+        private static func one(_ plan: HistoryPlan, in app: TestApp) async -> HistoryRun.Report {
             do {
                 let report = try await HistoryRun.start(plan, in: app).run()
-                if !report.failures.isEmpty { print("seed \(seed) failed: STRATA_HISTORIES=1 STRATA_HISTORY_SEED=\(seed)") }
+                if !report.failures.isEmpty { print("\(plan.name) failed") }
                 return report
             } catch {
-                return HistoryRun.Report(failures: ["seed \(seed) did not begin: \(error)"])
+                return HistoryRun.Report(failures: ["\(plan.name) did not begin: \(error)"])
             }
         }
     }

@@ -103,7 +103,7 @@ extension EndToEnd {
                 let name = "fuzz\(generator.int(0...Int.max))"
                 let gateway = generator.int(0...1)
                 let targets = try await FuzzTargets.make(in: app, name: name, gateway: gateway, version: generator.chance(50) ? .v2 : .v3)
-                guard let port = URL(string: app.cluster.urls[gateway])?.port else { throw CommandFailure(.usage, "a gateway without a port") }
+                guard let port = URL(string: app.system.urls[gateway])?.port else { throw CommandFailure(.usage, "a gateway without a port") }
                 var rest = RESTFuzzer(seed: generator.next(), targets: targets, port: port, tally: tally)
                 var sockets = SocketFuzzer(seed: generator.next(), targets: targets, port: port, tally: tally)
                 var lazy = LazyFuzzer(seed: generator.next(), targets: targets, port: port, tally: tally)

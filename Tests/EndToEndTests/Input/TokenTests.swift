@@ -9,7 +9,7 @@ extension EndToEnd {
     @Suite("identity tokens")
     struct TokenTests {
         private func signIn(_ app: TestApp, _ token: String) async throws -> RESTAnswer {
-            try await app.cluster.client()
+            try await app.system.client()
                 .call(
                     "POST", "/sessions", body: ["app_id": .string(app.id), "identity_token": .string(token)], deadline: Waiting.deadline)
         }
@@ -42,7 +42,7 @@ extension EndToEnd {
         @Test("a token whose signature is wrong does not use up its nonce")
         func nonceKept() async throws {
             let app = try await Cluster.shared().app()
-            let nonce = try await app.cluster.client().nonce()
+            let nonce = try await app.system.client().nonce()
             let strangeKey = try await TestApp.strangeKey.value.privateKey
             isRefused(try await signIn(app, try await app.identityToken("ana", nonce: nonce, signedWith: strangeKey)), "another key")
             #expect(try await signIn(app, try await app.identityToken("ana", nonce: nonce)).status == 201)
@@ -51,7 +51,7 @@ extension EndToEnd {
         @Test("what is missing is named, and an unknown app is 403")
         func missing() async throws {
             let app = try await Cluster.shared().app()
-            let client = app.cluster.client()
+            let client = app.system.client()
             let noToken = try await client.call("POST", "/sessions", body: ["app_id": .string(app.id)])
             #expect(noToken.errorID == "missing_property")
             #expect(noToken.json["data"]["property"].string == "identity_token")

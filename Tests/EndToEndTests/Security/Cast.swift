@@ -9,6 +9,7 @@ import Testing
 
 /// Everybody of the authorization matrix, signed in once, and then suspended, signed out or expired as the column says.
 struct Cast: Sendable {
+    let cluster: Cluster
     let app: TestApp
     private let people: [Who: TestUser]
     /// Second sessions, which may be ended.
@@ -23,8 +24,6 @@ struct Cast: Sendable {
     let announced: String
     /// Sockets that were opened while the sessions were good.
     let earlySockets: [Who: ProtocolSocket]
-
-    var cluster: Cluster { app.cluster }
 
     static func make(on cluster: Cluster) async throws -> Cast {
         let (app, other, suspended) = (try await cluster.app(), try await cluster.app(), try await cluster.app())
@@ -47,11 +46,11 @@ struct Cast: Sendable {
         }
         let announced = "announced-\(UUID().uuidString.lowercased())"
         var announcements: [String] = []
-        for _ in 0..<2 { announcements.append(try await announce(announced, in: app, to: [.sender, .participant])) }
+        for _ in 0..<2 { announcements.append(try await announce(announced, in: app, on: cluster, to: [.sender, .participant])) }
         let zed = people[.suspendedApp]
         let abroad = try await AuthorizationScene.make(in: suspended, sender: zed, participants: [])
         let cast = Cast(
-            app: app, people: people, spares: spares, own: own, abroad: abroad, announcements: announcements, announced: announced,
+            cluster: cluster, app: app, people: people, spares: spares, own: own, abroad: abroad, announcements: announcements, announced: announced,
             earlySockets: earlySockets)
         for who in [Who.sender, .participant] {
             _ = try await earlySockets[who]?.ask("Presence.update", nil, [["operation": "set", "property": "status", "value": "busy"]])
@@ -80,10 +79,10 @@ struct Cast: Sendable {
         }
     }
 
-    static func announce(_ text: String, in app: TestApp, to users: [Who]) async throws -> String {
-        let port = app.cluster.instances(of: .conversations)[0].environment["STRATA_RPC_PORT"] ?? ""
+    static func announce(_ text: String, in app: TestApp, on cluster: Cluster, to users: [Who]) async throws -> String {
+        let port = cluster.instances(of: .conversations)[0].environment["STRATA_RPC_PORT"] ?? ""
         let words = ["announce", "--app", app.id, "--service", "127.0.0.1:\(port)", "--json"] + users.flatMap { ["--to", $0.user] } + [text]
-        let output = try await app.cluster.strata(words)
+        let output = try await cluster.strata(words)
         let id = try JSONValue(parsing: output)["id"].string ?? ""
         return String(id.split(separator: "/").last ?? "")
     }

@@ -40,7 +40,7 @@ extension TestUser {
         _ bytes: Data, type: String = "image/png", via gateway: Int? = nil, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> AnnouncedContent {
         let content = try await announce(bytes.count, type: type, sourceLocation: sourceLocation)
-        let answer = try await app.cluster.put(bytes, to: content.uploadURL, via: gateway ?? self.gateway)
+        let answer = try await app.system.put(bytes, to: content.uploadURL, via: gateway ?? self.gateway)
         try #require(answer.status == 204, "\(answer.json)", sourceLocation: sourceLocation)
         return content
     }
@@ -55,7 +55,7 @@ extension RESTAnswer {
     subscript(key: String) -> JSONValue { json[key] }
 }
 
-extension Cluster {
+extension TestSystem {
     /// Uploads as stock clients do: no session, no version.
     func put(_ bytes: Data, to url: String, via gateway: Int = 0, headers: [String: String] = [:]) async throws -> RESTAnswer {
         let own = ["Accept": "", "Content-Type": "image/png", "Upload-Content-Length": "\(bytes.count)", "Upload-Content-Type": "image/png"]
@@ -68,7 +68,9 @@ extension Cluster {
     func fetch(_ url: String, via gateway: Int = 0, method: String = "GET", headers: [String: String] = [:]) async throws -> RESTAnswer {
         try await client(gateway).call(method, path(of: url), data: nil, headers: ["Accept": ""].merging(headers) { $1 }, deadline: Waiting.deadline)
     }
+}
 
+extension Cluster {
     /// The files of all contents, and of uploads that are going on.
     var contentFiles: [String] {
         (FileManager.default.enumerator(atPath: contentDirectory)?.allObjects as? [String] ?? [])

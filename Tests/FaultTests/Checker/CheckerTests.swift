@@ -2,6 +2,8 @@
 
 import Testing
 
+@testable import Soak
+
 /// A judge that finds nothing proves nothing: each kind of damage, done to a good history, has to be found.
 @Suite("checker")
 struct CheckerTests {

@@ -98,7 +98,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
     }
 
     private func session(_ scene: DegradedScene) async throws -> Cell {
-        let client = scene.app.cluster.client()
+        let client = scene.app.system.client()
         switch self {
         case .signIn:
             let nonce = try await client.nonce(deadline: Waiting.deadline)

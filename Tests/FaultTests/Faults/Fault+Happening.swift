@@ -6,6 +6,8 @@ import RPC
 import TestCluster
 import TestSupport
 
+@testable import Soak
+
 extension Fault {
     /// Lets it happen to `cluster` and pass again.
     /// - Parameters:

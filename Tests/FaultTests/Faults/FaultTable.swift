@@ -3,6 +3,8 @@
 import Foundation
 import Synchronization
 
+@testable import Soak
+
 /// What came of a run of faults, for people.
 final class FaultTable: Sendable {
     /// One trial.

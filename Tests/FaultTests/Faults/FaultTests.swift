@@ -5,6 +5,8 @@ import TestCluster
 import TestSupport
 import Testing
 
+@testable import Soak
+
 /// The promises of ARCHITECTURE §3, kept while things break: many clients write, something happens, and afterwards ``Checker`` judges what they did and saw.
 ///
 /// `STRATA_FAULT_SEED` repeats a run, as far as machines repeat anything. With `STRATA_FAULT_MINUTES` random faults go on until so much time has passed, and what is
@@ -33,12 +35,17 @@ struct FaultTests {
     }
 
     /// `STRATA_FAULT_TRIAL`, such as `gatewayHangs+readersStop:11938117622984043661:20`: the faults, the seed, and the seconds for which what is broken stays so.
+    /// `STRATA_FAULT_TIMES` times on one system, with other seeds after the first.
     private static let repeated = environment["STRATA_FAULT_TRIAL"].flatMap(Trial.init(named:))
 
     @Test("one trial again", .enabled(if: repeated != nil))
     func again() async throws {
         guard let trial = Self.repeated else { return }
-        try await Self.system.with { cluster in print(try await trial.run(on: cluster)) }
+        let times = Self.environment["STRATA_FAULT_TIMES"].flatMap(UInt64.init) ?? 1
+        for number in 0..<times {
+            let again = Trial(trial.faults, seed: trial.seed &+ 1_000_000 * number, period: trial.period)
+            try await Self.system.with { cluster in print(try await again.run(on: cluster)) }
+        }
     }
 
     @Test("nor when several things break at once, again and again, at random")

@@ -4,6 +4,8 @@ import TestCluster
 import TestSupport
 import Testing
 
+@testable import Soak
+
 /// Load, faults, and the judgement of what came of it.
 struct Trial: Sendable {
     let faults: [Fault]

@@ -7,6 +7,8 @@ import TestCluster
 import TestSupport
 import Testing
 
+@testable import Soak
+
 /// Tests that find nothing wrong prove little. Here each promise is broken on purpose, from outside, and what is true of a sound system has to be found untrue.
 @Suite("promises broken on purpose", .serialized)
 struct SabotageTests {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Testing
+
 @testable import Postgres
 
 /// Keeps a connection of a pool busy until it is opened: an advisory lock, held by a session of its own.

@@ -4,6 +4,7 @@ import Foundation
 import Logging
 import Postgres
 import TestSupport
+import Testing
 
 /// The database these tests share.
 enum TestDatabase {
@@ -113,10 +114,18 @@ func failure<Result>(_ body: () async throws(PostgresError) -> Result) async -> 
 }
 
 /// Waits for something that announces itself in no other way.
-func eventually(_ condition: () async throws -> Bool) async throws {
+/// - Parameter instead: what there was instead, last.
+func eventually(
+    sourceLocation: SourceLocation = #_sourceLocation, instead: () -> Any? = { nil }, _ condition: () async throws -> Bool
+) async throws {
     let limit = ContinuousClock.now.advanced(by: .seconds(30))
+    var attempts = 1
     while try await !condition() {
-        guard ContinuousClock.now < limit else { throw PostgresError(code: .deadlineExceeded, reason: "what the test waits for did not happen") }
+        guard ContinuousClock.now < limit else {
+            Issue.record("it did not happen, \(attempts) times; instead: \(instead() ?? "?")", sourceLocation: sourceLocation)
+            throw PostgresError(code: .deadlineExceeded, reason: "what the test waits for did not happen")
+        }
+        attempts += 1
         try await Task.sleep(for: .milliseconds(5))
     }
 }

@@ -8,11 +8,11 @@ import Testing
 struct PasswordTests {
     @Test("come both or not at all")
     func both() throws {
-        #expect(try DatabaseMigration.Passwords(environment: [:]) == nil)
+        #expect(try DatabaseMigration.Passwords(OperatorSettings([:])) == nil)
         let both = ["STRATA_CONVERSATIONS_PASSWORD": "c", "STRATA_METADATA_PASSWORD": "m"]
-        #expect(try DatabaseMigration.Passwords(environment: both) == DatabaseMigration.Passwords(conversations: "c", metadata: "m"))
-        #expect(throws: CommandFailure.self) { try DatabaseMigration.Passwords(environment: ["STRATA_METADATA_PASSWORD": "m"]) }
+        #expect(try DatabaseMigration.Passwords(OperatorSettings(both)) == DatabaseMigration.Passwords(conversations: "c", metadata: "m"))
+        #expect(throws: CommandFailure.self) { try DatabaseMigration.Passwords(OperatorSettings(["STRATA_METADATA_PASSWORD": "m"])) }
         let empty = ["STRATA_CONVERSATIONS_PASSWORD": "", "STRATA_METADATA_PASSWORD": "m"]
-        #expect(throws: CommandFailure.self) { try DatabaseMigration.Passwords(environment: empty) }
+        #expect(throws: CommandFailure.self) { try DatabaseMigration.Passwords(OperatorSettings(empty)) }
     }
 }

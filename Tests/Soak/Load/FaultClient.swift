@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import StrataCommand
 import Synchronization
 import TestCluster
-
-@testable import StrataCommand
 
 /// A client that wants to stay connected whatever happens, as stock clients do: when it loses its connection it tries another gateway, again and again, and has
 /// replayed what came since its last packet.
@@ -18,6 +17,8 @@ final class FaultClient: Sendable {
         var texts: Set<String> = []
         /// Who seems to be typing, by conversation.
         var typists: [String: Set<String>] = [:]
+        /// What it does to be connected, for who wonders why it is not.
+        var standing = "has not begun"
     }
 
     let user: TestUser
@@ -45,6 +46,7 @@ final class FaultClient: Sendable {
 
     var socket: ProtocolSocket? { state.change { $0.isCaughtUp ? $0.socket : nil } }
     var views: [History.View] { state.change { Array($0.views.values) } }
+    var standing: String { state.change { $0.standing } }
 
     /// Waits until it is connected and has been told all it missed.
     func caughtUp(within limit: Duration) async -> Bool { await state.first(within: limit) { $0.isCaughtUp ? true : nil } ?? false }
@@ -59,8 +61,9 @@ final class FaultClient: Sendable {
     private func keepConnected() async {
         var gateway = user.gateway
         while !Task.isCancelled {
+            state.change { $0.standing = "opens a socket to gateway \(gateway)" }
             do {
-                let socket = try await user.app.cluster.client(gateway, user.version)
+                let socket = try await user.app.system.client(gateway, user.version)
                     .openSocket(sessionToken: user.token, deadline: .now + .seconds(5))
                 await use(socket)
             } catch {
@@ -76,11 +79,10 @@ final class FaultClient: Sendable {
     private func use(_ socket: ProtocolSocket) async {
         let packets = socket.packets()
         let last = state.change { state in
+            state.standing = "waits to be told what it missed"
             state.ledger.connectionOpened()
             state.socket = socket
             for id in state.views.keys { state.views[id]?.events.append(.beginAnew) }
-            // Indicators are not replayed: a client forgets them with the connection.
-            for id in state.typists.keys { forgetTypists(in: id, &state) }
             return state.ledger.lastTimestamp
         }
         await withTaskGroup(of: Void.self) { group in
@@ -91,6 +93,8 @@ final class FaultClient: Sendable {
         state.change { state in
             state.isCaughtUp = false
             state.socket = nil
+            // Indicators are not replayed: a client forgets them with the connection.
+            for id in state.typists.keys { forgetTypists(in: id, &state) }
         }
         recorder.add(faults: socket.violations.map { "\(user.user): \($0)" })
     }
@@ -110,10 +114,12 @@ final class FaultClient: Sendable {
                     return
                 }
                 state.change { state in
+                    state.standing = "was refused what it missed: \(answer.errorID ?? "without a reason")"
                     for id in state.views.keys { state.views[id]?.events.append(.beginAnew) }
                 }
             } catch {
                 // A gateway that does not answer is left for another.
+                state.change { $0.standing = "was not told what it missed: \(error)" }
                 if (error as? ProtocolClientError)?.code != .closed { await socket.abort() }
                 return
             }

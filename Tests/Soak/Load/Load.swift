@@ -22,9 +22,9 @@ struct Load: Sendable {
     private let seed: UInt64
 
     /// Signs the users in, connects them and creates the conversations.
-    static func start(_ size: Size, seed: UInt64, on cluster: Cluster) async throws -> Load {
+    static func start(_ size: Size, seed: UInt64, on system: any TestSystem) async throws -> Load {
         let recorder = Recorder()
-        let app = try await cluster.app()
+        let app = try await system.app()
         let users = try await app.signIn((0..<size.users).map { "user\($0)" })
         let clients = users.map { FaultClient($0, recorder) }
         for client in clients { client.start() }
@@ -51,16 +51,18 @@ struct Load: Sendable {
     }
 
     /// Waits until everybody has been told everything, then reads what the system holds.
-    func settle(_ cluster: Cluster, within limit: Duration) async throws -> History {
+    func settle(_ system: any TestSystem, within limit: Duration) async throws -> History {
         let deadline = ContinuousClock.now + limit
-        for client in clients where await !client.caughtUp(within: limit) { recorder.add(faults: ["\(client.user.user) did not come back"]) }
+        for client in clients where await !client.caughtUp(within: limit) {
+            recorder.add(faults: ["\(client.user.user) did not come back: it \(client.standing)"])
+        }
         var state: [History.Conversation] = []
         for round in 1...20 {
             let ends = try await end(round, until: deadline)
-            state = try await ServerState.read(conversations, of: clients.map(\.user), on: cluster)
+            state = try await ServerState.read(conversations, of: clients.map(\.user), on: system)
             // What was asked for over a network that was broken may be done long after it was given up: then everybody has to be told that, too.
             let isLast = state.allSatisfy { conversation in ends[conversation.id].map { conversation.log.last?.kind == .message($0) } ?? true }
-            if isLast, try await ServerState.areUnchanged(state, on: cluster) { break }
+            if isLast, try await ServerState.areUnchanged(state, on: system) { break }
         }
         for client in clients { await client.stop() }
         return recorder.history(views: clients.flatMap(\.views), conversations: state)

@@ -6,9 +6,9 @@ import TestCluster
 
 /// What a system holds when all is over: its change log, from the database, and what it shows its users.
 enum ServerState {
-    static func read(_ ids: [String], of users: [TestUser], on cluster: Cluster) async throws -> [History.Conversation] {
+    static func read(_ ids: [String], of users: [TestUser], on system: any TestSystem) async throws -> [History.Conversation] {
         let uuids = ids.map { String($0.dropFirst("layer:///conversations/".count)) }
-        let logs = try await logs(of: uuids, cluster)
+        let logs = try await logs(of: uuids, system)
         var conversations: [History.Conversation] = []
         for id in ids {
             var conversation = History.Conversation(
@@ -31,9 +31,9 @@ enum ServerState {
     }
 
     /// Whether nothing has been written to these since they were read.
-    static func areUnchanged(_ conversations: [History.Conversation], on cluster: Cluster) async throws -> Bool {
+    static func areUnchanged(_ conversations: [History.Conversation], on system: any TestSystem) async throws -> Bool {
         let uuids = Dictionary(uniqueKeysWithValues: conversations.map { (String($0.id.dropFirst("layer:///conversations/".count)), $0) })
-        let logs = try await logs(of: Array(uuids.keys), cluster)
+        let logs = try await logs(of: Array(uuids.keys), system)
         return uuids.allSatisfy { uuid, conversation in logs[uuid]?.last?.position == conversation.log.last?.position }
     }
 
@@ -75,13 +75,15 @@ enum ServerState {
     // MARK: The log
 
     /// By the UUIDs of the conversations.
-    private static func logs(of ids: [String], _ cluster: Cluster) async throws -> [String: [History.Conversation.Change]] {
+    private static func logs(of ids: [String], _ system: any TestSystem) async throws -> [String: [History.Conversation.Change]] {
         let sql =
             "SELECT conversation_id, position, kind, coalesce(message_id::text, ''), coalesce(operations::text, '{}') "
             + "FROM conversations.change WHERE conversation_id = ANY ('{\(ids.joined(separator: ","))}') ORDER BY 1, 2"
+        // Where there is no server, the client alone may be there.
+        let psql = try (try? Programs.findPostgres("psql")) ?? Programs.find("psql")
         let exit = try await ChildProcess.run(
             Launch(
-                try Programs.findPostgres("psql"), ["-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", sql, cluster.databaseURL],
+                psql, ["-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", sql, system.databaseURL],
                 output: .capture(limit: 256 << 20)))
         guard exit.isSuccess else { throw LoadError("psql: \(exit.output.suffix(500))") }
         var logs: [String: [History.Conversation.Change]] = [:]

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StrataCommand
 import Synchronization
-
-@testable import StrataCommand
 
 /// Where all clients of a run write down what they do and are told.
 final class Recorder: Sendable {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the owner of a new app needs, for people.
+struct AppCard: CustomStringConvertible {
+    private let app: NewApp
+    private let keyLine: String
+    private let privateKey: String?
+
+    /// - Parameter keyFile: where the private key was put; nil if its owner has it.
+    init(_ app: NewApp, keyFile: String?) {
+        self.app = app
+        keyLine = keyFile ?? "yours; it was not shown to us"
+        privateKey = nil
+    }
+
+    /// - Parameter privateKey: PEM, which is kept nowhere else.
+    init(_ app: NewApp, privateKey: String?) {
+        self.app = app
+        keyLine = "below"
+        self.privateKey = privateKey
+    }
+
+    var description: String {
+        """
+        app id            \(LayerID.app.text(app.id))
+        provider id       \(LayerID.provider.text(app.providerID))
+        key id            \(LayerID.key.text(app.keyID))
+        private key       \(keyLine)
+        Server API token  \(app.serverToken)
+
+        \(privateKey.map { "\($0)\n\nKey and token are shown this once." } ?? "The token is shown this once.")
+        """
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+
+/// What the containers of a deployment sign in to each other with: one directory, in it one for each group of those who may read it.
+///
+/// | File | Read by | |
+/// |---|---|---|
+/// | `cluster/secret` | every service | what services prove to each other |
+/// | `cluster/redis-url` | every service | |
+/// | `services/conversations-url`, `services/metadata-url` | these two | the database, each with its own role |
+/// | `owner/url`, `owner/password` | PostgreSQL, `strata` | the database's owner |
+/// | `owner/conversations-password`, `owner/metadata-password` | `strata migrate` | what the roles are given |
+/// | `redis/password` | Redis | |
+/// | `tls/edge.pem` | the edge | certificate and key |
+/// | `certificate.pem` | everybody | for clients to trust |
+///
+/// What is there stays, so an operator may bring passwords of their own; URLs are written anew each time.
+struct DeploymentSecrets {
+    /// Those who may read a directory, beside root.
+    enum Group: String, CaseIterable {
+        case cluster, services, owner, redis, tls
+
+        /// The id of the group in the containers; `docker-compose.yml` says who belongs to it.
+        var id: gid_t {
+            switch self {
+            case .cluster: 10_001
+            case .services: 10_002
+            case .owner: 10_003
+            case .redis: 10_004
+            case .tls: 10_005
+            }
+        }
+    }
+
+    /// Where the others are.
+    struct Places {
+        /// `host:port`.
+        var postgres = "postgres:5432"
+        var database = "strata"
+        /// The database's owner.
+        var owner = "strata"
+        /// `host:port`.
+        var redis = "redis:6379"
+        /// What the certificate covers.
+        var hosts = ["localhost", "127.0.0.1", "::1", "edge"]
+    }
+
+    let directory: String
+    let places: Places
+
+    /// Makes what is missing.
+    /// - Returns: the files that were not there before.
+    /// - Throws: ``CommandFailure`` naming the file that cannot be read or written.
+    func ensure() throws -> [String] {
+        for group in Group.allCases { try makeDirectory(group) }
+        var made: [String] = []
+        let cluster = try secret("secret", .cluster, &made)
+        guard cluster.count >= 32 else { throw CommandFailure(.configuration, "\(path("secret", .cluster)) must hold at least 32 characters.") }
+        let owner = try secret("password", .owner, &made)
+        let conversations = try secret("conversations-password", .owner, &made)
+        let metadata = try secret("metadata-password", .owner, &made)
+        let redis = try secret("password", .redis, &made)
+        try write(databaseURL(places.owner, owner), "url", .owner)
+        try write(databaseURL("strata_conversations", conversations), "conversations-url", .services)
+        try write(databaseURL("strata_metadata", metadata), "metadata-url", .services)
+        try write("redis://:\(Self.escaped(redis))@\(places.redis)", "redis-url", .cluster)
+        try certificate(&made)
+        return made
+    }
+
+    private func certificate(_ made: inout [String]) throws {
+        let tls = directory + "/tls"
+        let certificate = try TLSCertificate.ensure(in: tls, hosts: places.hosts)
+        if certificate.isNew { made.append(certificate.certificate) }
+        let (chain, key) = (try read(certificate.certificate), try read(certificate.key))
+        try write(chain + key, "edge.pem", .tls)
+        try PrivateFile.write(chain, to: directory + "/certificate.pem")
+        guard chmod(directory + "/certificate.pem", 0o444) == 0 else { throw failure("certificate.pem") }
+    }
+
+    // MARK: Files
+
+    private func makeDirectory(_ group: Group) throws {
+        let path = "\(directory)/\(group.rawValue)"
+        do {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        } catch {
+            throw CommandFailure(.cannotCreate, "The directory \(path) cannot be made: \(error.localizedDescription)")
+        }
+        // Nobody but the group looks into it, whatever umask made of it.
+        try protect(path, group, mode: 0o750)
+        _ = chmod(directory, 0o755)
+    }
+
+    /// The content of a file; a random one if there is no such file.
+    private func secret(_ name: String, _ group: Group, _ made: inout [String]) throws -> String {
+        let path = path(name, group)
+        if FileManager.default.fileExists(atPath: path) {
+            try protect(path, group, mode: 0o440)
+            return try read(path).trimmingCharacters(in: .newlines)
+        }
+        let token = RandomToken.make()
+        try write(token, name, group)
+        made.append(path)
+        return token
+    }
+
+    private func write(_ text: String, _ name: String, _ group: Group) throws {
+        let path = path(name, group)
+        try PrivateFile.write(text, to: path)
+        try protect(path, group, mode: 0o440)
+    }
+
+    /// Gives it to its group; who is not root has no others to give it to.
+    private func protect(_ path: String, _ group: Group, mode: mode_t) throws {
+        guard getuid() == 0 else { return }
+        guard chown(path, 0, group.id) == 0, chmod(path, mode) == 0 else { throw failure(path) }
+    }
+
+    private func read(_ path: String) throws -> String {
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw CommandFailure(.noInput, "The file \(path) cannot be read.")
+        }
+        return text
+    }
+
+    private func path(_ name: String, _ group: Group) -> String { "\(directory)/\(group.rawValue)/\(name)" }
+
+    private func failure(_ path: String) -> CommandFailure {
+        CommandFailure(.cannotCreate, "The permissions of \(path) cannot be set: \(String(cString: strerror(errno)))")
+    }
+
+    // MARK: URLs
+
+    private func databaseURL(_ user: String, _ password: String) -> String {
+        "postgresql://\(user):\(Self.escaped(password))@\(places.postgres)/\(places.database)"
+    }
+
+    /// Ours need no escaping; an operator's may.
+    private static func escaped(_ text: String) -> String {
+        let plain = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+        return text.addingPercentEncoding(withAllowedCharacters: plain) ?? text
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+public import RPC
+
+extension RPCMethod {
+    /// What the method is called in metrics and logs; its number if nobody has named it.
+    public var name: String { Self.names[self] ?? description }
+
+    static let names: [RPCMethod: String] = [
+        ConversationsAPI.signIn.method: "signIn",
+        ConversationsAPI.findSession.method: "findSession",
+        ConversationsAPI.endSession.method: "endSession",
+        ConversationsAPI.checkSessions.method: "checkSessions",
+        ConversationsAPI.identities.method: "identities",
+        ConversationsAPI.listFollowed.method: "listFollowed",
+        ConversationsAPI.follow.method: "follow",
+        ConversationsAPI.unfollow.method: "unfollow",
+        ConversationsAPI.isFollowed.method: "isFollowed",
+        ConversationsAPI.createConversation.method: "createConversation",
+        ConversationsAPI.getConversation.method: "getConversation",
+        ConversationsAPI.listConversations.method: "listConversations",
+        ConversationsAPI.patchConversation.method: "patchConversation",
+        ConversationsAPI.deleteConversation.method: "deleteConversation",
+        ConversationsAPI.markAllRead.method: "markAllRead",
+        ConversationsAPI.sendMessage.method: "sendMessage",
+        ConversationsAPI.getMessage.method: "getMessage",
+        ConversationsAPI.listMessages.method: "listMessages",
+        ConversationsAPI.deleteMessage.method: "deleteMessage",
+        ConversationsAPI.editParts.method: "editParts",
+        ConversationsAPI.giveReceipt.method: "giveReceipt",
+        ConversationsAPI.baseline.method: "baseline",
+        ConversationsAPI.readLogs.method: "readLogs",
+        ConversationsAPI.readChanges.method: "readChanges",
+        ConversationsAPI.heads.method: "heads",
+        ConversationsAPI.followed.method: "followed",
+        AccountAPI.sendAnnouncement.method: "sendAnnouncement",
+        AccountAPI.getAnnouncement.method: "getAnnouncement",
+        AccountAPI.listAnnouncements.method: "listAnnouncements",
+        AccountAPI.giveAnnouncementReceipt.method: "giveAnnouncementReceipt",
+        AccountAPI.deleteAnnouncement.method: "deleteAnnouncement",
+        AccountAPI.createContent.method: "createContent",
+        AccountAPI.finishContent.method: "finishContent",
+        AccountAPI.getContent.method: "getContent",
+        AccountAPI.sweepContents.method: "sweepContents",
+        AccountAPI.forgetContents.method: "forgetContents",
+        AccountAPI.setPushToken.method: "setPushToken",
+        AccountAPI.deletePushToken.method: "deletePushToken",
+        MetadataAPI.trees.method: "metadataTrees",
+        MetadataAPI.patch.method: "patchMetadata",
+        PresenceAPI.typing.method: "typing",
+        PresenceAPI.setPresence.method: "setPresence",
+        PresenceAPI.renewPresence.method: "renewPresence",
+        PresenceAPI.releasePresence.method: "releasePresence",
+        PresenceAPI.getPresence.method: "getPresence",
+    ]
+}
+
+extension RPCServerConfiguration {
+    /// The same, with methods by their names in metrics and logs.
+    public var withMethodNames: Self {
+        var configuration = self
+        configuration.methodName = \.name
+        return configuration
+    }
+}
+
+extension RPCClientConfiguration {
+    /// The same, with methods by their names in metrics.
+    public var withMethodNames: Self {
+        var configuration = self
+        configuration.methodName = \.name
+        return configuration
+    }
+}

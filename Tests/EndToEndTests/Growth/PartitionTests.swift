@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LocalServers
+import TestCluster
+import Testing
+
+extension EndToEnd {
+    /// ARCHITECTURE §11: durable writes grow by dealing conversations out to several servers. It is prepared if every statement about one conversation touches
+    /// one of them.
+    @Suite("conversations dealt out to partitions")
+    struct PartitionTests {
+        /// Statements that are about several conversations, by something in their text, and why they may go to all partitions.
+        private static let about: [(mark: String, reason: String)] = [
+            ("FROM conversations.change h", "the comparison of heads, of all conversations, some times a minute: each server answers for its own")
+        ]
+
+        @Test("every statement about one conversation touches one partition of each table")
+        func one() async throws {
+            var size = Cluster.Size(settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"])
+            size.migrations = try PartitionedSchema.migrations()
+            size.postgresSettings = [
+                "session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0", "auto_explain.log_nested_statements": "on",
+                "auto_explain.log_analyze": "on", "auto_explain.log_timing": "off", "auto_explain.log_verbose": "on",
+                "auto_explain.log_format": "json",
+            ]
+            try await Cluster.with(size) { cluster in
+                let app = try await cluster.app()
+                let exit = try await ChildProcess.run(
+                    Launch(try Executables.find("strata"), DemoTests.arguments(app, cluster.urls)), timeout: .seconds(240))
+                #expect(exit.status == 0, "\(exit.output)")
+                let statements = try ExplainedStatement.all(inLog: cluster.postgres.log)
+                for (text, tables) in Self.scattered(statements) { Issue.record("\(tables): \(text)") }
+                // Or nothing was looked at.
+                for table in PartitionedSchema.tables.keys.sorted() where !table.contains("kept_") {
+                    #expect(statements.contains { $0.partitions[table] != nil }, "\(table)")
+                }
+            }
+        }
+
+        /// Those that touched more than one partition and are not known to have to.
+        private static func scattered(_ statements: [ExplainedStatement]) -> [String: [String]] {
+            var found: [String: [String]] = [:]
+            for statement in statements {
+                let tables = statement.partitions.filter { $0.value.count > 1 }.keys.sorted()
+                guard !tables.isEmpty, !about.contains(where: { statement.text.contains($0.mark) }) else { continue }
+                found[statement.text] = tables
+            }
+            return found
+        }
+    }
+}

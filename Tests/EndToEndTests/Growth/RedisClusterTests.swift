@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LocalServers
+import ProtocolClient
+import TestCluster
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// ARCHITECTURE §11: pub/sub and presence grow with a Redis Cluster.
+    @Suite("a Redis Cluster of three masters")
+    struct RedisClusterTests {
+        @Test("the demo passes, everybody hears of everything, and each master has its part of it")
+        func all() async throws {
+            let redis = try await RedisCluster.start()
+            let settings = ["STRATA_REDIS_URL": redis.url, "STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"]
+            try await Cluster.with(Cluster.Size(gateways: 2, presence: 2, settings: settings)) { cluster in
+                let app = try await cluster.app()
+                let exit = try await ChildProcess.run(
+                    Launch(try Executables.find("strata"), DemoTests.arguments(app, cluster.urls)), timeout: .seconds(240))
+                #expect(exit.status == 0, "\(exit.output)")
+                try await Self.chat(cluster)
+                for server in redis.servers {
+                    let calls = try await redis.calls(of: ["spublish", "evalsha", "ssubscribe"], on: server)
+                    #expect(calls.allSatisfy { $0.value > 0 } && calls.count == 3, "\(server.port): \(calls)")
+                }
+            }
+            await redis.stop()
+        }
+
+        /// So many conversations and users that each master has some of them.
+        private static func chat(_ cluster: Cluster) async throws {
+            let users = try await cluster.app().signIn((0..<12).map { "user\($0)" })
+            var sockets: [ProtocolSocket] = []
+            for user in users { sockets.append(try await user.open()) }
+            for (index, user) in users.enumerated() {
+                let other = (index + 1) % users.count
+                let conversation = try await user.converse(with: [users[other]], distinct: false)
+                try await sockets[other].change("create", "Conversation", conversation.id)
+                try await sockets[index].typing("started", in: conversation.id)
+                _ = try await sockets[other].next("typing", deadline: Waiting.deadline) { $0.isTyping("started", conversation: conversation.id) }
+                let message = try await user.send("text \(index)", to: conversation)
+                try await sockets[other].change("create", "Message", message)
+                _ = try await sockets[index].ask("Presence.update", nil, [["operation": "set", "property": "status", "value": "busy"]])
+            }
+            for socket in sockets { await socket.close() }
+        }
+    }
+}
+
+/// Three masters that share the slots, each a process of its own.
+private struct RedisCluster {
+    let servers: [PrivateRedis]
+
+    var url: String { "redis://127.0.0.1:\(servers[0].port)" }
+
+    static func start() async throws -> RedisCluster {
+        let buses = try LoopbackPort.free(3)
+        var servers: [PrivateRedis] = []
+        for bus in buses {
+            let directory = try TestDirectory.make("redis-node")
+            servers.append(
+                try await TestServers.privateRedis(arguments: [
+                    "--cluster-enabled", "yes", "--cluster-port", "\(bus)", "--cluster-config-file", directory + "/nodes.conf",
+                ]))
+        }
+        let cluster = RedisCluster(servers: servers)
+        for (index, server) in servers.enumerated() {
+            try await cluster.say(["CLUSTER", "ADDSLOTSRANGE", "\(index * 5462)", "\(min(index * 5462 + 5461, 16_383))"], to: server)
+            try await cluster.say(["CLUSTER", "SET-CONFIG-EPOCH", "\(index + 1)"], to: server)
+        }
+        for (server, bus) in zip(servers, buses).dropFirst() {
+            try await cluster.say(["CLUSTER", "MEET", "127.0.0.1", "\(server.port)", "\(bus)"], to: servers[0])
+        }
+        for server in servers {
+            try await eventually("the cluster does not come together") {
+                let info = try await cluster.say(["CLUSTER", "INFO"], to: server)
+                return info.contains("cluster_state:ok") && info.contains("cluster_size:3")
+            }
+        }
+        return cluster
+    }
+
+    func stop() async {
+        for server in servers { await server.stop() }
+    }
+
+    /// How often each of these commands was called.
+    func calls(of commands: [String], on server: PrivateRedis) async throws -> [String: Int] {
+        let lines = try await say(["INFO", "commandstats"], to: server).split(whereSeparator: \.isNewline)
+        var calls: [String: Int] = [:]
+        for line in lines {
+            guard let match = line.firstMatch(of: /^cmdstat_([a-z]+)[^:]*:calls=([0-9]+)/), commands.contains(String(match.1)) else { continue }
+            calls[String(match.1)] = Int(match.2)
+        }
+        return calls
+    }
+
+    @discardableResult
+    private func say(_ words: [String], to server: PrivateRedis) async throws -> String {
+        let exit = try await ChildProcess.run(Launch(try Programs.find("redis-cli"), ["-h", server.host, "-p", "\(server.port)"] + words))
+        guard exit.isSuccess else { throw CommandFailed(output: exit.output) }
+        return exit.output
+    }
+}

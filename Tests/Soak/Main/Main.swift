@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Soak
+
+@main
+enum Main {
+    static func main() async {
+        await SoakCommand.main()
+    }
+}

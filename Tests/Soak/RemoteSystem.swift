@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+import TestCluster
+
+/// A system that was started by somebody else, behind one address.
+struct RemoteSystem: TestSystem {
+    let urls: [String]
+    let databaseURL: String
+    private let clients: [ProtocolVersion: ProtocolClient]
+
+    /// - Parameters:
+    ///   - url: base URL of a gateway, or of what stands before the gateways.
+    ///   - databaseURL: libpq URL of the database, as its owner.
+    init(url: String, trust: ServerTrust, databaseURL: String) throws {
+        urls = [url]
+        self.databaseURL = databaseURL
+        clients = try Dictionary(
+            uniqueKeysWithValues: ProtocolVersion.allCases.map { ($0, try ProtocolClient(baseURL: url, version: $0, trust: trust)) })
+    }
+
+    func client(_ gateway: Int, _ version: ProtocolVersion) -> ProtocolClient {
+        // Made for each version there is.
+        clients[version] ?? clients.values[clients.values.startIndex]
+    }
+
+    /// Closes the connections of REST calls.
+    func shutdown() async {
+        for client in clients.values { try? await client.shutdown() }
+    }
+}

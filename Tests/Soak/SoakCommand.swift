@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import ArgumentParser
+import Foundation
+import ProtocolClient
+import StrataCommand
+
+/// `soak`: the load of the fault tests against a system that runs elsewhere, and their judgement of what came of it. Who breaks the system meanwhile is
+/// somebody else.
+package struct SoakCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "soak",
+        abstract: "Many users write without a pause, until Ctrl-C or --seconds; then everything is compared.",
+        discussion: """
+            Exits with 0 only if every acknowledged change is there, once and in order, and every client was told of it, once and in order. \
+            STRATA_URL, STRATA_CA and STRATA_DATABASE_URL are read as by `strata demo`.
+            """)
+
+    @Option(help: "Base URL of a gateway, or of what stands before them. (STRATA_URL)")
+    var url: String?
+    @Option(help: ArgumentHelp("PEM file of the certificates to trust, instead of those of public authorities. (STRATA_CA)", valueName: "file"))
+    var ca: String?
+    @Option(help: "libpq URL of the database, as its owner. (STRATA_DATABASE_URL, STRATA_DATABASE_URL_FILE)")
+    var database: String?
+    @Option(help: "Users, at least 3.")
+    var users = 14
+    @Option(help: "Conversations.")
+    var conversations = 6
+    @Option(help: "How long it writes; 0 is until Ctrl-C or SIGTERM.")
+    var seconds = 0
+    @Option(help: "How long everybody may take, after that, to be told everything; in seconds.")
+    var patience = 120
+    @Option(help: "What is written follows from it, ids as well: each run on a system needs another one. Random if it is left out.")
+    var seed: UInt64?
+
+    package init() {}
+
+    package func validate() throws {
+        guard users >= 3, conversations >= 1, seconds >= 0, patience >= 1 else {
+            throw ValidationError("--users must be at least 3, --conversations and --patience at least 1.")
+        }
+    }
+
+    package func run() async throws {
+        let settings = OperatorSettings()
+        guard let url = try url ?? settings.value("STRATA_URL") else { throw ValidationError("--url is missing.") }
+        guard let database = try database ?? settings.value("STRATA_DATABASE_URL") else { throw ValidationError("--database is missing.") }
+        var trust = ServerTrust.system
+        if let file = try ca ?? settings.value("STRATA_CA") { trust = .roots(pem: try String(contentsOfFile: file, encoding: .utf8)) }
+        let system = try RemoteSystem(url: url, trust: trust, databaseURL: database)
+        let violations = try await soak(system)
+        await system.shutdown()
+        for violation in violations.prefix(50) { say("✗ \(violation)") }
+        guard violations.isEmpty else { throw ExitCode(1) }
+    }
+
+    private func soak(_ system: RemoteSystem) async throws -> [Violation] {
+        let signals = TerminationSignals()
+        var size = Load.Size()
+        size.users = users
+        size.conversations = conversations
+        let seed = seed ?? .random(in: 0...UInt64(UInt32.max))
+        let load = try await Load.start(size, seed: seed, on: system)
+        say("\(users) users write in \(conversations) conversations, seed \(seed)")
+        let began = ContinuousClock.now
+        try await load.run { await wait(signals) }
+        let wrote = ContinuousClock.now - began
+        let history = try await load.settle(system, within: .seconds(patience))
+        let violations = Checker.violations(of: history)
+        let counts = load.recorder.counts
+        let lost = { (kinds: [Violation.Kind]) in violations.count { kinds.contains($0.kind) } }
+        say(
+            "\(wrote.components.seconds) s; \(counts.acknowledged) acknowledged, \(counts.refused) refused, \(counts.unknown) unknown; \(lost([.lost])) lost, "
+                + "\(lost([.duplicated])) duplicated, \(lost([.reordered])) reordered, "
+                + "\(lost(Violation.Kind.allCases.filter { ![.lost, .duplicated, .reordered].contains($0) })) otherwise wrong")
+        return violations
+    }
+
+    private func wait(_ signals: TerminationSignals) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await _ in signals.stream { return } }
+            if seconds > 0 { group.addTask { try? await Task.sleep(for: .seconds(seconds)) } }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// Whoever waits for a line gets it when it is written.
+    private func say(_ text: String) {
+        FileHandle.standardOutput.write(Data((text + "\n").utf8))
+    }
+}

@@ -1,0 +1,186 @@
+#!/bin/bash
+# The deployment, tried with a real engine: up, demo, scaled under load, everything killed, parted and restarted once, down and up again. Images are built
+# before (make compose-test). Works on a project of its own name, on a port of its own, and takes it down again with its volumes.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+
+PROJECT=strata-smoke
+export COMPOSE_PROJECT_NAME=$PROJECT STRATA_PORT=${STRATA_PORT:-18443} STRATA_EDGE_CONNECTIONS=4000
+# A container may not have more files than whoever runs the engine.
+hard=$(ulimit -Hn)
+if [ "$hard" != unlimited ] && [ "$hard" -lt 65536 ]; then export STRATA_OPEN_FILES=$hard; fi
+
+compose() { if docker compose version >/dev/null 2>&1; then docker compose "$@"; else docker-compose "$@"; fi; }
+
+failures=0
+began=$SECONDS
+say() { printf '%4d s  %s\n' $((SECONDS - began)) "$*"; }
+# check WHAT COMMAND…: says whether the command succeeded, and goes on.
+check() {
+    local what=$1
+    shift
+    if "$@"; then say "ok    $what"; else say "FAIL  $what"; failures=$((failures + 1)); fi
+}
+log=$(mktemp -d)
+refused() { ! "$@" >>"$log/compose" 2>&1; }
+quietly() { "$@" >>"$log/compose" 2>&1 || { tail -20 "$log/compose"; return 1; }; }
+
+containers() { docker ps -q --filter "label=com.docker.compose.project=$PROJECT" --filter "label=com.docker.compose.service=$1"; }
+first() { containers "$1" | tail -1; }
+scaled() { quietly compose up -d --no-build --no-recreate --wait --scale gateway="$1" --scale conversations="$2" --scale metadata="$2" --scale presence="$2"; }
+count_is() { [ "$(containers "$1" | wc -l)" = "$2" ]; }
+healthy() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$1" 2>/dev/null)" = healthy ]; }
+await() { # await SECONDS COMMAND…
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ $SECONDS -lt $end ] || return 1
+        sleep 0.5
+    done
+}
+
+# kill -9 of the process itself: after docker kill the restart policy would not apply.
+crash() {
+    local pid
+    pid=$(docker inspect -f '{{.State.Pid}}' "$1") || return 1
+    kill -9 "$pid" 2>/dev/null || docker run --rm --privileged --pid=host --user 0 --entrypoint bash "${STRATA_IMAGE:-strata:dev}" -c "kill -9 $pid"
+}
+restarted() { [ "$(docker inspect -f '{{.RestartCount}}' "$1")" -ge 1 ] && healthy "$1"; }
+
+# Away from everybody, without a word: packets come and go nowhere.
+part() { docker network disconnect -f "${PROJECT}_back" "$1"; }
+rejoin() { docker network connect --alias "$2" "${PROJECT}_back" "$1"; }
+
+# A metric of a container, summed over its series.
+metric() { # metric CONTAINER NAME
+    docker exec "$1" bash -c 'exec 3<>/dev/tcp/127.0.0.1/7401; printf "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" >&3; cat <&3' 2>/dev/null \
+        | tr -d '\r' | awk -v name="$2" '{ key = $1; sub(/[{].*/, "", key) } key == name { sum += $NF } END { print sum + 0 }'
+}
+# served SERVICE METRIC: every replica has counted some.
+served() {
+    local id value all=0
+    for id in $(containers "$1"); do
+        value=$(metric "$id" "$2")
+        say "      $1 ${id:0:12}: $2 $value"
+        awk -v v="$value" 'BEGIN { exit !(v > 0) }' || all=1
+    done
+    return $all
+}
+
+# A secret of the deployment.
+secret() { compose run --rm --no-deps -T --entrypoint cat secrets "/run/strata/$1"; }
+
+soak_says() { docker logs "$PROJECT-soak" 2>&1 | grep -q "$1"; }
+rows() { compose exec -T postgres psql -U strata -d strata -Atc 'SELECT count(*), max(position) FROM conversations.change'; }
+
+finish() {
+    docker rm -f "$PROJECT-soak" "$PROJECT-db" "$PROJECT-cache" >/dev/null 2>&1
+    if [ "${KEEP:-}" = "" ]; then compose --profile test --profile tools down -v -t 10 >/dev/null 2>&1; fi
+    rm -rf "$log"
+}
+trap finish EXIT
+finish
+log=$(mktemp -d)
+
+for image in "${STRATA_IMAGE:-strata:dev}" "${STRATA_EDGE_IMAGE:-strata-edge:dev}"; do
+    say "      $image: $(($(docker image inspect -f '{{.Size}}' "$image") / 1000000)) MB"
+done
+
+# --- Up
+
+at=$SECONDS
+check "up" quietly compose up -d --no-build --wait
+check "the first message is delivered" quietly compose run --rm --no-deps soak --users 3 --conversations 1 --seconds 1
+took=$((SECONDS - at))
+check "… within 60 s of docker compose up ($took s)" test $took -le 60
+check "the demo, over TLS" quietly compose run --rm strata demo
+grep -E 'Passed|app id' "$log/compose"
+check "up again changes nothing" quietly compose up -d --no-build --wait
+
+# --- Scaled, with load
+
+check "the load begins" quietly compose run -d --no-deps --name "$PROJECT-soak" soak
+check "… and writes" await 60 soak_says "users write"
+check "scaled: 3 gateways, 2 of each service" scaled 3 2
+sleep 20
+check "every gateway has answered requests" served gateway strata_gateway_request_duration_seconds_count
+for service in conversations metadata presence; do
+    check "every instance of $service has answered calls" served "$service" rpc_server_calls_total
+done
+
+# --- Everything breaks once
+
+for service in gateway conversations metadata presence redis postgres; do
+    id=$(first "$service")
+    check "kill -9 of one of $service" crash "$id"
+    check "… which comes back" await 60 restarted "$id"
+    sleep 3
+done
+for service in redis postgres; do
+    id=$(first "$service")
+    check "$service is parted from everybody" part "$id"
+    sleep 10
+    check "… and is back" rejoin "$id" "$service"
+    sleep 10
+done
+check "rolling update: every instance is replaced" quietly deploy/rolling.sh
+for service in edge redis postgres; do
+    check "restart of $service" quietly docker restart -t 40 "$(first "$service")"
+    check "… which is healthy again" await 60 healthy "$(first "$service")"
+done
+check "scaled down" scaled 1 1
+check "… one gateway is left" count_is gateway 1
+
+# --- What came of it
+
+docker kill -s INT "$PROJECT-soak" >/dev/null
+status=$(timeout 300 docker wait "$PROJECT-soak")
+docker logs "$PROJECT-soak" 2>&1 | tail -60
+check "nothing was lost, doubled or out of order" test "$status" = 0
+
+# --- Down and up again
+
+before=$(rows)
+check "down" quietly compose down -t 40
+check "up" quietly compose up -d --no-build --wait
+check "the data is as it was ($before)" test "$(rows)" = "$before"
+check "and goes on" quietly compose run --rm --no-deps soak --users 3 --conversations 1 --seconds 2
+
+# --- Backup and restore
+
+before=$(rows)
+check "backup" quietly deploy/backup.sh "$log/backup"
+check "a restore over what is there is refused" refused deploy/restore.sh "$log/backup"
+check "down, with all data" quietly compose down -v -t 40
+check "restore" quietly deploy/restore.sh "$log/backup"
+check "the data is as it was ($before)" test "$(rows)" = "$before"
+check "and goes on" quietly compose run --rm --no-deps soak --users 3 --conversations 1 --seconds 2
+
+# --- PostgreSQL and Redis elsewhere: two servers that are no part of the project, an owner who is no superuser
+
+elsewhere() {
+    compose run --rm --no-deps secrets || return
+    compose run --rm --no-deps migrate strata --version || return
+    docker run -d --name "$PROJECT-db" --network "${PROJECT}_back" --network-alias db.elsewhere -e POSTGRES_PASSWORD=of-the-superuser \
+        postgres:15-bookworm || return
+    docker run -d --name "$PROJECT-cache" --network "${PROJECT}_back" --network-alias cache.elsewhere \
+        redis:7.0-bookworm redis-server --requirepass of-the-cache --maxmemory 100mb --maxmemory-policy volatile-ttl || return
+    await 60 docker exec "$PROJECT-db" pg_isready -q -h 127.0.0.1 || return
+    docker exec -u postgres "$PROJECT-db" psql -c "CREATE ROLE owner LOGIN CREATEROLE PASSWORD 'of-the-owner'" -c "CREATE DATABASE strata OWNER owner"
+}
+check "down, with all data" quietly compose down -v -t 40
+check "a PostgreSQL and a Redis elsewhere" quietly elsewhere
+STRATA_DATABASE_URL=postgres://owner:of-the-owner@db.elsewhere/strata
+STRATA_CONVERSATIONS_DATABASE_URL=postgres://strata_conversations:$(secret owner/conversations-password)@db.elsewhere/strata
+STRATA_METADATA_DATABASE_URL=postgres://strata_metadata:$(secret owner/metadata-password)@db.elsewhere/strata
+STRATA_REDIS_URL=redis://:of-the-cache@cache.elsewhere:6379
+export STRATA_DATABASE_URL STRATA_CONVERSATIONS_DATABASE_URL STRATA_METADATA_DATABASE_URL STRATA_REDIS_URL
+check "up, without those of the project" quietly compose up -d --no-build --wait --scale postgres=0 --scale redis=0
+check "… none of which runs" test "$(containers postgres | wc -l)$(containers redis | wc -l)" = 00
+check "messages are delivered" quietly compose run --rm --no-deps soak --users 3 --conversations 1 --seconds 2
+
+if [ $failures -gt 0 ]; then
+    say "$failures of the above failed"
+    exit 1
+fi
+say "all passed"
