@@ -6,15 +6,7 @@ import Foundation
 enum PortOwner {
     /// `nginx (process 123)`; nil if nobody listens, or it is somebody whose files we may not see.
     static func listening(on port: Int) -> String? {
-        // The kernel's table is read in pieces, and may leave out a line while others come and go.
-        for _ in 0..<3 {
-            if let owner = look(for: port) { return owner }
-        }
-        return nil
-    }
-
-    private static func look(for port: Int) -> String? {
-        let tables = ["/proc/net/tcp", "/proc/net/tcp6"].compactMap { try? String(contentsOfFile: $0, encoding: .utf8) }
+        let tables = ["/proc/net/tcp", "/proc/net/tcp6"].compactMap(wholeText(ofFile:))
         let sockets = Set(tables.flatMap { inodes(listeningOn: port, in: $0) }.map { "socket:[\($0)]" })
         guard !sockets.isEmpty else { return nil }
         let files = FileManager.default
@@ -28,6 +20,12 @@ enum PortOwner {
             return "\(name ?? "a program") (process \(pid))"
         }
         return nil
+    }
+
+    /// The kernel gives out its tables a page at a time, at which `String(contentsOfFile:)` stops: to it a short read is the end.
+    private static func wholeText(ofFile path: String) -> String? {
+        guard let file = FileHandle(forReadingAtPath: path), let bytes = try? file.readToEnd() else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The inodes of sockets in state LISTEN (`0A`) on a port, from the text of `/proc/net/tcp`.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LocalServers
+import NIOCore
+import NIOPosix
 import Testing
 
 @testable import StrataCommand
@@ -20,8 +22,14 @@ struct PortOwnerTests {
         #expect(PortOwner.inodes(listeningOn: 80, in: table).isEmpty)
     }
 
-    @Test("is named with its process")
+    @Test("is named with its process, also among more listeners than the kernel tells at once")
     func named() async throws {
+        let crowd = try await withThrowingTaskGroup { group in
+            for _ in 0..<200 {
+                group.addTask { try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(host: "127.0.0.1", port: 0).get() }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
         try await withTemporaryDirectory { directory in
             let redis = try await PrivateRedis.start(PrivateRedis.Options(directory: directory + "/redis"))
             let pid = await redis.process.pid
@@ -29,5 +37,6 @@ struct PortOwnerTests {
             await redis.stop()
             #expect(PortOwner.listening(on: redis.port) == nil)
         }
+        for channel in crowd { try await channel.close() }
     }
 }
