@@ -60,7 +60,7 @@ let checks: [Target] = [
     library(
         "TestSupport", "Tests/Support",
         [
-            "Model", "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix,
+            "Model", "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix, crypto, x509, swiftASN1,
         ]),
     library(
         "TestCluster", "Tests/Cluster",
@@ -73,8 +73,8 @@ let checks: [Target] = [
     tests("WireTests", ["Wire", "Model", nioCore]),
     tests(
         "RPCTests",
-        ["RPC", "Contracts", "Model", swiftProtobuf, nioCore, nioPosix, nioEmbedded, nioSSL, x509, swiftASN1, crypto, lifecycle, logging]),
-    tests("PostgresTests", ["Postgres", "TestSupport", logging]),
+        ["RPC", "Contracts", "Model", "TestSupport", swiftProtobuf, nioCore, nioPosix, nioEmbedded, nioSSL, lifecycle, logging]),
+    tests("PostgresTests", ["Postgres", "TestSupport", "LocalServers", logging]),
     tests("RedisTests", ["Redis", "TestSupport", "LocalServers", nioCore, nioPosix, nioEmbedded, logging]),
     tests(
         "ServiceKitTests",
@@ -157,7 +157,7 @@ let package = Package(
         .systemLibrary(name: "CLibPQ", path: "Shared/CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         library("Postgres", "Shared/Postgres", ["CLibPQ", logging, metrics, lifecycle, collections]),
         .systemLibrary(name: "CHiredis", path: "Shared/CHiredis", providers: [.apt(["libhiredis-dev"])]),
-        library("Redis", "Shared/Redis", ["CHiredis", nioCore, nioPosix, logging, metrics, lifecycle, collections]),
+        library("Redis", "Shared/Redis", ["CHiredis", nioCore, nioPosix, nioSSL, logging, metrics, lifecycle, collections]),
         .systemLibrary(name: "CMalloc", path: "Shared/CMalloc"),
         library(
             "ServiceKit", "Shared/ServiceKit",

@@ -156,24 +156,31 @@ check "restore" quietly deploy/restore.sh "$log/backup"
 check "the data is as it was ($before)" test "$(rows)" = "$before"
 check "and goes on" quietly compose run --rm --no-deps soak --users 3 --conversations 1 --seconds 2
 
-# --- PostgreSQL and Redis elsewhere: two servers that are no part of the project, an owner who is no superuser
+# --- PostgreSQL and Redis elsewhere: two servers that are no part of the project, over TLS, an owner who is no superuser
 
 elsewhere() {
     compose run --rm --no-deps secrets || return
     compose run --rm --no-deps migrate strata --version || return
+    local pem=/run/strata/tls/edge.pem
     docker run -d --name "$PROJECT-db" --network "${PROJECT}_back" --network-alias db.elsewhere -e POSTGRES_PASSWORD=of-the-superuser \
-        postgres:15-bookworm || return
+        -v "${PROJECT}_secrets:/run/strata:ro" --user 0:0 --entrypoint sh postgres:15-bookworm -c "install -o postgres -m 600 $pem /tmp/server.pem &&
+            exec docker-entrypoint.sh postgres -c ssl=on -c ssl_cert_file=/tmp/server.pem -c ssl_key_file=/tmp/server.pem" || return
     docker run -d --name "$PROJECT-cache" --network "${PROJECT}_back" --network-alias cache.elsewhere \
-        redis:7.0-bookworm redis-server --requirepass of-the-cache --maxmemory 100mb --maxmemory-policy volatile-ttl || return
+        -v "${PROJECT}_secrets:/run/strata:ro" --user redis --group-add 10005 redis:7.0-bookworm redis-server \
+        --port 0 --tls-port 6379 --tls-cert-file $pem --tls-key-file $pem --tls-ca-cert-file /run/strata/certificate.pem --tls-auth-clients no \
+        --requirepass of-the-cache --maxmemory 100mb --maxmemory-policy volatile-ttl || return
     await 60 docker exec "$PROJECT-db" pg_isready -q -h 127.0.0.1 || return
     docker exec -u postgres "$PROJECT-db" psql -c "CREATE ROLE owner LOGIN CREATEROLE PASSWORD 'of-the-owner'" -c "CREATE DATABASE strata OWNER owner"
 }
 check "down, with all data" quietly compose down -v -t 40
-check "a PostgreSQL and a Redis elsewhere" quietly elsewhere
-STRATA_DATABASE_URL=postgres://owner:of-the-owner@db.elsewhere/strata
-STRATA_CONVERSATIONS_DATABASE_URL=postgres://strata_conversations:$(secret owner/conversations-password)@db.elsewhere/strata
-STRATA_METADATA_DATABASE_URL=postgres://strata_metadata:$(secret owner/metadata-password)@db.elsewhere/strata
-STRATA_REDIS_URL=redis://:of-the-cache@cache.elsewhere:6379
+# Both have the certificate that the edge would have.
+export STRATA_TLS_HOSTS=db.elsewhere,cache.elsewhere
+check "a PostgreSQL and a Redis elsewhere, with TLS" quietly elsewhere
+database="db.elsewhere/strata?sslmode=verify-full&sslrootcert=/run/strata/certificate.pem"
+STRATA_DATABASE_URL="postgres://owner:of-the-owner@$database"
+STRATA_CONVERSATIONS_DATABASE_URL="postgres://strata_conversations:$(secret owner/conversations-password)@$database"
+STRATA_METADATA_DATABASE_URL="postgres://strata_metadata:$(secret owner/metadata-password)@$database"
+STRATA_REDIS_URL="rediss://:of-the-cache@cache.elsewhere:6379?ssl_ca_certs=/run/strata/certificate.pem"
 export STRATA_DATABASE_URL STRATA_CONVERSATIONS_DATABASE_URL STRATA_METADATA_DATABASE_URL STRATA_REDIS_URL
 check "up, without those of the project" quietly compose up -d --no-build --wait --scale postgres=0 --scale redis=0
 check "… none of which runs" test "$(containers postgres | wc -l)$(containers redis | wc -l)" = 00

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
-import Foundation
 import NIOCore
 import NIOSSL
-import SwiftASN1
+import TestSupport
 import Testing
-import X509
 
 @testable import RPC
 
@@ -14,18 +11,10 @@ import X509
 struct TLSTests {
     /// A certificate that signs itself, and its key.
     private static func identity(_ name: String) throws -> (NIOSSLCertificate, NIOSSLPrivateKey) {
-        let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
-        let subject = try DistinguishedName { CommonName(name) }
-        let certificate = try Certificate(
-            version: .v3, serialNumber: .init(), publicKey: key.publicKey, notValidBefore: Date(timeIntervalSinceNow: -3600),
-            notValidAfter: Date(timeIntervalSinceNow: 3600), issuer: subject, subject: subject, signatureAlgorithm: .ecdsaWithSHA256,
-            extensions: try Certificate.Extensions {
-                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: nil))
-                SubjectAlternativeNames([.dnsName(name)])
-            }, issuerPrivateKey: key)
+        let identity = try TestIdentity(names: [name])
         return (
-            try NIOSSLCertificate(bytes: Array(certificate.serializeAsPEM().pemString.utf8), format: .pem),
-            try NIOSSLPrivateKey(bytes: Array(key.serializeAsPEM().pemString.utf8), format: .pem)
+            try NIOSSLCertificate(bytes: Array(identity.certificate.utf8), format: .pem),
+            try NIOSSLPrivateKey(bytes: Array(identity.key.utf8), format: .pem)
         )
     }
 

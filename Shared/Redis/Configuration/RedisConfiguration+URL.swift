@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RedisConfiguration {
-    /// Parses `redis://[user:password@]host[:port][,host[:port]…]`, with defaults for everything else.
+    /// Parses `redis://[user:password@]host[:port][,host[:port]…]`, with defaults for everything else, or the same with `rediss://`, for TLS.
+    ///
+    /// With TLS there may be parameters, named as redis-py names them, values percent-encoded:
+    /// `?ssl_ca_certs=` a PEM file of those who may sign the server's certificate, if not those whom the system trusts; `ssl_certfile=` and
+    /// `ssl_keyfile=` PEM files of a certificate of ours; `ssl_check_hostname=false` for certificates that do not name the address, as in a cluster
+    /// whose nodes name themselves by addresses.
     ///
     /// User and password are percent-decoded; `redis://:password@host` and `redis://password@host` name no user. Only database 0 exists in a
     /// cluster, so a path other than `/` or `/0` is refused.
@@ -11,14 +16,21 @@ extension RedisConfiguration {
         guard let scheme = url.firstIndex(of: ":"), url[scheme...].hasPrefix("://") else {
             throw RedisError(.invalidConfiguration, "not a URL: expected redis://host:port")
         }
-        guard url[..<scheme].lowercased() == "redis" else {
-            throw RedisError(.invalidConfiguration, "unsupported URL scheme: expected redis://")
+        guard ["redis", "rediss"].contains(url[..<scheme].lowercased()) else {
+            throw RedisError(.invalidConfiguration, "unsupported URL scheme: expected redis:// or rediss://")
         }
+        let isEncrypted = url[..<scheme].utf8.count == "rediss".utf8.count
         var rest = url[url.index(scheme, offsetBy: 3)...]
         var (username, password): (String?, String?) = (nil, nil)
         if let at = rest.lastIndex(of: "@") {
             (username, password) = try Self.credentials(rest[..<at])
             rest = rest[rest.index(after: at)...]
+        }
+        var parameters: [(name: String, value: String)] = []
+        if let mark = rest.firstIndex(of: "?") {
+            guard isEncrypted else { throw RedisError(.invalidConfiguration, "parameters in the URL need rediss://") }
+            parameters = try Self.parameters(rest[rest.index(after: mark)...])
+            rest = rest[..<mark]
         }
         if let slash = rest.firstIndex(of: "/") {
             guard ["/", "/0"].contains(rest[slash...]) else {
@@ -34,6 +46,18 @@ extension RedisConfiguration {
                 return endpoint
             }
         self.init(endpoints: endpoints, username: username, password: password)
+        if isEncrypted { tls = try RedisTLS(parameters: parameters) }
+    }
+
+    private static func parameters(_ text: Substring) throws -> [(name: String, value: String)] {
+        try text.split(separator: "&")
+            .map { part in
+                let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                guard let decoded = try? pair.map({ try percentDecoded($0) }) else {
+                    throw RedisError(.invalidConfiguration, "invalid percent-encoding in the parameters of the URL")
+                }
+                return (decoded[0], decoded.count == 2 ? decoded[1] : "")
+            }
     }
 
     private static func credentials(_ text: Substring) throws -> (String?, String?) {

@@ -11,6 +11,9 @@ public struct RedisConfiguration: Sendable {
     /// The password sent with AUTH; nil to send none. Secret: it never appears in errors or logs.
     public var password: String?
 
+    /// How connections are encrypted; nil sends everything, the password too, as it is.
+    public var tls: RedisTLS?
+
     /// Whether the servers form a Redis Cluster; nil asks the first server that answers.
     public var isCluster: Bool?
 
@@ -49,7 +52,8 @@ public struct RedisConfiguration: Sendable {
 
     /// Creates a configuration; all durations and limits have defaults fit for a server in the same network.
     public init(
-        endpoints: [RedisEndpoint], username: String? = nil, password: String? = nil, isCluster: Bool? = nil,
+        endpoints: [RedisEndpoint], username: String? = nil, password: String? = nil, tls: RedisTLS? = nil,
+        isCluster: Bool? = nil,
         connectTimeout: Duration = .seconds(2), commandTimeout: Duration = .seconds(2),
         reconnectBackoffMinimum: Duration = .milliseconds(50), reconnectBackoffMaximum: Duration = .seconds(2),
         livenessTimeout: Duration = .seconds(5), queueLimit: Int = 16_384, queueLimitBytes: Int = 64 << 20,
@@ -58,6 +62,7 @@ public struct RedisConfiguration: Sendable {
         self.endpoints = endpoints
         self.username = username
         self.password = password
+        self.tls = tls
         self.isCluster = isCluster
         self.connectTimeout = connectTimeout
         self.commandTimeout = commandTimeout
@@ -74,7 +79,7 @@ public struct RedisConfiguration: Sendable {
 
 extension RedisConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The endpoints; never the credentials.
-    public var description: String { "redis://" + endpoints.map(\.description).joined(separator: ",") }
+    public var description: String { (tls == nil ? "redis://" : "rediss://") + endpoints.map(\.description).joined(separator: ",") }
 
     /// The same as ``description``.
     public var debugDescription: String { description }

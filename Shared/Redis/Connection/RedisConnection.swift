@@ -18,7 +18,7 @@ protocol ConnectionRole: AnyObject {
     func encodePing(into buffer: inout ByteBuffer)
 }
 
-/// One TCP connection: handshake, parsing, keepalive. It ends once, and never reconnects.
+/// One connection, over TCP or TLS: handshake, parsing, keepalive. It ends once, and never reconnects.
 final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -62,6 +62,11 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
         ClientBootstrap(group: eventLoop)
             .connectTimeout(configuration.connectTimeout.timeAmount)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let tls = configuration.tls { try channel.pipeline.syncOperations.addHandler(tls.handler(for: endpoint)) }
+                }
+            }
             .connect(host: endpoint.host, port: endpoint.port)
             .assumeIsolated()
             .whenComplete { result in

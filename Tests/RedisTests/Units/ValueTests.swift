@@ -74,9 +74,27 @@ struct ConfigurationTests {
         #expect(configuration.password == "secret")
     }
 
+    @Test(arguments: [("redis://h", false), ("rediss://h", true), ("Rediss://secret@h:1,i/0?ssl_check_hostname=FALSE", true)])
+    func encrypted(_ url: String, _ isEncrypted: Bool) throws {
+        let configuration = try RedisConfiguration(url: url)
+        #expect((configuration.tls != nil) == isEncrypted)
+        #expect("\(configuration)".hasPrefix("rediss://") == isEncrypted)
+    }
+
+    @Test(arguments: ["/nowhere", "/dev/null"])
+    func unusableFilesAreNamed(_ path: String) {
+        for parameter in ["ssl_ca_certs=\(path)", "ssl_certfile=\(path)&ssl_keyfile=\(path)"] {
+            let error = #expect(throws: RedisError.self) { try RedisConfiguration(url: "rediss://h?\(parameter)") }
+            #expect(error?.message.contains(String(parameter.prefix { $0 != "=" })) == true)
+        }
+    }
+
     @Test(arguments: [
-        "", "localhost:6379", "http://h", "rediss://h", "redis://", "redis://h:0", "redis://h:70000", "redis://h:x", "redis://h,", "redis://h/1",
+        "", "localhost:6379", "http://h", "rediss://", "redis://", "redis://h:0", "redis://h:70000", "redis://h:x", "redis://h,", "redis://h/1",
         "redis://a:b:c", "redis://[::1", "redis://secret%4@h", "redis://secret%zz@h", "redis://secret%ff@h",
+        "redis://h?ssl_check_hostname=false", "rediss://h?unknown=1", "rediss://h?ssl_ca_certs=/nowhere", "rediss://h?ssl_ca_certs=",
+        "rediss://h?ssl_check_hostname=perhaps", "rediss://h?ssl_certfile=/nowhere", "rediss://h?ssl_keyfile=/nowhere&ssl_certfile=/nowhere",
+        "rediss://h?ssl_check_hostname=true&ssl_check_hostname=false", "rediss://h?ssl_ca_certs=%zz",
     ])
     func refusedWithoutRepeatingSecrets(_ url: String) {
         let error = #expect(throws: RedisError.self) { try RedisConfiguration(url: url) }

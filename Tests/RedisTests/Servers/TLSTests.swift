@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import Redis
+
+extension ServerTests {
+    @Suite("TLS")
+    struct TLSTests {
+        /// Runs `body` with a server that has a certificate for these names and addresses, its port for TLS, and the files of that certificate.
+        private static func withServer(
+            names: [String] = ["localhost"], addresses: [[UInt8]] = [[127, 0, 0, 1]], asksForCertificates: Bool = false,
+            _ body: nonisolated(nonsending) (_ port: Int, _ files: (certificate: String, key: String)) async throws -> Void
+        ) async throws {
+            let files = try TestIdentity(names: names, addresses: addresses).files()
+            let port = try RedisServer.freePort()
+            let options = [
+                "--tls-port", "\(port)", "--tls-cert-file", files.certificate, "--tls-key-file", files.key, "--tls-ca-cert-file", files.certificate,
+                "--tls-auth-clients", asksForCertificates ? "yes" : "no", "--requirepass", "secret",
+            ]
+            try await RedisServer.with(options) { _ async throws in try await body(port, files) }
+        }
+
+        private static func configuration(_ url: String) throws -> RedisConfiguration {
+            var configuration = try RedisConfiguration(url: url)
+            configuration.reconnectBackoffMinimum = .milliseconds(10)
+            configuration.reconnectBackoffMaximum = .milliseconds(100)
+            return configuration
+        }
+
+        /// What came of a PING with such a URL.
+        private static func ping(_ url: String) async throws -> RedisError? {
+            try await withClient(try configuration(url)) { client async throws in
+                do {
+                    _ = try await client.run("PING")
+                    return nil
+                } catch let error as RedisError {
+                    return error
+                }
+            }
+        }
+
+        @Test("commands and messages travel over it, long ones too", arguments: ["127.0.0.1", "localhost"])
+        func all(_ host: String) async throws {
+            try await Self.withServer { port, files async throws in
+                let configuration = try Self.configuration("rediss://:secret@\(host):\(port)/0?ssl_ca_certs=\(files.certificate)")
+                try await withClient(configuration) { client async throws in
+                    try await withSubscriber(configuration) { subscriber, delegate async throws in
+                        subscriber.subscribe(["channel"])
+                        await delegate.wait(for: .confirmed("channel"))
+                        let long = ByteBuffer(repeating: UInt8(ascii: "x"), count: 3_000_000)
+                        _ = try await client.run("SET", "key", .bytes(long))
+                        #expect(try await client.run("GET", "key").bytes == long)
+                        client.publishWithoutWaiting(long, to: "channel")
+                        await delegate.wait(for: .message("channel", long))
+                    }
+                }
+            }
+        }
+
+        @Test("a certificate that nobody trusted signed, or that is for another name, is refused")
+        func refused() async throws {
+            try await Self.withServer(names: ["other.test"], addresses: []) { port, files async throws in
+                let stranger = try TestIdentity(names: ["other.test"]).files().certificate
+                let trust = "ssl_ca_certs=\(files.certificate)"
+                for parameters in [trust, "ssl_ca_certs=\(stranger)&ssl_check_hostname=false"] {
+                    for host in ["localhost", "127.0.0.1"] {
+                        let error = try await Self.ping("rediss://:secret@\(host):\(port)?\(parameters)")
+                        #expect(error?.code == .connectionUnavailable, "\(host) \(parameters)")
+                        #expect("\(error.map { "\($0)" } ?? "")".lowercased().contains("certificate"), "\(error.map { "\($0)" } ?? "nothing")")
+                    }
+                }
+                #expect(try await Self.ping("rediss://:secret@localhost:\(port)?\(trust)&ssl_check_hostname=false") == nil)
+            }
+        }
+
+        @Test("whoever speaks TLS to one who does not, or the other way round, gets no answer")
+        func oneSided() async throws {
+            try await Self.withServer { port, _ async throws in
+                #expect(try await Self.ping("redis://:secret@127.0.0.1:\(port)")?.code == .connectionUnavailable)
+            }
+            try await RedisServer.with { server async throws in
+                #expect(try await Self.ping("rediss://127.0.0.1:\(server.port)")?.code == .connectionUnavailable)
+            }
+        }
+
+        @Test("a server that wants to see a certificate is shown one")
+        func identity() async throws {
+            try await Self.withServer(asksForCertificates: true) { port, files async throws in
+                let url = "rediss://:secret@localhost:\(port)?ssl_ca_certs=\(files.certificate)"
+                #expect(try await Self.ping(url)?.code == .connectionUnavailable)
+                #expect(try await Self.ping(url + "&ssl_certfile=\(files.certificate)&ssl_keyfile=\(files.key)") == nil)
+            }
+        }
+    }
+}
