@@ -27,7 +27,8 @@ public struct TestIdentity: Sendable {
                 Critical(BasicConstraints.isCertificateAuthority(maxPathLength: nil))
                 SubjectAlternativeNames(alternatives)
             }, issuerPrivateKey: privateKey
-        ).serializeAsPEM().pemString
+        )
+        .serializeAsPEM().pemString
         key = try privateKey.serializeAsPEM().pemString
     }
 
