@@ -35,6 +35,7 @@ let swiftProtobuf = Target.Dependency.product(name: "SwiftProtobuf", package: "s
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
+let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
@@ -73,7 +74,10 @@ let checks: [Target] = [
     tests("WireTests", ["Wire", "Model", nioCore]),
     tests(
         "RPCTests",
-        ["RPC", "Contracts", "Model", "TestSupport", swiftProtobuf, nioCore, nioPosix, nioEmbedded, nioSSL, lifecycle, logging]),
+        [
+            "RPC", "Contracts", "Model", "TestSupport", swiftProtobuf, nioCore, nioPosix, nioEmbedded, nioSSL, lifecycle, logging, coreMetrics,
+            metricsTestKit,
+        ]),
     tests("PostgresTests", ["Postgres", "TestSupport", "LocalServers", logging]),
     tests("RedisTests", ["Redis", "TestSupport", "LocalServers", nioCore, nioPosix, nioEmbedded, logging]),
     tests(

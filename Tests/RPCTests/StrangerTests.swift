@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreMetrics
+import MetricsTestKit
 import NIOCore
 import NIOPosix
 import Testing
@@ -22,6 +24,20 @@ struct StrangerTests {
             #expect(await client.failure(isIdempotent: true) == .unauthenticated)
             #expect(!client.isAvailable)
             #expect(calls.total == 0)
+        }
+    }
+
+    @Test("each connection that a server refuses is counted, by both")
+    func refusalsAreCounted() async throws {
+        let metrics = TestMetrics()
+        try await withMetricsFactory(metrics) {
+            try await withPair(client: { $0.clusterSecret = "not the cluster secret, although it is long" }) { (client: RPCClient) async throws in
+                #expect(await client.failure() == .unauthenticated)
+                for name in ["rpc_client_refused_connections_total", "rpc_server_refused_connections_total"] {
+                    let counter = try #require(metrics.counters(label: name).first)
+                    try await eventually("\(name) counts") { counter.totalValue >= 1 }
+                }
+            }
         }
     }
 

@@ -23,6 +23,17 @@ protocol ContentStore: Sendable {
     /// Removes what writers that died have left more than a day ago.
     /// - Returns: how many there were.
     func removeLeftovers() async throws(ContentStoreError) -> Int
+
+    /// - Returns: how full the place is; nil if it has no bounds that anybody knows.
+    func room() async throws(ContentStoreError) -> ContentRoom?
+}
+
+/// How full the place is where content is kept.
+struct ContentRoom: Equatable {
+    /// Bytes that may still be written.
+    let free: Int
+    /// Bytes in all, those of whatever else is there included.
+    let size: Int
 }
 
 /// Content that is there, whole. It is let go of when nothing refers to the reader any more.

@@ -118,6 +118,16 @@ struct FileContentStore: ContentStore {
         }
     }
 
+    func room() async throws(ContentStoreError) -> ContentRoom? {
+        try await FileCalls.run { () throws(ContentStoreError) in
+            var found = statvfs()
+            guard statvfs(directory, &found) == 0 else { throw .system("statvfs") }
+            let block = Int(found.f_frsize)
+            // What only root may still use is not counted as free.
+            return ContentRoom(free: Int(found.f_bavail) * block, size: Int(found.f_blocks) * block)
+        }
+    }
+
     func removeLeftovers() async throws(ContentStoreError) -> Int {
         try await FileCalls.run { () throws(ContentStoreError) in try removeLeftovers(before: Int(time(nil)) - Self.leftoverAge) }
     }

@@ -20,7 +20,7 @@ public final class GatewayService: Sendable {
     private let hubs: [Hub]
     private let subscriber: RedisSubscriber
     private let servers: [any Service]
-    private let sweepers: [any Service]
+    private let upkeep: [any Service]
     /// Every method and path that clients are answered.
     package let routes: [ServedRoute]
 
@@ -44,7 +44,13 @@ public final class GatewayService: Sendable {
                 Hub(index: index, loop: loop, fanOut: fanOut, services: calls)
             }
         self.calls = calls
-        sweepers = store.map { [ContentSweeper(services: calls, store: $0, age: settings.contentUnreferencedAge, logger: logger)] } ?? []
+        if let store {
+            upkeep = [
+                ContentSweeper(services: calls, store: store, age: settings.contentUnreferencedAge, logger: logger), ContentRoomWatch(store: store),
+            ]
+        } else {
+            upkeep = []
+        }
         self.fanOut = fanOut
         let rest = RESTRouter(services: calls, fanOut: fanOut, nonceKey: Nonce.Key(clusterSecret: settings.clusterSecret))
         routes = rest.routes().served
@@ -96,7 +102,7 @@ public final class GatewayService: Sendable {
     /// Everything that has to run, in the order of dependency.
     public var services: [any Service] {
         [calls.conversations, calls.metadata, calls.presence, subscriber, FanOutService(fanOut: fanOut, hubs: hubs, subscriber: subscriber)]
-            + sweepers + servers
+            + upkeep + servers
     }
 
     /// Ready means that conversations and metadata can be called. Without presence messages go on, and without Redis changes are found by asking: that one

@@ -4,7 +4,6 @@ import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 import RPC
-import Synchronization
 import Wire
 
 /// Decides which `Upgrade: websocket` requests become sockets (spec 12.1). A refused one goes to the REST router, which says why.
@@ -23,7 +22,7 @@ final class SocketUpgrade: Sendable {
     private let hubs: [ObjectIdentifier: Hub]
     private let limits: ConnectionLimits
     /// Between the decision and the upgrade, which NIO makes two steps of.
-    private let accepted = Mutex<[ObjectIdentifier: Accepted]>([:])
+    private let accepted = ChannelValues<Accepted>()
 
     init(services: GatewayServices, hubs: [Hub], limits: ConnectionLimits) {
         self.services = services
@@ -45,11 +44,7 @@ final class SocketUpgrade: Sendable {
         let promise = channel.eventLoop.makePromise(of: Session?.self)
         promise.completeWithTask { try? await self.services.sessions.session(for: token, trace: .random()) }
         return promise.futureResult.map { session in
-            // Who has gone meanwhile would never fetch it.
-            guard let session, channel.isActive else { return nil }
-            let key = ObjectIdentifier(channel)
-            self.accepted.withLock { $0[key] = Accepted(session: session, version: version) }
-            channel.closeFuture.whenComplete { _ in self.accepted.withLock { _ = $0.removeValue(forKey: key) } }
+            guard let session, self.accepted.keep(Accepted(session: session, version: version), for: channel) else { return nil }
             return ["Sec-WebSocket-Protocol": version.subprotocol]
         }
     }
@@ -66,8 +61,7 @@ final class SocketUpgrade: Sendable {
 
     /// Puts the socket on the channel. On the channel's loop.
     func start(head: HTTPRequestHead, on channel: any Channel) throws {
-        let accepted = accepted.withLock { $0.removeValue(forKey: ObjectIdentifier(channel)) }
-        guard let accepted, let hub = hubs[ObjectIdentifier(channel.eventLoop)] else {
+        guard let accepted = accepted.take(for: channel), let hub = hubs[ObjectIdentifier(channel.eventLoop)] else {
             throw Failure(.internalServerError, "The connection cannot be upgraded.")
         }
         // Clients send little and rarely: what a quiet socket keeps for reading should be small. It grows with what is read.

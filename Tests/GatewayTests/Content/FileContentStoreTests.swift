@@ -93,6 +93,16 @@ struct FileContentStoreTests {
         }
     }
 
+    @Test("how full the disk is, as the file system says")
+    func room() async throws {
+        try await withStore { store, directory in
+            let room = try #require(try await store.room())
+            let attributes = try FileManager.default.attributesOfFileSystem(forPath: directory)
+            #expect(room.size == attributes[.systemSize] as? Int)
+            #expect(room.free > 0 && room.free <= room.size)
+        }
+    }
+
     @Test("a signal in the midst of a write is no error")
     func interrupted() async throws {
         let calls = Mutex(0)

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestCluster
+import Testing
+
+extension EndToEnd {
+    @Suite("room for content")
+    struct ContentRoomTests {
+        @Test("a gateway's metrics say how much there is, and how much is left")
+        func metrics() async throws {
+            for gateway in try await Cluster.shared().instances(of: .gateway) {
+                try await eventually("it has looked") { try await gateway.metric("strata_gateway_content_size_bytes") > 0 }
+                let (free, size) = (
+                    try await gateway.metric("strata_gateway_content_free_bytes"), try await gateway.metric("strata_gateway_content_size_bytes")
+                )
+                #expect(free > 0 && free <= size)
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import Gateway
+
+@Suite("values of channels")
+struct ChannelValuesTests {
+    private let values = ChannelValues<String>()
+
+    private func connected() throws -> EmbeddedChannel {
+        let channel = EmbeddedChannel()
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        return channel
+    }
+
+    @Test("each is taken once, by its channel")
+    func taken() throws {
+        let (one, other) = (try connected(), try connected())
+        #expect(values.keep("one", for: one) && values.keep("other", for: other))
+        #expect(values.take(for: one) == "one")
+        #expect(values.take(for: one) == nil)
+        #expect(values.take(for: other) == "other")
+        #expect(values.count == 0)
+    }
+
+    @Test("what nobody has taken goes with the channel")
+    func ended() throws {
+        let channel = try connected()
+        #expect(values.keep("session", for: channel))
+        _ = try channel.finish()
+        #expect(values.count == 0)
+    }
+
+    @Test("nothing is kept for a channel that has ended before")
+    func endedBefore() throws {
+        let channel = try connected()
+        _ = try channel.finish()
+        #expect(!values.keep("session", for: channel))
+        #expect(values.count == 0)
+    }
+}

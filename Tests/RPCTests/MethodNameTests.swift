@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RPC
+import Testing
+
+@testable import Contracts
+
+@Suite("names of methods")
+struct MethodNameTests {
+    /// The number of each method that is declared, as the source has them: Swift has no list of its declarations.
+    private static func declared() throws -> [String: UInt16] {
+        let file = URL(fileURLWithPath: #filePath).appending(path: "../../../Shared/Contracts/Endpoints.swift").standardized
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let endpoints = text.matches(of: /static let ([A-Za-z]+) = Endpoint<[^>]*>\(([0-9]+)/)
+        return Dictionary(uniqueKeysWithValues: try endpoints.map { (String($0.1), try #require(UInt16($0.2))) })
+    }
+
+    @Test("each method has one, and no two the same")
+    func names() throws {
+        let declared = try Self.declared()
+        #expect(declared.count == RPCMethod.names.count)
+        for (endpoint, number) in declared {
+            #expect(RPCMethod.names[RPCMethod(rawValue: number)] != nil, "\(endpoint) has no name")
+        }
+        #expect(Set(RPCMethod.names.values).count == RPCMethod.names.count)
+    }
+
+    @Test("no two methods have the same number")
+    func numbers() throws {
+        let declared = try Self.declared()
+        #expect(declared.count > 40)
+        #expect(Set(declared.values).count == declared.count)
+    }
+}
