@@ -74,7 +74,7 @@ soak_says() { docker logs "$PROJECT-soak" 2>&1 | grep -q "$1"; }
 rows() { compose exec -T postgres psql -U strata -d strata -Atc 'SELECT count(*), max(position) FROM conversations.change'; }
 
 finish() {
-    docker rm -f "$PROJECT-soak" "$PROJECT-db" "$PROJECT-cache" >/dev/null 2>&1
+    docker rm -fv "$PROJECT-soak" "$PROJECT-db" "$PROJECT-cache" >/dev/null 2>&1
     if [ "${KEEP:-}" = "" ]; then compose --profile test --profile tools down -v -t 10 >/dev/null 2>&1; fi
     rm -rf "$log"
 }
@@ -173,7 +173,7 @@ elsewhere() {
     docker exec -u postgres "$PROJECT-db" psql -c "CREATE ROLE owner LOGIN CREATEROLE PASSWORD 'of-the-owner'" -c "CREATE DATABASE strata OWNER owner"
 }
 check "down, with all data" quietly compose down -v -t 40
-# Both have the certificate that the edge would have.
+# Both show the edge's certificate, which therefore has to name them.
 export STRATA_TLS_HOSTS=db.elsewhere,cache.elsewhere
 check "a PostgreSQL and a Redis elsewhere, with TLS" quietly elsewhere
 database="db.elsewhere/strata?sslmode=verify-full&sslrootcert=/run/strata/certificate.pem"

@@ -27,7 +27,7 @@ struct StrangerTests {
         }
     }
 
-    @Test("each connection that a server refuses is counted, by both")
+    @Test("connections that a server refuses are counted, by both")
     func refusalsAreCounted() async throws {
         let metrics = TestMetrics()
         try await withMetricsFactory(metrics) {

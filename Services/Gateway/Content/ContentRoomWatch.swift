@@ -7,8 +7,10 @@ import ServiceLifecycle
 struct ContentRoomWatch: Service {
     let store: any ContentStore
 
-    private let free = Gauge(label: "strata_gateway_content_free_bytes")
-    private let size = Gauge(label: "strata_gateway_content_size_bytes")
+    private let freeBytes = Gauge(label: "strata_gateway_content_free_bytes")
+    private let bytes = Gauge(label: "strata_gateway_content_size_bytes")
+    private let freeFiles = Gauge(label: "strata_gateway_content_free_files")
+    private let files = Gauge(label: "strata_gateway_content_files_limit")
 
     private static let pause = Duration.seconds(15)
 
@@ -21,8 +23,10 @@ struct ContentRoomWatch: Service {
         await cancelWhenGracefulShutdown {
             repeat {
                 guard let room = try? await store.room() else { continue }
-                free.record(room.free)
-                size.record(room.size)
+                freeBytes.record(room.freeBytes)
+                bytes.record(room.bytes)
+                freeFiles.record(room.freeFiles ?? 0)
+                files.record(room.files ?? 0)
             } while (try? await Task.sleep(for: Self.pause)) != nil
         }
     }

@@ -31,9 +31,13 @@ protocol ContentStore: Sendable {
 /// How full the place is where content is kept.
 struct ContentRoom: Equatable {
     /// Bytes that may still be written.
-    let free: Int
+    let freeBytes: Int
     /// Bytes in all, those of whatever else is there included.
-    let size: Int
+    let bytes: Int
+    /// Files that may still be made; nil if their number has no bound of its own.
+    let freeFiles: Int?
+    /// Files in all.
+    let files: Int?
 }
 
 /// Content that is there, whole. It is let go of when nothing refers to the reader any more.

@@ -122,9 +122,7 @@ struct FileContentStore: ContentStore {
         try await FileCalls.run { () throws(ContentStoreError) in
             var found = statvfs()
             guard statvfs(directory, &found) == 0 else { throw .system("statvfs") }
-            let block = Int(found.f_frsize)
-            // What only root may still use is not counted as free.
-            return ContentRoom(free: Int(found.f_bavail) * block, size: Int(found.f_blocks) * block)
+            return ContentRoom(found)
         }
     }
 
@@ -175,5 +173,19 @@ private struct FileContentReader: ContentReader {
     func read(at offset: Int, atMost count: Int) async throws(ContentStoreError) -> ByteBuffer {
         let count = max(0, min(count, size - offset))
         return try await FileCalls.run { () throws(ContentStoreError) in try file.read(at: offset, count: count) }
+    }
+}
+
+extension ContentRoom {
+    /// What a file system says. Some say that they have no bounds by numbers beyond all measure.
+    init(_ found: statvfs) {
+        func bytes(_ blocks: some BinaryInteger) -> Int {
+            let (bytes, isBeyond) = Int(clamping: blocks).multipliedReportingOverflow(by: Int(clamping: found.f_frsize))
+            return isBeyond ? .max : bytes
+        }
+        // What only root may still use is not counted as free.
+        self.init(
+            freeBytes: bytes(found.f_bavail), bytes: bytes(found.f_blocks), freeFiles: found.f_files > 0 ? Int(clamping: found.f_favail) : nil,
+            files: found.f_files > 0 ? Int(clamping: found.f_files) : nil)
     }
 }

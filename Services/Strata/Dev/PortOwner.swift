@@ -6,6 +6,11 @@ import Foundation
 enum PortOwner {
     /// `nginx (process 123)`; nil if nobody listens, or it is somebody whose files we may not see.
     static func listening(on port: Int) -> String? {
+        // The kernel finds its place again by counting, so a socket that goes between two pieces of the table may hide another: a second look.
+        look(for: port) ?? look(for: port)
+    }
+
+    private static func look(for port: Int) -> String? {
         let tables = ["/proc/net/tcp", "/proc/net/tcp6"].compactMap(wholeText(ofFile:))
         let sockets = Set(tables.flatMap { inodes(listeningOn: port, in: $0) }.map { "socket:[\($0)]" })
         guard !sockets.isEmpty else { return nil }

@@ -21,16 +21,17 @@ extension RedisConfiguration {
         }
         let isEncrypted = url[..<scheme].utf8.count == "rediss".utf8.count
         var rest = url[url.index(scheme, offsetBy: 3)...]
+        // Before the credentials: an @ may be part of a parameter, as a question mark may be part of a password.
+        var parameters: [(name: String, value: String)] = []
+        if let mark = Self.parametersMark(rest) {
+            guard isEncrypted else { throw RedisError(.invalidConfiguration, "parameters in the URL need rediss://") }
+            parameters = try Self.parameters(rest[rest.index(after: mark)...])
+            rest = rest[..<mark]
+        }
         var (username, password): (String?, String?) = (nil, nil)
         if let at = rest.lastIndex(of: "@") {
             (username, password) = try Self.credentials(rest[..<at])
             rest = rest[rest.index(after: at)...]
-        }
-        var parameters: [(name: String, value: String)] = []
-        if let mark = rest.firstIndex(of: "?") {
-            guard isEncrypted else { throw RedisError(.invalidConfiguration, "parameters in the URL need rediss://") }
-            parameters = try Self.parameters(rest[rest.index(after: mark)...])
-            rest = rest[..<mark]
         }
         if let slash = rest.firstIndex(of: "/") {
             guard ["/", "/0"].contains(rest[slash...]) else {
@@ -47,6 +48,14 @@ extension RedisConfiguration {
             }
         self.init(endpoints: endpoints, username: username, password: password)
         if isEncrypted { tls = try RedisTLS(parameters: parameters) }
+    }
+
+    /// The question mark behind which parameters are: the first one that a parameter follows, or else the first one behind the credentials.
+    private static func parametersMark(_ text: Substring) -> Substring.Index? {
+        let marks = text.indices.filter { text[$0] == "?" }
+        if let mark = marks.first(where: { text[$0...].dropFirst().hasPrefix("ssl_") }) { return mark }
+        let end = text.lastIndex(of: "@") ?? text.startIndex
+        return marks.first { $0 >= end }
     }
 
     private static func parameters(_ text: Substring) throws -> [(name: String, value: String)] {

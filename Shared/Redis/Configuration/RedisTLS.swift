@@ -3,7 +3,16 @@
 import NIOCore
 import NIOSSL
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// How connections to Redis are encrypted (TLS 1.2 or newer), who may sign the servers' certificates, and who we say we are.
+///
+/// A certificate has to be for the name that the server is reached by, or for the address that this name leads to: so NIOSSL checks. Where whoever answers
+/// for names is not trusted, `authorities` should be one's own, who sign for nobody's address.
 ///
 /// The files are read once: a process has to be started again to see newer ones.
 public struct RedisTLS: Sendable {
@@ -41,10 +50,14 @@ public struct RedisTLS: Sendable {
     }
 
     private static func read<Value>(_ parameter: Parameter, _ path: String, _ body: (String) throws -> Value) throws(RedisError) -> Value {
+        // NIOSSL does not say why a file cannot be opened.
+        guard access(path, R_OK) == 0 else {
+            throw RedisError(.invalidConfiguration, "\(parameter.rawValue): \(path): \(String(cString: strerror(errno)))")
+        }
         do {
             return try body(path)
         } catch {
-            throw RedisError(.invalidConfiguration, "\(parameter.rawValue): \(path) cannot be read as PEM: \(error)")
+            throw RedisError(.invalidConfiguration, "\(parameter.rawValue): \(path) does not hold what is wanted, as PEM: \(error)")
         }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import Glibc
 import Model
 import NIOCore
 import Synchronization
@@ -98,9 +99,23 @@ struct FileContentStoreTests {
         try await withStore { store, directory in
             let room = try #require(try await store.room())
             let attributes = try FileManager.default.attributesOfFileSystem(forPath: directory)
-            #expect(room.size == attributes[.systemSize] as? Int)
-            #expect(room.free > 0 && room.free <= room.size)
+            #expect(room.bytes == attributes[.systemSize] as? Int)
+            #expect(room.freeBytes > 0 && room.freeBytes <= room.bytes)
         }
+    }
+
+    @Test("a file system without bounds has room beyond all measure, and files without a number")
+    func boundless() {
+        var found = statvfs()
+        found.f_frsize = 1 << 20
+        found.f_bavail = 1 << 44
+        found.f_blocks = .max
+        #expect(ContentRoom(found) == ContentRoom(freeBytes: .max, bytes: .max, freeFiles: nil, files: nil))
+        found.f_blocks = 3
+        found.f_bavail = 2
+        found.f_files = 10
+        found.f_favail = 4
+        #expect(ContentRoom(found) == ContentRoom(freeBytes: 2 << 20, bytes: 3 << 20, freeFiles: 4, files: 10))
     }
 
     @Test("a signal in the midst of a write is no error")

@@ -16,23 +16,26 @@ extension ServerTests {
         ) async throws {
             let files = try TestIdentity(names: names, addresses: addresses).files()
             let port = try RedisServer.freePort()
-            let options = [
-                "--tls-port", "\(port)", "--tls-cert-file", files.certificate, "--tls-key-file", files.key, "--tls-ca-cert-file", files.certificate,
-                "--tls-auth-clients", asksForCertificates ? "yes" : "no", "--requirepass", "secret",
-            ]
+            let options =
+                [
+                    "--tls-port", "\(port)", "--tls-auth-clients", asksForCertificates ? "yes" : "no", "--requirepass", "secret",
+                ] + Self.options(files)
             try await RedisServer.with(options) { _ async throws in try await body(port, files) }
         }
 
         private static func configuration(_ url: String) throws -> RedisConfiguration {
             var configuration = try RedisConfiguration(url: url)
+            configuration.connectTimeout = .seconds(20)
             configuration.reconnectBackoffMinimum = .milliseconds(10)
             configuration.reconnectBackoffMaximum = .milliseconds(100)
             return configuration
         }
 
         /// What came of a PING with such a URL.
-        private static func ping(_ url: String) async throws -> RedisError? {
-            try await withClient(try configuration(url)) { client async throws in
+        private static func ping(_ url: String, within time: Duration = .seconds(20)) async throws -> RedisError? {
+            var configuration = try configuration(url)
+            configuration.connectTimeout = time
+            return try await withClient(configuration) { client async throws in
                 do {
                     _ = try await client.run("PING")
                     return nil
@@ -82,7 +85,8 @@ extension ServerTests {
                 #expect(try await Self.ping("redis://:secret@127.0.0.1:\(port)")?.code == .connectionUnavailable)
             }
             try await RedisServer.with { server async throws in
-                #expect(try await Self.ping("rediss://127.0.0.1:\(server.port)")?.code == .connectionUnavailable)
+                // It waits for the end of what it takes for a command.
+                #expect(try await Self.ping("rediss://127.0.0.1:\(server.port)", within: .milliseconds(300))?.code == .connectionUnavailable)
             }
         }
 
@@ -93,6 +97,56 @@ extension ServerTests {
                 #expect(try await Self.ping(url)?.code == .connectionUnavailable)
                 #expect(try await Self.ping(url + "&ssl_certfile=\(files.certificate)&ssl_keyfile=\(files.key)") == nil)
             }
+        }
+
+        @Test("a server that is killed and started again is found again")
+        func restart() async throws {
+            let files = try TestIdentity(names: ["localhost"]).files()
+            let port = try RedisServer.freePort()
+            try await RedisServer.with(["--tls-port", "\(port)", "--tls-auth-clients", "no"] + Self.options(files)) { server async throws in
+                let configuration = try Self.configuration("rediss://localhost:\(port)?ssl_ca_certs=\(files.certificate)")
+                try await withSubscriber(configuration) { subscriber, delegate async throws in
+                    subscriber.subscribe(["channel"])
+                    await delegate.wait(for: .confirmed("channel"))
+                    delegate.forget()
+                    await server.killNow()
+                    await delegate.wait(for: .lost)
+                    try await server.start()
+                    await delegate.wait(for: .recovered)
+                    try await withClient(configuration) { client async throws in
+                        #expect(try await client.publish(ByteBuffer(string: "again"), to: "channel", deadline: .generous) == 1)
+                    }
+                    await delegate.wait(for: .message("channel", ByteBuffer(string: "again")))
+                }
+            }
+        }
+
+        @Test("the nodes of a cluster are found, and each is spoken to over it")
+        func cluster() async throws {
+            let files = try TestIdentity(names: ["localhost"], addresses: [[127, 0, 0, 1]]).files()
+            let ports = try (0..<3).map { _ in try RedisServer.freePort() }
+            let options = ports.map { ["--tls-port", "\($0)", "--tls-cluster", "yes", "--tls-auth-clients", "no"] + Self.options(files) }
+            try await RedisCluster.with(options: options) { cluster async throws in
+                let configuration = try Self.configuration("rediss://127.0.0.1:\(ports[0])?ssl_ca_certs=\(files.certificate)")
+                try await withClient(configuration) { client async throws in
+                    try await withSubscriber(configuration) { subscriber, delegate async throws in
+                        // Of these some belong to each third of the slots.
+                        let names = (0..<30).map { "channel\($0)" }
+                        #expect(Set(names.map { cluster.owner(of: $0) }).count == 3)
+                        subscriber.subscribe(names)
+                        try await subscriber.confirmation(of: names, deadline: .generous)
+                        for name in names {
+                            _ = try await client.run("SET", .string(name), "1", key: name)
+                            #expect(try await client.publish(ByteBuffer(string: name), to: name, deadline: .generous) == 1)
+                            await delegate.wait(for: .message(name, ByteBuffer(string: name)))
+                        }
+                    }
+                }
+            }
+        }
+
+        private static func options(_ files: (certificate: String, key: String)) -> [String] {
+            ["--tls-cert-file", files.certificate, "--tls-key-file", files.key, "--tls-ca-cert-file", files.certificate]
         }
     }
 }

@@ -9,13 +9,16 @@ struct RedisCluster {
     let servers: [RedisServer]
 
     /// Runs `body` with a cluster that is complete, and kills it afterwards.
-    static func with(_ body: nonisolated(nonsending) (RedisCluster) async throws -> Void) async throws {
-        let options = { () throws -> [String] in
-            ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", "\(try RedisServer.freePort())"]
+    /// - Parameter further: further options of each of the three.
+    static func with(
+        options further: [[String]] = [[], [], []], _ body: nonisolated(nonsending) (RedisCluster) async throws -> Void
+    ) async throws {
+        let options = try further.map {
+            ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", "\(try RedisServer.freePort())"] + $0
         }
-        try await RedisServer.with(try options()) { first async throws in
-            try await RedisServer.with(try options()) { second async throws in
-                try await RedisServer.with(try options()) { third async throws in
+        try await RedisServer.with(options[0]) { first async throws in
+            try await RedisServer.with(options[1]) { second async throws in
+                try await RedisServer.with(options[2]) { third async throws in
                     let cluster = RedisCluster(servers: [first, second, third])
                     try await cluster.form()
                     try await body(cluster)

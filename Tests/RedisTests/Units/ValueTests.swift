@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import Redis
@@ -79,6 +81,32 @@ struct ConfigurationTests {
         let configuration = try RedisConfiguration(url: url)
         #expect((configuration.tls != nil) == isEncrypted)
         #expect("\(configuration)".hasPrefix("rediss://") == isEncrypted)
+    }
+
+    @Test("what is special in a URL may be in passwords and parameters")
+    func specialCharacters() throws {
+        let path = try TestIdentity(names: ["h"]).files().certificate
+        let odd = (path as NSString).deletingLastPathComponent + "/ca@v2?.pem"
+        try FileManager.default.copyItem(atPath: path, toPath: odd)
+        for (url, password) in [
+            ("rediss://:pw@h:1?ssl_ca_certs=\(odd)", "pw"), ("rediss://:p?ss/w@d@h:1/0?ssl_ca_certs=\(odd)", "p?ss/w@d"),
+            ("redis://u:p?a/b@c@h:1", "p?a/b@c"),
+        ] {
+            let configuration = try RedisConfiguration(url: url)
+            #expect(configuration.password == password)
+            #expect(configuration.endpoints.map(\.description) == ["h:1"])
+        }
+        let error = #expect(throws: RedisError.self) { try RedisConfiguration(url: "rediss://h?ssl_ca_certs=/nowhere@/ca.pem") }
+        #expect(error?.message.contains("/nowhere@/ca.pem") == true)
+    }
+
+    @Test("a certificate and another one's key are refused")
+    func strangersKey() throws {
+        let (one, other) = (try TestIdentity(names: ["h"]).files(), try TestIdentity(names: ["h"]).files())
+        let error = #expect(throws: RedisError.self) {
+            try RedisConfiguration(url: "rediss://h?ssl_certfile=\(one.certificate)&ssl_keyfile=\(other.key)")
+        }
+        #expect(error?.code == .invalidConfiguration)
     }
 
     @Test(arguments: ["/nowhere", "/dev/null"])
