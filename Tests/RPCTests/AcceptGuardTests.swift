@@ -10,7 +10,7 @@ import Testing
 
 @testable import RPC
 
-@Suite("accepting without descriptors")
+@Suite("accepting without descriptors", .timeLimit(.minutes(3)))
 struct AcceptGuardTests {
     /// Counts the wishes to accept that reach the socket.
     private final class Socket: ChannelOutboundHandler {

@@ -9,7 +9,7 @@ import Testing
 @testable import RPC
 
 /// Bounds in bytes: what is over them is refused at once, what was there before goes on, and there is room again afterwards.
-@Suite("bounds in bytes")
+@Suite("bounds in bytes", .timeLimit(.minutes(3)))
 struct ByteBoundTests {
     private static let megabyte = ByteBuffer(repeating: 0x61, count: 1 << 20)
 

@@ -77,7 +77,7 @@ extension Socket {
     /// What is being worked on is bounded by number and by bytes; a request alone is taken whatever its size, which that of a frame bounds.
     private func hasRoom(for request: SocketRequest) -> Bool {
         let settings = hub.services.settings
-        guard requestsInFlight + creates.count < settings.requestsPerSocket else { return false }
+        guard requestsInFlight + creates.count + (isCreating ? 1 : 0) < settings.requestsPerSocket else { return false }
         return requestBytes == 0 || requestBytes + request.bytes <= settings.requestBytesPerSocket
     }
 

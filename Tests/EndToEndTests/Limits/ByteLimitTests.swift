@@ -44,6 +44,31 @@ extension EndToEnd {
             }
         }
 
+        @Test("requests of one socket are bounded in number: those over it are refused at once, and those before are answered")
+        func socketRequestCount() async throws {
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_SOCKET_REQUESTS": "4"])) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let socket = try await users[0].open()
+                let conversation = try await users[0].converse(with: [users[1]])
+                try await socket.change("create", "Conversation", conversation.id)
+                await cluster.postgres.suspend()
+                let answers = (0..<7)
+                    .map { index in
+                        Task { try await socket.ask("Message.create", conversation.id, Self.message("message \(index)", bytes: 0)) }
+                    }
+                let gateway = cluster.instances(of: .gateway)[0]
+                try await eventually("those over it are refused") {
+                    try await gateway.metric("strata_gateway_refused_requests_total", #"by="socket""#) == 3
+                }
+                await cluster.postgres.resume()
+                var outcomes: [String: Int] = [:]
+                for answer in answers { outcomes[try await answer.value.errorID ?? "ok", default: 0] += 1 }
+                #expect(outcomes == ["ok": 4, "service_unavailable": 3])
+                #expect(try await socket.ask("Message.create", conversation.id, Self.message("afterwards", bytes: 0)).isSuccess)
+                #expect(socket.faults == [])
+            }
+        }
+
         @Test("bodies of REST requests are bounded in bytes, all together")
         func bodies() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_REQUEST_BYTES": "1048576"])) { cluster in

@@ -22,7 +22,7 @@ extension EndToEnd {
                 for user in users.dropLast() { fast.append(try await user.open()) }
                 let slow = try await stoppedSockets(of: users[3], conversation)
                 let gateway = cluster.instances(of: .gateway)[0]
-                var (sent, greatest) = (0, 0.0)
+                var (sent, greatest, hasTyped) = (0, 0.0, false)
                 // As much as it takes: what the kernels hold for each is not ours to say.
                 while try await gateway.metric("strata_gateway_slow_sockets_closed_total") < Double(Self.slow) {
                     #expect(sent < 400)
@@ -32,6 +32,10 @@ extension EndToEnd {
                     sent += 1
                     let backlog = try await gateway.metric("strata_gateway_socket_backlog_bytes")
                     greatest = max(greatest, backlog)
+                    if backlog > 0, !hasTyped {
+                        hasTyped = true
+                        try await Self.type(fast, in: conversation, gateway)
+                    }
                     #expect(backlog <= Double(Self.bound * Self.slow))
                 }
                 #expect(greatest > 0)
@@ -42,6 +46,13 @@ extension EndToEnd {
                 try await comesBack(slow, sent: sent, users[3])
                 try await eventually("nothing waits any more") { try await gateway.metric("strata_gateway_socket_backlog_bytes") == 0 }
             }
+        }
+
+        /// Who reads hears of it; for who does not, it is dropped.
+        private static func type(_ fast: [ProtocolSocket], in conversation: Conversation, _ gateway: ServiceProcess) async throws {
+            try await fast[0].typing("started", in: conversation.id)
+            _ = try await fast[1].next("typing", deadline: Waiting.deadline) { $0.isTyping("started", conversation: conversation.id) }
+            try await eventually("it is dropped for slow ones") { try await gateway.metric("strata_gateway_ephemerals_dropped_total") > 0 }
         }
 
         /// Each has heard of the conversation, and then reads nothing more.
