@@ -22,7 +22,10 @@ struct AnnounceCommand: AsyncParsableCommand {
     var recipients: [String]
     @Option(help: "MIME type of the text.")
     var mimeType = "text/plain"
-    @Option(help: ArgumentHelp("Where the conversations service takes calls. (default: the one of the running `strata dev`)", valueName: "host:port"))
+    @Option(
+        help: ArgumentHelp(
+            "Where the conversations service takes calls. (STRATA_CONVERSATIONS_ADDRESSES; default: the one of the running `strata dev`)",
+            valueName: "host:port"))
     var service: String?
     @Flag(help: "Print JSON.")
     var json = false
@@ -40,7 +43,7 @@ struct AnnounceCommand: AsyncParsableCommand {
     func run() async throws {
         let home = StrataHome()
         let app = try KeyRing(home: home).appID(self.app)
-        let line = try ServiceLine(home: home, address: service)
+        let line = try ServiceLine(home: home, addresses: service)
         let id = AnnouncementID.random()
         try await line.announce(id, in: AppID(rawValue: app), from: sender, to: recipients, text: text, mimeType: mimeType)
         if json { return try Console.standard.say(json: ["id": id.layerID, "recipients": "\(recipients.count)"]) }

@@ -16,14 +16,14 @@ struct ServiceLine {
 
     /// - Parameters:
     ///   - home: of the system that runs, if no address is given.
-    ///   - address: `host:port`, or what `STRATA_CONVERSATIONS_ADDRESSES` says; the cluster secret then comes from `STRATA_CLUSTER_SECRET`.
-    init(home: StrataHome, address: String?) throws {
-        let settings = OperatorSettings()
-        if let address = try address ?? settings.value("STRATA_CONVERSATIONS_ADDRESSES") {
+    ///   - addresses: see ``endpoints(_:from:)``, or what `STRATA_CONVERSATIONS_ADDRESSES` says; the cluster secret then comes from `STRATA_CLUSTER_SECRET`.
+    init(home: StrataHome, addresses: String?) throws {
+        let (settings, key) = (OperatorSettings(), "STRATA_CONVERSATIONS_ADDRESSES")
+        if let text = try addresses ?? settings.value(key) {
             guard let secret = try settings.value("STRATA_CLUSTER_SECRET") else {
                 throw CommandFailure(.configuration, "A service elsewhere needs the secret of the cluster in STRATA_CLUSTER_SECRET.")
             }
-            configuration = Self.configuration([try Self.endpoint(address)], secret)
+            configuration = Self.configuration(try Self.endpoints(text, from: addresses == nil ? key : "--service"), secret)
             return
         }
         let endpoints = try RunningState.ofRunning(in: home).instances(of: Self.service)
@@ -37,12 +37,16 @@ struct ServiceLine {
         return configuration
     }
 
-    private static func endpoint(_ text: String) throws -> RPCEndpoint {
-        let parts = text.split(separator: ":")
-        guard parts.count == 2, let port = Int(parts[1]), (1...65_535).contains(port) else {
-            throw CommandFailure(.usage, "--service must look like host:port.")
-        }
-        return RPCEndpoint(host: String(parts[0]), port: port)
+    /// One `host:port`, or several with commas between them, as the gateways take them, too.
+    /// - Parameter source: what the text is from, for the error.
+    static func endpoints(_ text: String, from source: String) throws -> [RPCEndpoint] {
+        try text.split(separator: ",", omittingEmptySubsequences: false)
+            .map { address in
+                guard let endpoint = RPCEndpoint(address.trimmingCharacters(in: .whitespaces)) else {
+                    throw CommandFailure(.usage, "\(source) must look like host:port, or be several of these with commas between them.")
+                }
+                return endpoint
+            }
     }
 
     func announce(
