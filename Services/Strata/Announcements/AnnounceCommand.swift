@@ -43,7 +43,7 @@ struct AnnounceCommand: AsyncParsableCommand {
     func run() async throws {
         let home = StrataHome()
         let app = try KeyRing(home: home).appID(self.app)
-        let line = try ServiceLine(home: home, addresses: service)
+        let line = try await ServiceLine(home: home, addresses: service)
         let id = AnnouncementID.random()
         try await line.announce(id, in: AppID(rawValue: app), from: sender, to: recipients, text: text, mimeType: mimeType)
         if json { return try Console.standard.say(json: ["id": id.layerID, "recipients": "\(recipients.count)"]) }

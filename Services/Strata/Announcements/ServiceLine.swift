@@ -17,7 +17,7 @@ struct ServiceLine {
     /// - Parameters:
     ///   - home: of the system that runs, if no address is given.
     ///   - addresses: see ``endpoints(_:from:)``, or what `STRATA_CONVERSATIONS_ADDRESSES` says; the cluster secret then comes from `STRATA_CLUSTER_SECRET`.
-    init(home: StrataHome, addresses: String?) throws {
+    init(home: StrataHome, addresses: String?) async throws {
         let (settings, key) = (OperatorSettings(), "STRATA_CONVERSATIONS_ADDRESSES")
         if let text = try addresses ?? settings.value(key) {
             guard let secret = try settings.value("STRATA_CLUSTER_SECRET") else {
@@ -26,7 +26,7 @@ struct ServiceLine {
             configuration = Self.configuration(try Self.endpoints(text, from: addresses == nil ? key : "--service"), secret)
             return
         }
-        let endpoints = try RunningState.ofRunning(in: home).instances(of: Self.service)
+        let endpoints = try await RunningState.ofRunning(in: home).instances(of: Self.service)
             .compactMap { $0.port.map { RPCEndpoint(host: "127.0.0.1", port: $0) } }
         configuration = Self.configuration(endpoints, try Secrets.ensure(in: home).cluster)
     }

@@ -33,7 +33,7 @@ struct AppCreateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let home = StrataHome()
-        let url = try database.url(in: home)
+        let url = try await database.url(in: home)
         let app = try NewApp(name: name, publicKeyFile: publicKey)
         // The key first: an app in the database whose key was never written would be of no use to anybody.
         let ring = KeyRing(home: home)

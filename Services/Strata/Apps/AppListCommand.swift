@@ -20,7 +20,7 @@ struct AppListCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let apps = try await AppStore(url: try database.url(in: StrataHome())).list()
+        let apps = try await AppStore(url: try await database.url(in: StrataHome())).list()
         let rows = apps.map { app in
             Row(
                 app: LayerID.app.text(app.id), provider: LayerID.provider.text(app.providerID), keys: app.keyIDs.map(LayerID.key.text),

@@ -31,7 +31,7 @@ struct SuspensionTarget: ParsableArguments {
 
     func suspend(_ isSuspended: Bool) async throws {
         let id = try LayerID.app.parse(app, option: "The app")
-        let store = AppStore(url: try database.url(in: StrataHome()))
+        let store = AppStore(url: try await database.url(in: StrataHome()))
         guard let name = try await store.setSuspended(isSuspended, id) else {
             throw CommandFailure(.usage, "There is no app \(LayerID.app.text(id)). \(OwnCommand.name) app list shows all.")
         }

@@ -9,7 +9,8 @@ struct DatabaseOption: ParsableArguments {
     var database: String?
 
     /// The URL: the option, the environment, the running system.
-    func url(in home: StrataHome, settings: OperatorSettings = OperatorSettings()) throws -> String {
-        try database ?? settings.value("STRATA_DATABASE_URL") ?? RunningState.ofRunning(in: home).databaseURL
+    func url(in home: StrataHome, settings: OperatorSettings = OperatorSettings()) async throws -> String {
+        if let given = try database ?? settings.value("STRATA_DATABASE_URL") { return given }
+        return try await RunningState.ofRunning(in: home).databaseURL
     }
 }

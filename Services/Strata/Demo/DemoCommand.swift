@@ -46,7 +46,7 @@ struct DemoCommand: AsyncParsableCommand {
         let home = StrataHome()
         let settings = OperatorSettings()
         let urls = try [url ?? settings.value("STRATA_URL"), secondURL].compactMap { $0 }
-        let gateways = try urls.isEmpty ? findGateways(home) : urls.map { try client($0, try trust(settings)) }
+        let gateways = urls.isEmpty ? try await findGateways(home) : try urls.map { try client($0, try trust(settings)) }
         let (app, new) = try await findApp(home)
         let system = DemoSystem(gateways: gateways, app: app, home: urls.isEmpty ? home : nil)
         let transcript = DemoTranscript(console: .standard)
@@ -69,8 +69,8 @@ struct DemoCommand: AsyncParsableCommand {
         return .roots(pem: pem)
     }
 
-    private func findGateways(_ home: StrataHome) throws -> [ProtocolClient] {
-        let state = try RunningState.ofRunning(in: home)
+    private func findGateways(_ home: StrataHome) async throws -> [ProtocolClient] {
+        let state = try await RunningState.ofRunning(in: home)
         guard let pem = try? String(contentsOfFile: state.certificate, encoding: .utf8) else {
             throw CommandFailure(.noInput, "The certificate \(state.certificate) cannot be read.")
         }
@@ -102,7 +102,7 @@ struct DemoCommand: AsyncParsableCommand {
         }
         // Its key is kept nowhere.
         let new = try NewApp(name: "Demo")
-        try await AppStore(url: try database.url(in: home)).insert(new)
+        try await AppStore(url: try await database.url(in: home)).insert(new)
         return (DemoSystem.App(id: new.id, provider: new.providerID, key: new.keyID, privateKey: new.privateKey ?? "", isNew: true), new)
     }
 }

@@ -90,13 +90,26 @@ public struct RunningState: Codable, Equatable, Sendable {
         return try decoder.decode(RunningState.self, from: try Data(contentsOf: URL(fileURLWithPath: path)))
     }
 
-    /// The state of the system that runs in a home.
-    /// - Throws: ``CommandFailure`` that says how to start one.
-    static func ofRunning(in home: StrataHome) throws -> RunningState {
-        guard HomeLock.isHeld(home), let state = try? read(home.state) else {
-            throw CommandFailure(.unavailable, "No system runs in \(home.path). Start one with: strata dev")
+    /// The state of the system that runs in a home. One that is just coming up is waited for: its gateways answer a little before the last of it is up.
+    /// - Parameters:
+    ///   - patience: how long; a service that is not ready within a minute ends `strata dev`.
+    ///   - console: hears that there is waiting.
+    /// - Throws: ``CommandFailure`` that says how to start one, or that the one there is does not come up.
+    static func ofRunning(
+        in home: StrataHome, patience: Duration = .seconds(60), console: Console = .standard
+    ) async throws -> RunningState {
+        let end = ContinuousClock.now + patience
+        var isAnnounced = false
+        while HomeLock.isHeld(home) {
+            if let state = try? read(home.state) { return state }
+            guard .now < end else {
+                throw CommandFailure(.temporary, "The system in \(home.path) is not up after \(patience.brief). Its logs are in \(home.logs).")
+            }
+            if !isAnnounced { console.note("The system in \(home.path) is not up yet; waiting for it.") }
+            isAnnounced = true
+            try await Task.sleep(for: .milliseconds(50))
         }
-        return state
+        throw CommandFailure(.unavailable, "No system runs in \(home.path). Start one with: strata dev")
     }
 
     /// Writes the state file.

@@ -17,7 +17,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let passwords = try DatabaseMigration.Passwords(OperatorSettings())
-        let url = try database.url(in: StrataHome())
+        let url = try await database.url(in: StrataHome())
         let applied = try await DatabaseMigration.run(url: url, passwords: passwords)
         Console.standard.say(applied == 0 ? "Nothing to do: the database is up to date." : "Applied \(applied) step\(applied == 1 ? "" : "s").")
     }

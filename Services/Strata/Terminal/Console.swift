@@ -38,9 +38,14 @@ final class Console: Sendable {
         say("  ! \(text)")
     }
 
+    /// Says on standard error what is no result of the command.
+    func note(_ text: String) {
+        oneAtATime.withLock { _ in error("strata: \(text)\n") }
+    }
+
     /// Says on standard error why the command ends without having done its work.
     func fail(_ text: String) {
-        oneAtATime.withLock { _ in error("strata: \(text)\n") }
+        note(text)
     }
 
     /// Writes a value as JSON, keys sorted.

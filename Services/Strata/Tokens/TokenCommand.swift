@@ -64,7 +64,7 @@ struct TokenCommand: AsyncParsableCommand {
 
     private func findNonce(_ home: StrataHome) async throws -> String {
         if let nonce { return nonce }
-        let base = try gateway ?? RunningState.ofRunning(in: home).httpURLs.first
+        let base = if let gateway { gateway } else { try await RunningState.ofRunning(in: home).httpURLs.first }
         guard let base else { throw CommandFailure(.unavailable, "No gateway runs. Give --nonce, or --gateway URL.") }
         return try await NonceSource(gateway: base).fetch()
     }

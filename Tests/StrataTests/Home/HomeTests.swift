@@ -78,11 +78,47 @@ struct HomeTests {
             #expect(try RunningState.read(home.state) == state)
             #expect(state.instances(of: "gateway").map(\.pid) == [8])
             #expect(try FileManager.default.attributesOfItem(atPath: home.state)[.posixPermissions] as? Int == 0o600)
-            let failure = #expect(throws: CommandFailure.self) { try RunningState.ofRunning(in: home) }
+            let failure = await #expect(throws: CommandFailure.self) { try await RunningState.ofRunning(in: home) }
             #expect(failure?.message.contains("strata dev") == true)
             let lock = try HomeLock(home)
-            #expect(try RunningState.ofRunning(in: home) == state)
+            #expect(try await RunningState.ofRunning(in: home) == state)
             withExtendedLifetime(lock) {}
+        }
+    }
+
+    @Test("a system that is coming up is waited for, and the operator told; not for ever, and not when it gives up")
+    func comingUp() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
+            try home.make()
+            var lock: HomeLock? = try HomeLock(home)
+            let state = RunningState(
+                pid: 7, startedAt: Date(timeIntervalSince1970: 1_700_000_000), publicURL: "https://localhost:8443", httpURLs: [], httpsURLs: [],
+                databaseURL: "postgresql://127.0.0.1:1/strata", redisURL: "redis://127.0.0.1:2", certificate: "/c.pem", processes: [])
+
+            let failure = await #expect(throws: CommandFailure.self) {
+                try await RunningState.ofRunning(in: home, patience: .zero, console: Console(out: { _ in }, error: { _ in }))
+            }
+            #expect(failure?.status == .temporary)
+
+            func waiting() async -> Task<RunningState, any Error> {
+                let (words, said) = AsyncStream<String>.makeStream()
+                let console = Console(out: { Issue.record("a result: \($0)") }, error: { said.yield($0) })
+                let task = Task { try await RunningState.ofRunning(in: home, console: console) }
+                var iterator = words.makeAsyncIterator()
+                #expect(await iterator.next()?.contains("waiting") == true)
+                return task
+            }
+            let patient = await waiting()
+            try state.write(to: home.state)
+            #expect(try await patient.value == state)
+
+            unlink(home.state)
+            let disappointed = await waiting()
+            withExtendedLifetime(lock) {}
+            lock = nil
+            let none = await #expect(throws: CommandFailure.self) { try await disappointed.value }
+            #expect(none?.status == .unavailable)
         }
     }
 }
