@@ -157,8 +157,10 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard isOpen, !isClosing else { return }
         let frame = unwrapInboundIn(data)
+        // The answer to our goodbye. Clients wait for the connection's end before they say that it has ended.
+        if isOpen, isClosing, frame.opcode == .connectionClose { return context.close(promise: nil) }
+        guard isOpen, !isClosing else { return }
         lastHeard = .now()
         switch frame.opcode {
         case .text: if isAdmitted { received(frame.unmaskedData) } else { refuse(frame.unmaskedData) }
@@ -199,6 +201,9 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         switch error {
         case NIOWebSocketError.invalidFrameLength, is NIOWebSocketFrameAggregator.Error: close(.tooLarge)
         case is NIOWebSocketError, is FrameRules.Broken: close(.protocolError)
+        // What comes behind a frame that could not be taken is thrown away until the peer closes, or its time is over. Closed with something unread,
+        // the connection would be reset, and the peer might never see the reason.
+        case is ByteToMessageDecoderError where isClosing: break
         default:
             isClosing = true
             context.close(promise: nil)

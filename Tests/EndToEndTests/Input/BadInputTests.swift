@@ -194,7 +194,7 @@ extension EndToEnd {
                 code = 1009
             }
             let closure = try await scene.socket.waitForClose(deadline: Waiting.deadline)
-            #expect(closure.code == code || (kind == "huge frame" && closure.code == nil))
+            #expect(closure.code == code)
             #expect(try await other.ask("Counter.read").isSuccess)
         }
     }
