@@ -45,8 +45,9 @@ struct ServicePlan: Equatable, Sendable {
     /// - Throws: ``CommandFailure`` that names the port of the first gateway that is in use.
     init(settings: DevSettings, isFree: (Int) -> Bool, takePorts: (Int) throws -> [Int]) throws {
         let services: [(ServiceKind, Int)] = ServiceKind.allCases.flatMap { kind in (0..<(settings.instances[kind] ?? 0)).map { (kind, $0 + 1) } }
-        var taken = Set(try takePorts(services.count * 2))
-        var inner = Array(taken).sorted()
+        // Two more than are needed, in case that what gateways are to listen on is among them.
+        var inner = Set(try takePorts(services.count * 2 + 2)).subtracting([settings.httpPort, settings.httpsPort]).sorted()
+        var taken = Set(inner)
         let count = settings.instances[.gateway] ?? 0
         let http = try Self.gatewayPorts(count, from: settings.httpPort, "HTTP", "--http-port", &taken, reserved: [settings.httpsPort], isFree)
         let https = try Self.gatewayPorts(count, from: settings.httpsPort, "HTTPS", "--https-port", &taken, reserved: [], isFree)

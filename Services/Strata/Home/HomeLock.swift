@@ -6,6 +6,8 @@ import Glibc
 /// The right to run a system in a home. The kernel takes it back when the process ends, however it ends: a lock file alone says nothing.
 final class HomeLock: Sendable {
     private let descriptor: Int32
+    /// `F_OFD_GETLK` and `F_OFD_SETLK` of Linux, which the C library's module does not show to Swift.
+    private static let (getLock, setLock) = (Int32(36), Int32(37))
 
     /// Takes the lock.
     /// - Throws: ``CommandFailure`` that names the process that has it.
@@ -14,7 +16,8 @@ final class HomeLock: Sendable {
         guard descriptor >= 0 else {
             throw CommandFailure(.cannotCreate, "The file \(home.lock) cannot be opened: \(String(cString: strerror(errno)))")
         }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+        var wanted = Self.wholeFile
+        guard fcntl(descriptor, Self.setLock, &wanted) == 0 else {
             close(descriptor)
             let holder = (try? String(contentsOfFile: home.lock, encoding: .utf8))?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
             let who = holder.isEmpty ? "Another process" : "Process \(holder)"
@@ -28,12 +31,21 @@ final class HomeLock: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Whether some process holds the lock of a home now.
+    /// Whether some process holds the lock of a home now. Asks without taking it, not even for a moment: one that starts just then must get it.
     static func isHeld(_ home: StrataHome) -> Bool {
-        let descriptor = open(home.lock, O_RDWR | O_CLOEXEC)
+        let descriptor = open(home.lock, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
-        return flock(descriptor, LOCK_EX | LOCK_NB) != 0
+        var wanted = wholeFile
+        return fcntl(descriptor, getLock, &wanted) == 0 && wanted.l_type != Int16(F_UNLCK)
+    }
+
+    /// A lock of the open file, not of the process: two homes of one process keep each other out, too.
+    private static var wholeFile: Glibc.flock {
+        var lock = Glibc.flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        return lock
     }
 
     deinit {

@@ -2,10 +2,12 @@
 
 import Foundation
 import Glibc
+import Synchronization
 
 /// TCP ports of 127.0.0.1.
 public enum LoopbackPort {
-    /// A port nobody listens on at this moment. Somebody may take it before its user does, so whoever starts a server on it tries again with another.
+    /// A port nobody listens on at this moment, and that nobody in this process was given before: those who start several servers ask for all their
+    /// ports first. Somebody else may take it before its user does, so whoever starts a server on it tries again with another.
     ///
     /// It lies below the range the system takes the near ends of outgoing connections from: a server that is restarted on its port must not find
     /// it taken by somebody's connection.
@@ -14,7 +16,7 @@ public enum LoopbackPort {
         if highest > lowest {
             for _ in 0..<500 {
                 let candidate = Int.random(in: lowest...highest)
-                if isFree(candidate) { return candidate }
+                if isFree(candidate), given.withLock({ $0.insert(candidate).inserted }) { return candidate }
             }
         }
         guard let port = bound(to: 0, host: "127.0.0.1") else { throw LocalServerError(.spawnFailed, "No free port on 127.0.0.1") }
@@ -23,12 +25,9 @@ public enum LoopbackPort {
 
     /// Several free ports, no two the same.
     public static func free(_ count: Int) throws -> [Int] {
-        var ports: [Int] = []
-        while ports.count < count {
-            let port = try free()
-            if !ports.contains(port) { ports.append(port) }
-        }
-        return ports
+        var ports: Set<Int> = []
+        while ports.count < count { ports.insert(try free()) }
+        return Array(ports)
     }
 
     /// Starts a server on a free port, and on another one if somebody was faster to take it.
@@ -47,6 +46,8 @@ public enum LoopbackPort {
         return (port, try await start(port))
     }
 
+    /// By ``free()``.
+    private static let given = Mutex<Set<Int>>([])
     private static let lowest = 10_240
 
     /// Where the system's range of ports for outgoing connections begins.

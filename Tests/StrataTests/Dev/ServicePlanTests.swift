@@ -27,6 +27,14 @@ struct ServicePlanTests {
         #expect(plan.instances.count == 11)
     }
 
+    @Test("the ports that were asked for are kept for the gateways, wherever they lie")
+    func wanted() throws {
+        let plan = try plan(.init(httpPort: 20_010, httpsPort: 20_003))
+        let ports = plan.instances.flatMap { [$0.adminPort, $0.rpcPort, $0.httpPort, $0.httpsPort].compactMap { $0 } }
+        #expect(Set(ports).count == ports.count)
+        #expect(ports.contains(20_010) && ports.contains(20_003))
+    }
+
     @Test("a first port that is taken is named, with the flag that changes it")
     func taken() {
         let failure = #expect(throws: CommandFailure.self) { try plan(.init(), taken: [8443]) }

@@ -35,6 +35,19 @@ struct HomeTests {
         }
     }
 
+    @Test("asking whether a system runs never keeps one from starting")
+    func asking() async throws {
+        try await withTemporaryDirectory { directory in
+            let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
+            try home.make()
+            let asking = Task.detached {
+                while !Task.isCancelled { _ = HomeLock.isHeld(home) }
+            }
+            defer { asking.cancel() }
+            for _ in 1...200 { _ = try HomeLock(home) }
+        }
+    }
+
     @Test("a lock file that a killed process left is no obstacle")
     func staleLock() async throws {
         try await withTemporaryDirectory { directory in

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LocalServers
+import Testing
+
+@Suite("ports of this machine")
+struct LoopbackPortTests {
+    @Test("none is given twice, though nobody listens on it yet")
+    func once() throws {
+        // Of some twenty thousand: drawn without looking back, two would be the same.
+        let ports = try (0..<600).map { _ in try LoopbackPort.free() } + LoopbackPort.free(200)
+        #expect(Set(ports).count == 800)
+    }
+}
