@@ -50,6 +50,9 @@ package final class Cluster: TestSystem {
     /// What services show the database, which does not ask for it.
     package static let databasePassword = "password-of-these-tests"
 
+    /// Settings for those who do something ephemeral once, which a busy machine must not make them lose.
+    package static let patient = ["STRATA_PRESENCE_REDIS_TIMEOUT": "10s"]
+
     /// Two instances of everything, for all tests that break nothing.
     package static func shared() async throws -> Cluster { try await starting.value }
 
@@ -57,7 +60,7 @@ package final class Cluster: TestSystem {
         try await Cluster.start(
             Size(
                 gateways: 2, conversations: 2, metadata: 2, presence: 2,
-                settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s", "STRATA_PRESENCE_GRACE": "1s"]))
+                settings: ["STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s", "STRATA_PRESENCE_GRACE": "1s"].merging(patient) { $1 }))
     }
 
     package let postgres: PrivatePostgres
@@ -136,7 +139,7 @@ package final class Cluster: TestSystem {
         for process in processes.reversed() { await process.stop() }
         await lossy?.stop()
         await redis.stop()
-        await postgres.kill()
+        await postgres.discard()
         await surroundings.end()
     }
 

@@ -7,15 +7,18 @@ import Glibc
 struct PostgresPIDFile: Equatable {
     let pid: Int32
     let port: Int?
+    /// The identifier of its System V segment, by which a second server would notice it; the kernel keeps that when the server is killed.
+    let sharedMemory: Int32?
     /// It accepts connections.
     let isReady: Bool
 
-    /// Reads the lines PostgreSQL defines: process id first, port fourth, state eighth.
+    /// Reads the lines PostgreSQL defines: process id first, port fourth, key and identifier of its segment seventh, state eighth.
     init?(_ text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.trimmingCharacters(in: .whitespaces) }
         guard let first = lines.first, let pid = Int32(first), pid > 0 else { return nil }
         self.pid = pid
         self.port = lines.count > 3 ? Int(lines[3]) : nil
+        self.sharedMemory = lines.count > 6 ? lines[6].split(separator: " ").last.flatMap { Int32($0) } : nil
         self.isReady = lines.count > 7 && lines[7] == "ready"
     }
 

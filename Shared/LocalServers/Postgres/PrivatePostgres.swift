@@ -107,6 +107,13 @@ public actor PrivatePostgres {
         try? await PostgresCluster(home: home, user: user).awaitSilence()
     }
 
+    /// Kills it for good: there is nobody to whom its data matter, and no next start that would remove what the kernel keeps
+    /// of it. The memory of a durable one that PostgreSQL calls dynamic stays.
+    public func discard() async {
+        await kill()
+        if let segment = PostgresPIDFile.read(data: home + "/data")?.sharedMemory { shmctl(segment, IPC_RMID, nil) }
+    }
+
     /// Starts it again, on the same port and data, after ``stop()``, ``kill()`` or an end of its own.
     public func startAgain() async throws {
         guard !child.isRunning else { return }
@@ -116,7 +123,9 @@ public actor PrivatePostgres {
 
     /// Stops the server's processes where they are, until ``resume()``: a server that neither answers nor closes.
     public func suspend() {
-        for pid in PostgresCluster.processes(of: child.pid) { _ = Glibc.kill(pid, SIGSTOP) }
+        // The one that makes the others first.
+        child.signal(SIGSTOP)
+        for pid in PostgresCluster.processes(of: child.pid) where pid != child.pid { _ = Glibc.kill(pid, SIGSTOP) }
     }
 
     /// Ends what ``suspend()`` began.

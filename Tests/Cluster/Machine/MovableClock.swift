@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import LocalServers
 import TestSupport
 
@@ -21,6 +22,7 @@ package final class MovableClock: Sendable {
 
     package init() throws {
         guard let library = Self.library else { throw LocalServerError(.missingProgram, "libfaketime is not installed") }
+        Self.removeStale
         // PostgreSQL is another user.
         file = try TestDirectory.make("clock") + "/offset"
         wrapper = [
@@ -29,6 +31,15 @@ package final class MovableClock: Sendable {
         ]
         try jump(to: 0)
     }
+
+    /// Removes, once, what the library shares under the number of the process that made it, and which one that was killed leaves behind.
+    private static let removeStale: Void = {
+        let directory = "/dev/shm"
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? [] {
+            guard let match = name.wholeMatch(of: /(?:faketime_shm|sem\.faketime_sem)_([0-9]+)/), let pid = Int32(match.1) else { continue }
+            if kill(pid, 0) != 0, errno == ESRCH { unlink("\(directory)/\(name)") }
+        }
+    }()
 
     /// - Parameter seconds: how far it is ahead of the machine's from now on; noticed within a second.
     package func jump(to seconds: Int) throws {

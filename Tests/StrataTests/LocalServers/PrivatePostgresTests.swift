@@ -23,6 +23,22 @@ struct PrivatePostgresTests {
         }
     }
 
+    @Test("leaves nothing in shared memory when it is discarded")
+    func discard() async throws {
+        try await withTemporaryDirectory { directory in
+            var options = PrivatePostgres.Options(directory: directory + "/pg", password: nil)
+            options.isDurable = false
+            let server = try await PrivatePostgres.start(options)
+            let lines = try String(contentsOfFile: directory + "/pg/data/postmaster.pid", encoding: .utf8).split(separator: "\n")
+            let segment = try #require(lines.compactMap { $0.firstMatch(of: /^ *[0-9]+ +([0-9]+)$/).flatMap { Int32($0.1) } }.first)
+            var state = shmid_ds()
+            #expect(shmctl(segment, IPC_STAT, &state) == 0)
+            await server.discard()
+            #expect(shmctl(segment, IPC_STAT, &state) == -1)
+            #expect(await !server.process.isRunning)
+        }
+    }
+
     @Test("flushes commits, and lets nobody in without the password")
     func isDurableAndClosed() async throws {
         try await withTemporaryDirectory { directory in
