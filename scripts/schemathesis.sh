@@ -12,7 +12,7 @@ strata=$PWD/.build/debug/strata
 venv=${STRATA_VENV:-$PWD/.build/venv}
 if ! cmp -s scripts/requirements.txt "$venv/installed.txt"; then
     python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/requirements.txt
+    "$venv/bin/pip" install --retries 10 --quiet --disable-pip-version-check -r scripts/requirements.txt
     cp scripts/requirements.txt "$venv/installed.txt"
 fi
 "$venv/bin/python" scripts/check_examples.py
@@ -25,7 +25,8 @@ finish() {
     local status=$?
     if [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; then
         kill -INT "$pid"
-        for _ in {1..100}; do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+        # As long as it may itself wait for its services and servers.
+        for _ in {1..900}; do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
         kill -KILL "$pid" 2>/dev/null || true
     fi
     [ -z "$pid" ] || wait "$pid" 2>/dev/null || true
@@ -33,7 +34,7 @@ finish() {
         say "Errors that Strata logged:"
         grep -E '"level":"(error|critical)"' "$work/log" | tail -20 >&2
     fi
-    rm -rf "$work"
+    rm -rf "$work" || true
     exit $status
 }
 trap finish EXIT
@@ -49,7 +50,7 @@ print(*(one.getsockname()[1] for one in held))')
 "$strata" dev --http-port "$http" --https-port "$https" --log-level warning >"$work/log" 2>&1 &
 pid=$!
 export STRATA_API=http://127.0.0.1:$http
-for _ in {1..600}; do
+for _ in {1..1800}; do
     curl -sf -o /dev/null -I "$STRATA_API/ping" && break
     kill -0 "$pid" 2>/dev/null || break
     sleep 0.1

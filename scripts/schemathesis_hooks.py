@@ -7,6 +7,7 @@ others stay. What schemathesis made up stays now and then, and always where it i
 import json
 import os
 import random
+import urllib.error
 import urllib.request
 import uuid
 
@@ -24,12 +25,19 @@ def call(method, path, body=None, user="ana", headers=None):
     request = urllib.request.Request(path if path.startswith("http") else BASE + path, data=data, method=method)
     for name, value in {"Accept": ACCEPT, "Content-Type": "application/json", "Authorization": f'Layer session-token="{SEED[user]}"', **(headers or {})}.items():
         request.add_header(name, value)
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            text = answer.read()
-            return json.loads(text) if text else {}
-    except (OSError, ValueError):
-        return None
+    for _ in range(3):
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                text = answer.read()
+                return json.loads(text) if text else {}
+        except urllib.error.HTTPError as refusal:
+            if refusal.code < 500:
+                return None
+        except ValueError:
+            return None
+        except OSError:
+            pass
+    return None
 
 
 def last(identifier):

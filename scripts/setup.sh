@@ -79,8 +79,10 @@ if [[ " ${missing[*]} " == *" postgresql "* || " ${missing[*]} " == *" redis-ser
     fi
 fi
 
-"${root[@]}" apt-get update -q
-"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" </dev/null
+# Somebody else's update may be going on.
+patient=(-o DPkg::Lock::Timeout=120 -o Acquire::Retries=3)
+"${root[@]}" apt-get "${patient[@]}" update -q
+"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${patient[@]}" install -q -y --no-install-recommends "${missing[@]}" </dev/null
 if [[ " ${missing[*]} " == *" redis-server "* ]] && [ -d /run/systemd/system ]; then
     "${root[@]}" systemctl disable --quiet redis-server 2>/dev/null || true
 fi

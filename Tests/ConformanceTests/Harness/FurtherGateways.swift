@@ -43,7 +43,7 @@ actor FurtherGateways {
         environment["STRATA_HTTPS_PORT"] = "\(ports[2])"
         switch kind {
         case .strict:
-            environment["STRATA_RATE_LIMIT_SESSION"] = "1/3"
+            environment["STRATA_RATE_LIMIT_SESSION"] = "0.05/3"
             environment["STRATA_RATE_LIMIT_ADDRESS"] = "1/40"
         case .cutOff: environment["STRATA_METADATA_ADDRESSES"] = "127.0.0.1:\(ports[3])"
         }

@@ -62,7 +62,7 @@ struct TestedSystem: Sendable {
         let child = try await ChildProcess.start(
             Launch(
                 strata.program, ["dev", "--gateways", "2", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])"],
-                environment: strata.environment, deathSignal: .terminate, output: .append(to: home + "/dev.log")))
+                environment: strata.environment.merging(Cluster.patient) { $1 }, deathSignal: .terminate, output: .append(to: home + "/dev.log")))
         EndsWithProcess.add(child)
         let state = try await state(in: home, of: child)
         let urls = (state["httpsURLs"].array ?? []).compactMap(\.string)

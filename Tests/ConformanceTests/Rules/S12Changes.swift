@@ -399,7 +399,9 @@ enum S12Changes {
             f.check(started.receivedAt.duration(to: paused.receivedAt) > .seconds(9), "paused too soon")
             f.check(started.receivedAt.duration(to: finished.receivedAt) > .seconds(18), "finished too soon")
             try await scene.sent("x")
-            f.equal(scene.other.history.filter { $0.type == "signal" }.map(\.summary), ["signal started", "signal paused", "signal finished"])
+            // "started" may be there twice, if the first was too early for Ben's other socket.
+            let signals = scene.other.history.filter { $0.type == "signal" }.map(\.summary).drop { $0 == "signal started" }
+            f.equal(Array(signals), ["signal paused", "signal finished"])
         },
         Rule("12.6", "typing ends by the server although the typist's last socket is gone", slow: true) { f in
             let scene = try await Scene(f)

@@ -48,6 +48,8 @@ struct CallsFixture: Sendable {
             var configuration = try PostgresConfiguration(url: url)
             configuration.role = role
             configuration.connections = connections
+            // However slow the machine is: what waits for a lock here is waited for by the test.
+            (configuration.lockTimeout, configuration.statementTimeout) = (.seconds(60), .seconds(60))
             return PostgresPool(configuration: configuration, mode: mode, logger: logger)
         }
         func database() throws -> Database {

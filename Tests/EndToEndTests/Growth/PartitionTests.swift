@@ -28,6 +28,8 @@ extension EndToEnd {
                 let exit = try await ChildProcess.run(
                     Launch(try Executables.find("strata"), DemoTests.arguments(app, cluster.urls)), timeout: .seconds(240))
                 #expect(exit.status == 0, "\(exit.output)")
+                // Its log then has nothing half written in it.
+                await cluster.postgres.stop()
                 let statements = try ExplainedStatement.all(inLog: cluster.postgres.log)
                 for (text, tables) in Self.scattered(statements) { Issue.record("\(tables): \(text)") }
                 // Or nothing was looked at.

@@ -36,7 +36,7 @@ extension EndToEnd {
             for (index, user) in users.enumerated() {
                 let other = (index + 1) % users.count
                 let conversation = try await user.converse(with: [users[other]], distinct: false)
-                try await sockets[other].change("create", "Conversation", conversation.id)
+                for socket in [sockets[index], sockets[other]] { try await socket.change("create", "Conversation", conversation.id) }
                 try await sockets[index].typing("started", in: conversation.id)
                 _ = try await sockets[other].next("typing", deadline: Waiting.deadline) { $0.isTyping("started", conversation: conversation.id) }
                 let message = try await user.send("text \(index)", to: conversation)

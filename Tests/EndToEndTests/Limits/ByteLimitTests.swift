@@ -142,11 +142,17 @@ extension EndToEnd {
                 try await socket.change("create", "Conversation", conversation.id)
                 let service = cluster.instances(of: .conversations)[0]
                 await cluster.redis.suspend()
-                for number in 0..<12 { try await users[0].send("message \(number)", to: conversation) }
+                // What waits is given up with the connection, if that says nothing for long: it is looked for after each message.
+                var (waits, most) = (false, 0.0)
+                for number in 0..<12 {
+                    try await users[0].send("message \(number)", to: conversation)
+                    most = max(most, try await service.metric("redis_queued_commands"))
+                    let bytes = try await service.metric("redis_queued_bytes")
+                    waits = waits || bytes > 0
+                }
+                #expect(waits && most <= 4)
                 #expect(try await service.metric("redis_refused_commands_total") > 0)
                 #expect(try await service.metric("redis_dropped_publishes_total") > 0)
-                #expect(try await service.metric("redis_queued_commands") <= 4)
-                #expect(try await service.metric("redis_queued_bytes") > 0)
                 for number in 0..<12 { try await socket.message("message \(number)") }
                 await cluster.redis.resume()
                 try await users[0].send("end", to: conversation)

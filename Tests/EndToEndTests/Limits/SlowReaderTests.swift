@@ -15,7 +15,8 @@ extension EndToEnd {
 
         @Test("two hundred readers that stop are closed one by one; the others get everything, and what waits never exceeds its bound")
         func bounded() async throws {
-            try await Cluster.with(Cluster.Size(settings: ["STRATA_SOCKET_BACKLOG_BYTES": "\(Self.bound)"])) { cluster in
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_SOCKET_BACKLOG_BYTES": "\(Self.bound)"].merging(Cluster.patient) { $1 })) {
+                cluster in
                 let users = try await cluster.app().signIn(["ana", "ben", "cleo", "slow"])
                 let conversation = try await users[0].converse(with: Array(users.dropFirst()))
                 var fast: [ProtocolSocket] = []

@@ -36,28 +36,38 @@ extension EndToEnd {
         @Test("typing that is not renewed pauses, then finishes, each announced once and to others only")
         func timeouts() async throws {
             let scene = try await scene()
+            let begin = ContinuousClock.now
             let started = try await startTyping(scene.anas, scene.conversation, seenOn: scene.bens)
             #expect(started.data["sender"]["id"].string == "layer:///identities/ana")
             let paused = try await typing("paused", scene.conversation, on: scene.bens)
             let finished = try await typing("finished", scene.conversation, on: scene.bens)
             #expect(started.index < paused.index && paused.index < finished.index)
             // Not sooner than the periods say; how much later depends on how busy the machine is.
-            #expect(started.receivedAt.duration(to: finished.receivedAt) > Cluster.typingPeriod * 1.5)
-            // A second round proves that nothing else was on its way.
+            #expect(begin.duration(to: finished.receivedAt) > Cluster.typingPeriod * 1.9)
+            // A second round proves that nothing else was on its way. Where a renewal comes too late, there may be a pause before it.
             _ = try await startTyping(scene.anas, scene.conversation, seenOn: scene.bens)
-            #expect(
-                scene.bens.history.filter { $0.isTyping() }.compactMap { $0.data["action"].string } == ["started", "paused", "finished", "started"])
+            let actions = scene.bens.history.filter { $0.isTyping() }.compactMap { $0.data["action"].string }
+            let next = ["started": ["paused"], "paused": ["started", "finished"], "finished": ["started"]]
+            #expect(actions.first == "started" && actions.filter { $0 == "finished" }.count == 1)
+            for (action, following) in zip(actions, actions.dropFirst()) { #expect(next[action]?.contains(following) == true, "\(actions)") }
             #expect(!scene.anas.history.contains { $0.isTyping() })
             #expect(scene.bens.faults == [])
         }
 
         @Test("a message ends its sender's typing")
         func messageEndsTyping() async throws {
-            let scene = try await scene()
-            _ = try await startTyping(scene.anas, scene.conversation, seenOn: scene.bens)
-            try await scene.ana.send("done", to: scene.conversation)
-            _ = try await typing("finished", scene.conversation, on: scene.bens)
-            #expect(!scene.bens.history.contains { $0.isTyping("paused") })
+            var wasFastEnough = false
+            // Of a message that comes too late, the pause comes first.
+            for _ in 1...10 where !wasFastEnough {
+                let scene = try await scene()
+                let begin = ContinuousClock.now
+                _ = try await startTyping(scene.anas, scene.conversation, seenOn: scene.bens)
+                try await scene.ana.send("done", to: scene.conversation)
+                let finished = try await typing("finished", scene.conversation, on: scene.bens)
+                wasFastEnough = begin.duration(to: finished.receivedAt) < Cluster.typingPeriod
+                if wasFastEnough { #expect(!scene.bens.history.contains { $0.isTyping("paused") }) }
+            }
+            #expect(wasFastEnough)
         }
 
         @Test("typing ends although the gateway connection of the typist is gone")

@@ -44,7 +44,7 @@ extension EndToEnd {
             let port = try LoopbackPort.free(1)[0]
             let settings = [
                 "STRATA_HTTPS_PORT": "\(port)", "STRATA_TLS_CERTIFICATE": certificate.certificate, "STRATA_TLS_KEY": certificate.key,
-                "STRATA_REQUEST_TIMEOUT": "1s",
+                "STRATA_REQUEST_TIMEOUT": "5s",
             ]
             try await Cluster.with(Cluster.Size(settings: settings)) { _ in
                 func connects(_ low: TLSVersion, _ high: TLSVersion) async throws -> Bool {

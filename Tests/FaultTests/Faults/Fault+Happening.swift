@@ -62,16 +62,23 @@ extension Fault {
     private func exhaustFiles(of process: ServiceProcess, for period: Duration) async throws {
         let spare = 16
         let before = await refused(by: process)
+        let (pid, said) = (await process.pid, Self.complaints(of: process))
         try await process.limitFiles(to: spare + AcceptGuard.reserve)
         let crowd = Crowd(host: process.host?.address.description ?? "127.0.0.1", port: process.port)
         await crowd.come(4 * spare)
         try await Task.sleep(for: period)
+        // The crowd may be slow to come. Another fault may have ended the process meanwhile.
+        let end = ContinuousClock.now + Waiting.limit
+        while Self.complaints(of: process) == said, await process.pid == pid, .now < end { try await Task.sleep(for: .milliseconds(50)) }
         await crowd.go()
         try await process.limitFiles(to: nil)
         // Or nothing has happened.
         guard let before, let after = await refused(by: process) else { return }
         if after == before { throw NothingRefused(process: process.name) }
     }
+
+    /// How often it has run out of descriptors.
+    private static func complaints(of process: ServiceProcess) -> Int { process.lines(containing: "connections cannot be accepted").count }
 
     /// Connections that it could not accept; nil if it does not answer, for which another fault may be the reason.
     private func refused(by process: ServiceProcess) async -> Double? {
@@ -103,8 +110,12 @@ extension Fault {
         try disk.fill()
         try await Task.sleep(for: period)
         disk.free()
-        try await cluster.postgres.startAgain()
+        // It may be about to end, and be gone a moment after it has been found running.
+        let end = ContinuousClock.now + Waiting.limit
+        repeat { try await cluster.postgres.startAgain() } while !(await answers(cluster.postgres)) && .now < end
     }
+
+    private func answers(_ postgres: PrivatePostgres) async -> Bool { (try? await postgres.run("SELECT 1")) != nil }
 
     // MARK: Clients
 

@@ -46,8 +46,12 @@ struct SabotageTests {
         size.lostPublications = 100
         size.settings = ["STRATA_GAP_PATIENCE": "10m", "STRATA_HEADS_INTERVAL": "60s"]
         try await Cluster.with(size) { cluster in
-            let violations = try await Self.trial(on: cluster, patience: .seconds(5))
-            #expect(violations.contains { $0.kind == .lost })
+            // On a slow machine a trial may have less than a hundred publications.
+            var isFound = false
+            for _ in 1...5 where !isFound {
+                isFound = try await Self.trial(on: cluster, patience: .seconds(5)).contains { $0.kind == .lost }
+            }
+            #expect(isFound)
         }
     }
 
@@ -95,12 +99,16 @@ struct SabotageTests {
             for client in clients { #expect(await client.hasRead("here", within: Waiting.limit)) }
             try await clients[0].socket?.typing("started", in: conversation.id)
             #expect(await recorder.hasTyping("started", by: "typist", within: Waiting.limit))
-            // That something does not happen can only be waited for; what another one does then shows how late it is.
-            try await Task.sleep(for: .seconds(5))
+            // What happens is waited for. That it does not can only be waited out; what another one does then shows how late it is.
+            if isSabotaged {
+                try await Task.sleep(for: .seconds(21))
+            } else {
+                #expect(await recorder.hasTyping("finished", by: "typist", within: Waiting.limit))
+            }
             try await clients[2].socket?.typing("started", in: conversation.id)
             #expect(await recorder.hasTyping("started", by: "other", within: Waiting.limit))
             for client in clients { await client.stop() }
-            let violations = Checker.violations(of: recorder.history(views: [], conversations: []), typingLimit: 4)
+            let violations = Checker.violations(of: recorder.history(views: [], conversations: []), typingLimit: 20)
             #expect(violations.contains { $0.kind == .stuck } == isSabotaged)
         }
     }

@@ -54,6 +54,8 @@ struct MetadataFixture: Sendable {
         func pool(_ url: String, _ mode: PostgresPool.Mode, _ connections: Int) throws -> PostgresPool {
             var configuration = try PostgresConfiguration(url: url)
             configuration.connections = connections
+            // However slow the machine is: what waits for a lock here is waited for by the test.
+            (configuration.lockTimeout, configuration.statementTimeout) = (.seconds(60), .seconds(60))
             return PostgresPool(configuration: configuration, mode: mode, logger: TestDatabase.quiet)
         }
         let role = TestDatabase.asService(url)

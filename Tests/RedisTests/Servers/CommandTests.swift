@@ -8,7 +8,7 @@ import Testing
 @testable import Redis
 
 /// Everything that runs real servers, one after the other: two cores do not measure silence well when they are busy.
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(3)))
 struct ServerTests {}
 
 extension ServerTests {

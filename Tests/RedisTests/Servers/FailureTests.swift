@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LocalServers
 import NIOCore
 import NIOPosix
 import Testing
@@ -32,7 +33,7 @@ extension ServerTests {
 
         @Test("nobody listening: the first command waits for the first attempt, and fails with its reason")
         func nobodyThere() async throws {
-            let port = try RedisServer.freePort()
+            let port = try LoopbackPort.free()
             for isCluster in [false, nil] {
                 try await withClient(.test(RedisEndpoint(host: "127.0.0.1", port: port), isCluster: isCluster)) { client async throws in
                     #expect(await code { _ = try await client.run("PING") } == .connectionUnavailable)
@@ -53,7 +54,7 @@ extension ServerTests {
         @Test("several addresses of one server are tried in turn")
         func severalEndpoints() async throws {
             try await RedisServer.with { server async throws in
-                let dead = RedisEndpoint(host: "127.0.0.1", port: try RedisServer.freePort())
+                let dead = RedisEndpoint(host: "127.0.0.1", port: try LoopbackPort.free())
                 for isCluster in [false, nil] {
                     try await withClient(.test(dead, server.endpoint, isCluster: isCluster)) { client async throws in
                         await until { await code { _ = try await client.run("PING") } != .connectionUnavailable }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LocalServers
 import NIOCore
 import Testing
 
@@ -113,7 +114,7 @@ extension ServerTests {
         @Test func idleConnectionsAreKept() async throws {
             try await RedisServer.with { server async throws in
                 var configuration = RedisConfiguration.test(server.endpoint)
-                configuration.livenessTimeout = .milliseconds(200)
+                configuration.livenessTimeout = .seconds(2)
                 try await withSubscriber(configuration) { subscriber, delegate async throws in
                     try await withClient(configuration) { client async throws in
                         subscriber.subscribe(["c"])
@@ -132,7 +133,7 @@ extension ServerTests {
         }
 
         @Test func waitsEndByDeadlineCancellationAndShutdown() async throws {
-            let nobody = RedisEndpoint(host: "127.0.0.1", port: try RedisServer.freePort())
+            let nobody = RedisEndpoint(host: "127.0.0.1", port: try LoopbackPort.free())
             let shutDown = try await withSubscriber(.test(nobody)) { subscriber, delegate async throws in
                 subscriber.subscribe(["c"])
                 #expect(await code { try await subscriber.confirmation(of: ["c"], deadline: .now + .milliseconds(20)) } == .deadlineExceeded)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LocalServers
 import NIOCore
 import TestSupport
 import Testing
@@ -15,7 +16,7 @@ extension ServerTests {
             _ body: nonisolated(nonsending) (_ port: Int, _ files: (certificate: String, key: String)) async throws -> Void
         ) async throws {
             let files = try TestIdentity(names: names, addresses: addresses).files()
-            let port = try RedisServer.freePort()
+            let port = try LoopbackPort.free()
             let options =
                 [
                     "--tls-port", "\(port)", "--tls-auth-clients", asksForCertificates ? "yes" : "no", "--requirepass", "secret",
@@ -102,7 +103,7 @@ extension ServerTests {
         @Test("a server that is killed and started again is found again")
         func restart() async throws {
             let files = try TestIdentity(names: ["localhost"]).files()
-            let port = try RedisServer.freePort()
+            let port = try LoopbackPort.free()
             try await RedisServer.with(["--tls-port", "\(port)", "--tls-auth-clients", "no"] + Self.options(files)) { server async throws in
                 let configuration = try Self.configuration("rediss://localhost:\(port)?ssl_ca_certs=\(files.certificate)")
                 try await withSubscriber(configuration) { subscriber, delegate async throws in
@@ -124,7 +125,7 @@ extension ServerTests {
         @Test("the nodes of a cluster are found, and each is spoken to over it")
         func cluster() async throws {
             let files = try TestIdentity(names: ["localhost"], addresses: [[127, 0, 0, 1]]).files()
-            let ports = try (0..<3).map { _ in try RedisServer.freePort() }
+            let ports = try LoopbackPort.free(3)
             let options = ports.map { ["--tls-port", "\($0)", "--tls-cluster", "yes", "--tls-auth-clients", "no"] + Self.options(files) }
             try await RedisCluster.with(options: options) { cluster async throws in
                 let configuration = try Self.configuration("rediss://127.0.0.1:\(ports[0])?ssl_ca_certs=\(files.certificate)")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LocalServers
 import Testing
 
 @testable import Redis
@@ -14,7 +15,7 @@ struct RedisCluster {
         options further: [[String]] = [[], [], []], _ body: nonisolated(nonsending) (RedisCluster) async throws -> Void
     ) async throws {
         let options = try further.map {
-            ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", "\(try RedisServer.freePort())"] + $0
+            ["--cluster-enabled", "yes", "--cluster-node-timeout", "15000", "--cluster-port", "\(try LoopbackPort.free())"] + $0
         }
         try await RedisServer.with(options[0]) { first async throws in
             try await RedisServer.with(options[1]) { second async throws in

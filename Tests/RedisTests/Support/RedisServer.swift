@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import LocalServers
 import NIOCore
 import NIOPosix
 import Redis
@@ -16,7 +17,7 @@ final class RedisServer: Sendable {
     private let process = Mutex<Process?>(nil)
 
     private init(options: [String]) throws {
-        port = try Self.freePort()
+        port = try LoopbackPort.free()
         self.options = options
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("redis-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -97,21 +98,5 @@ final class RedisServer: Sendable {
     private func dispose() async {
         await killNow()
         try? FileManager.default.removeItem(at: directory)
-    }
-
-    static func freePort() throws -> Int {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let status = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(descriptor, address, length) == 0 ? getsockname(descriptor, address, &length) : -1
-            }
-        }
-        try #require(status == 0)
-        return Int(UInt16(bigEndian: address.sin_port))
     }
 }
