@@ -157,10 +157,15 @@ enum DegradedOperation: String, CaseIterable, Sendable {
             guard cell == .works else { return cell }
             return await heard(scene.bens, within: Self.longPatience) { $0.data["parts"][0]["body"].string == text }
         case .typing:
-            scene.bens.discardPending()
-            // It is told when it changes: either of them does.
-            for action in ["finished", "started"] { try await scene.anas.typing(action, in: conversation) }
-            return await heard(scene.bens, within: patience) { $0.isTyping(nil, conversation: conversation) }
+            // On a busy machine one may be dropped.
+            for _ in 0..<2 {
+                scene.bens.discardPending()
+                // It is told when it changes: either of them does.
+                for action in ["finished", "started"] { try await scene.anas.typing(action, in: conversation) }
+                let cell = await heard(scene.bens, within: patience / 2) { $0.isTyping(nil, conversation: conversation) }
+                if cell == .works { return cell }
+            }
+            return .silent
         default:
             let (identity, status) = (scene.ana.identity, ["busy", "away"].randomElement() ?? "busy")
             _ = try await scene.anas.request("Presence.update", data: [set("status", "available")], deadline: Waiting.deadline)
