@@ -26,7 +26,8 @@ final class ClientCore {
     private var retiring: [ClientNode] = []
     /// Commands that wait until the topology is known for the first time.
     private var held: [Dispatch] = []
-    private var discoveryFailed = false
+    /// Why it could not be found out the last time.
+    private var discoveryFailure: RedisError?
     private var spare: [Command] = []
     private var deadlines = DeadlineTimer()
     private var timer: Scheduled<Void>?
@@ -108,8 +109,8 @@ final class ClientCore {
     private func route(_ dispatch: Dispatch) {
         switch topology.topology {
         case nil:
-            if discoveryFailed {
-                finish(dispatch.command, .failure(.connectionUnavailable))
+            if let discoveryFailure {
+                finish(dispatch.command, .failure(discoveryFailure))
             } else {
                 held.append(dispatch)
             }
@@ -269,7 +270,7 @@ final class ClientCore {
                 node.retire()
             }
         }
-        discoveryFailed = false
+        discoveryFailure = nil
         let waiting = held
         held.removeAll()
         for dispatch in waiting {
@@ -281,8 +282,9 @@ final class ClientCore {
 
     private func topologyUnknown(_ error: RedisError) {
         guard topology.topology == nil else { return }
-        discoveryFailed = true
-        failHeld(RedisError(.connectionUnavailable, error.message, serverError: error.serverError))
+        let failure = RedisError(.connectionUnavailable, error.message, serverError: error.serverError)
+        discoveryFailure = failure
+        failHeld(failure)
         turnEnded()
         availability.failed(error)
     }

@@ -38,6 +38,8 @@ final class ClientNode: ConnectionKeeperDelegate {
     private var outgoing = ByteBuffer()
     /// No longer part of the cluster: ends with its last answer.
     private(set) var isRetired = false
+    /// Why there is no connection.
+    private var lastFailure: RedisError?
 
     init(endpoints: [RedisEndpoint], configuration: RedisConfiguration, eventLoop: any EventLoop, logger: Logger, core: ClientCore) {
         keeper = ConnectionKeeper(endpoints: endpoints, configuration: configuration, eventLoop: eventLoop, logger: logger)
@@ -62,7 +64,7 @@ final class ClientNode: ConnectionKeeperDelegate {
             backlog.append(dispatch)
             connect()
         case .reconnecting, .waiting, .closed:
-            core?.finish(dispatch.command, .failure(.connectionUnavailable))
+            core?.finish(dispatch.command, .failure(lastFailure ?? .connectionUnavailable))
         }
     }
 
@@ -137,6 +139,7 @@ final class ClientNode: ConnectionKeeperDelegate {
     // MARK: ConnectionKeeperDelegate
 
     func connectionReady() {
+        lastFailure = nil
         let waiting = backlog
         backlog.removeAll()
         for dispatch in waiting {
@@ -146,12 +149,19 @@ final class ClientNode: ConnectionKeeperDelegate {
     }
 
     func connectionLost(_ error: RedisError) {
+        lastFailure = Self.unavailable(error)
         failExpected(error.code == .protocolViolation ? error : .fateUnknown)
         core?.nodeFailed(error, wasConnected: true)
     }
 
     func attemptFailed(_ error: RedisError) {
-        failBacklog(RedisError(.connectionUnavailable, error.message, serverError: error.serverError))
+        let failure = Self.unavailable(error)
+        lastFailure = failure
+        failBacklog(failure)
         core?.nodeFailed(error, wasConnected: false)
+    }
+
+    private static func unavailable(_ error: RedisError) -> RedisError {
+        RedisError(.connectionUnavailable, error.message, serverError: error.serverError)
     }
 }
