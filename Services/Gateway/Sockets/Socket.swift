@@ -157,10 +157,13 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard isOpen else { return }
         let frame = unwrapInboundIn(data)
-        // The answer to our goodbye. Clients wait for the connection's end before they say that it has ended.
-        if isOpen, isClosing, frame.opcode == .connectionClose { return context.close(promise: nil) }
-        guard isOpen, !isClosing else { return }
+        if isClosing {
+            // The answer to our goodbye. Clients wait for the connection's end before they say that it has ended.
+            if frame.opcode == .connectionClose { context.close(promise: nil) }
+            return
+        }
         lastHeard = .now()
         switch frame.opcode {
         case .text: if isAdmitted { received(frame.unmaskedData) } else { refuse(frame.unmaskedData) }

@@ -282,9 +282,8 @@ final class ClientCore {
 
     private func topologyUnknown(_ error: RedisError) {
         guard topology.topology == nil else { return }
-        let failure = RedisError(.connectionUnavailable, error.message, serverError: error.serverError)
-        discoveryFailure = failure
-        failHeld(failure)
+        discoveryFailure = error.whileUnavailable
+        failHeld(error.whileUnavailable)
         turnEnded()
         availability.failed(error)
     }

@@ -149,19 +149,14 @@ final class ClientNode: ConnectionKeeperDelegate {
     }
 
     func connectionLost(_ error: RedisError) {
-        lastFailure = Self.unavailable(error)
+        lastFailure = error.whileUnavailable
         failExpected(error.code == .protocolViolation ? error : .fateUnknown)
         core?.nodeFailed(error, wasConnected: true)
     }
 
     func attemptFailed(_ error: RedisError) {
-        let failure = Self.unavailable(error)
-        lastFailure = failure
-        failBacklog(failure)
+        lastFailure = error.whileUnavailable
+        failBacklog(error.whileUnavailable)
         core?.nodeFailed(error, wasConnected: false)
-    }
-
-    private static func unavailable(_ error: RedisError) -> RedisError {
-        RedisError(.connectionUnavailable, error.message, serverError: error.serverError)
     }
 }

@@ -69,4 +69,7 @@ extension RedisError {
     static let queueFull = RedisError(.queueFull, "too many commands are waiting")
     static let fateUnknown = RedisError(.fateUnknown, "the connection was lost before the answer came")
     static let connectionUnavailable = RedisError(.connectionUnavailable, "not connected")
+
+    /// What commands end with while there is no connection for this reason.
+    var whileUnavailable: RedisError { RedisError(.connectionUnavailable, message, serverError: serverError) }
 }

@@ -9,6 +9,13 @@ import Testing
 
 @Suite("the home of a system")
 struct HomeTests {
+    private let state = RunningState(
+        pid: 7, startedAt: Date(timeIntervalSince1970: 1_700_000_000), publicURL: "https://localhost:8443",
+        httpURLs: ["http://localhost:8080"], httpsURLs: ["https://localhost:8443"],
+        databaseURL: "postgresql://strata:secret@127.0.0.1:1/strata",
+        redisURL: "redis://127.0.0.1:2", certificate: "/c.pem",
+        processes: [.init(name: "gateway-1", service: "gateway", pid: 8, restarts: 2, adminPort: 3, httpPort: 8080, httpsPort: 8443)])
+
     @Test("is .strata, or what STRATA_HOME names, also relative to where we are")
     func place() {
         #expect(StrataHome(environment: [:], current: "/srv/app").path == "/srv/app/.strata")
@@ -81,12 +88,6 @@ struct HomeTests {
         try await withTemporaryDirectory { directory in
             let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
             try home.make()
-            let state = RunningState(
-                pid: 7, startedAt: Date(timeIntervalSince1970: 1_700_000_000), publicURL: "https://localhost:8443",
-                httpURLs: ["http://localhost:8080"], httpsURLs: ["https://localhost:8443"],
-                databaseURL: "postgresql://strata:secret@127.0.0.1:1/strata",
-                redisURL: "redis://127.0.0.1:2", certificate: "/c.pem",
-                processes: [.init(name: "gateway-1", service: "gateway", pid: 8, restarts: 2, adminPort: 3, httpPort: 8080, httpsPort: 8443)])
             try state.write(to: home.state)
             #expect(try RunningState.read(home.state) == state)
             #expect(state.instances(of: "gateway").map(\.pid) == [8])
@@ -105,9 +106,6 @@ struct HomeTests {
             let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
             try home.make()
             var lock: HomeLock? = try HomeLock(home)
-            let state = RunningState(
-                pid: 7, startedAt: Date(timeIntervalSince1970: 1_700_000_000), publicURL: "https://localhost:8443", httpURLs: [], httpsURLs: [],
-                databaseURL: "postgresql://127.0.0.1:1/strata", redisURL: "redis://127.0.0.1:2", certificate: "/c.pem", processes: [])
 
             let failure = await #expect(throws: CommandFailure.self) {
                 try await RunningState.ofRunning(in: home, patience: .zero, console: Console(out: { _ in }, error: { _ in }))
