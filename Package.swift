@@ -95,7 +95,7 @@ let checks: [Target] = [
     tests("PresenceTests", ["Presence", "Contracts", "Model", "TestSupport", "Redis", logging]),
     tests("GatewayTests", ["Gateway", "ProtocolDocs", "Contracts", "Model", "Wire", nioCore, nioEmbedded, nioWebSocket, logging]),
     tests("SimulationTests", ["Gateway", "Presence", "Model", "TestSupport", nioCore]),
-    tests("StrataTests", ["StrataCommand", "RPC", "LocalServers", nioCore, nioPosix, argumentParser, cryptoExtras, x509, swiftASN1]),
+    tests("StrataTests", ["StrataCommand", "TestCluster", "RPC", "LocalServers", nioCore, nioPosix, argumentParser, cryptoExtras, x509, swiftASN1]),
     tests(
         "EndToEndTests",
         [

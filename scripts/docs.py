@@ -452,6 +452,7 @@ def render_socket(document, toc):
     out.append("<ul>" + "".join(f"<li>{inline(rule)}</li>" for rule in document["x-ordering"]) + "</ul>")
     toc.append(("ws-closing", "Close codes"))
     out.append(heading(2, "ws-closing", "Close codes"))
+    out.append("<p>A close frame also says why in words, of at most 123 bytes. They are for people who look for a mistake; a client goes by the code.</p>")
     out.append(table(["Code", "What happened", "What to do"], [[f'<code>{row["code"]}</code>', inline(row["meaning"]), inline(row.get("action", ""))] for row in document["x-close-codes"]]))
     toc.append(("ws-schemas", "Pieces of packets"))
     out.append(heading(2, "ws-schemas", "Pieces of packets"))

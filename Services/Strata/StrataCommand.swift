@@ -35,9 +35,23 @@ public struct StrataCommand: AsyncParsableCommand {
             }
             Foundation.exit(0)
         } catch {
-            guard let failure = CommandFailure(of: error) else { exit(withError: error) }
+            guard let failure = failure(of: error) else { exit(withError: error) }
             Console.standard.fail(failure.message)
             Foundation.exit(failure.status.rawValue)
+        }
+    }
+
+    /// - Returns: nil for what is no failure, such as a request for help, or has been told already.
+    private static func failure(of error: any Error) -> CommandFailure? {
+        if let failure = CommandFailure(of: error) { return failure }
+        switch exitCode(for: error) {
+        case .success: return nil
+        case .validationFailure:
+            // The parser adds the usage to its message, several lines of it; the last one says how to read all of it.
+            let hint = fullMessage(for: error).split(separator: "\n").last.map(String.init)?.onOneLine ?? ""
+            let message = message(for: error).onOneLine
+            return CommandFailure(.usage, message.hasSuffix(".") ? "\(message) \(hint)" : "\(message). \(hint)")
+        default: return error is ExitCode ? nil : CommandFailure(.software, "\(error)".onOneLine)
         }
     }
 }

@@ -89,6 +89,7 @@ extension Failure {
         }
         switch error.code {
         case .tooLarge: self = Failure(.invalidRequest, "The request is too large.")
+        case .answerTooLarge: self = Failure(.internalServerError, "The answer is too large.")
         case .malformed, .internal: self = Failure(.internalServerError, "Something went wrong on our side.")
         // An instance of an earlier version, which does not know the method yet, has done nothing: another one may. And a service that hangs is away
         // like one that has ended. 408 would be the wrong word for it: it blames the client, and some repeat the

@@ -37,7 +37,9 @@ public enum ConversationsAPI {
     public static let findSession = Endpoint<ProtoFindSessionRequest, ProtoSession>(2, .read)
     /// Ends a session and has its sockets closed on all gateways; one that there is not ends as well (Client API 3.6).
     public static let endSession = Endpoint<ProtoEndSessionRequest, ProtoEmpty>(3)
-    /// Which of up to 10,000 sessions have ended, in case a gateway missed the notice; the others are renewed if that is due.
+    /// How many sessions ``checkSessions``, and users ``identities``, takes at once.
+    public static let maximumAccounts = 10_000
+    /// Which of up to ``maximumAccounts`` sessions have ended, in case a gateway missed the notice; the others are renewed if that is due.
     public static let checkSessions = Endpoint<ProtoCheckSessionsRequest, ProtoCheckSessionsResponse>(4, .read)
     /// Full identities of up to 10,000 users in the order asked for, a minimal one for whoever was never heard of (Client API 4.3).
     public static let identities = Endpoint<ProtoIdentitiesRequest, ProtoIdentitiesResponse>(5, .read)
@@ -54,7 +56,10 @@ public enum ConversationsAPI {
     public static let createConversation = Endpoint<ProtoCreateConversationRequest, ProtoCreateConversationResponse>(10)
     /// A conversation as one user sees it, without its metadata; `not_found` for what he does not see (Client API 5.3).
     public static let getConversation = Endpoint<ProtoGetConversationRequest, ProtoConversationView>(11, .read)
-    /// A page of a user's list, at most 1000, newest first, without metadata; `invalid_property` for a cursor he never had (Client API 5.2).
+    /// Up to 1000 of them, as many as fit into a number of bytes; what the user does not see is left out.
+    public static let getConversations = Endpoint<ProtoGetConversationsRequest, ProtoGetConversationsResponse>(240, .read)
+    /// A page of a user's list, at most 1000, newest first, without metadata; `invalid_property` for a cursor he never had (Client API 5.2). What does not fit
+    /// into a number of bytes is named, and left to ``getConversations``.
     public static let listConversations = Endpoint<ProtoListConversationsRequest, ProtoListConversationsResponse>(12, .read)
     /// Participants, alone or with metadata, all or nothing (Client API 5.5, 5.6); answers the changes it came to, none if nothing had an effect.
     ///
@@ -71,7 +76,8 @@ public enum ConversationsAPI {
     public static let sendMessage = Endpoint<ProtoSendMessageRequest, ProtoSendMessageResponse>(20)
     /// A message with the statuses of all its recipients; `not_found` also for one that the user hid, or that came after he had left.
     public static let getMessage = Endpoint<ProtoGetMessageRequest, ProtoMessage>(21, .read)
-    /// A page of what a user sees of a conversation, at most 1000, newest first; one deleted meanwhile still serves as a cursor (Client API 6.3).
+    /// A page of what a user sees of a conversation, at most 1000, newest first; one deleted meanwhile still serves as a cursor (Client API 6.3). It ends
+    /// earlier where a number of bytes is used up.
     public static let listMessages = Endpoint<ProtoListMessagesRequest, ProtoListMessagesResponse>(22, .read)
     /// Deletes for everybody or from one user's devices (Client API 6.6); not repeated, since the second time it would be `not_found`.
     public static let deleteMessage = Endpoint<ProtoDeleteMessageRequest, ProtoEmpty>(23, .once)
@@ -128,7 +134,8 @@ public enum AccountAPI {
 
 /// What the `metadata` service answers.
 public enum MetadataAPI {
-    /// Up to 1000 trees of one app in the order asked for, each with the position it was read at; 0 and no leaves where there is none.
+    /// Up to 1000 trees of one app in the order asked for, each with the position it was read at; 0 and no leaves where there is none. As many of the first of
+    /// them as fit into a number of bytes.
     ///
     /// Who may see them is not asked: the gateway has that from the `conversations` service.
     public static let trees = Endpoint<ProtoTreesRequest, ProtoTreesResponse>(40, .read)
@@ -140,12 +147,14 @@ public enum MetadataAPI {
 public enum PresenceAPI {
     /// One event of a typist, whom the gateway knows to be a participant; a repeated state re-arms its deadline (Client API 12.6).
     public static let typing = Endpoint<ProtoTypingRequest, ProtoEmpty>(50)
+    /// How many leases or users one call may name; a caller that has more makes several calls.
+    public static let maximumItems = 5000
     /// Sets the status of one connection, which then has a lease; `auto` is what the user chose last (Client API 12.8).
-    public static let setPresence = Endpoint<ProtoSetPresenceRequest, ProtoEmpty>(51)
-    /// Prolongs up to 5000 leases, and answers those that Redis has forgotten: their status must be set again.
+    public static let setPresence = Endpoint<ProtoSetPresenceRequest, ProtoSetPresenceResponse>(51)
+    /// Prolongs up to ``maximumItems`` leases, and answers those that Redis has forgotten: their status must be set again.
     public static let renewPresence = Endpoint<ProtoRenewPresenceRequest, ProtoRenewPresenceResponse>(52)
-    /// Lets up to 5000 leases end after a grace, so that a short disconnect is not announced.
+    /// Lets up to ``maximumItems`` leases end after a grace, so that a short disconnect is not announced.
     public static let releasePresence = Endpoint<ProtoReleasePresenceRequest, ProtoEmpty>(53)
-    /// The real statuses of up to 5000 users, in the order asked for; with `since`, only of those whose status has changed after it.
+    /// The real statuses of up to ``maximumItems`` users, in the order asked for; with `since`, only of those whose status has changed after it.
     public static let getPresence = Endpoint<ProtoGetPresenceRequest, ProtoGetPresenceResponse>(54, .read)
 }

@@ -17,6 +17,7 @@ extension RPCMethod {
         ConversationsAPI.isFollowed.method: "isFollowed",
         ConversationsAPI.createConversation.method: "createConversation",
         ConversationsAPI.getConversation.method: "getConversation",
+        ConversationsAPI.getConversations.method: "getConversations",
         ConversationsAPI.listConversations.method: "listConversations",
         ConversationsAPI.patchConversation.method: "patchConversation",
         ConversationsAPI.deleteConversation.method: "deleteConversation",

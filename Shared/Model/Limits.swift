@@ -12,6 +12,11 @@ public enum Limits {
     public static let metadataDepth = 32
     /// Bytes of one dotted key path of metadata, which is what the database's index can hold (ARCHITECTURE §5).
     public static let metadataPathBytes = 1024
+    /// Bytes of all paths and values of a conversation's metadata (ARCHITECTURE §5).
+    public static let metadataTreeBytes = 1 << 20
+    /// Bytes of paths and values of metadata in one request: what a call to a service can carry. A short request can hold many more, since a key counts in
+    /// each of the paths that it is in.
+    public static let metadataRequestBytes = 3 << 20
     /// Parts of one message (spec 6.2).
     public static let partsPerMessage = 1000
     /// UTF-16 units of an inline part's text (spec 6.2); base64 bodies are held to the same number of decoded bytes.

@@ -27,6 +27,18 @@ public enum Schema {
         migration(17, "parts", PackageResources._017_parts_sql),
         migration(18, "epoch", PackageResources._018_epoch_sql),
         migration(19, "upkeep", PackageResources._019_upkeep_sql),
+        migration(20, "receipt_blocks", PackageResources._020_receipt_blocks_sql),
+        migration(21, "added_again", PackageResources._021_added_again_sql),
+        migration(22, "one_key", PackageResources._022_one_key_sql),
+        migration(23, "lists", PackageResources._023_lists_sql),
+        migration(24, "plans", PackageResources._024_plans_sql),
+        migration(25, "quotas", PackageResources._025_quotas_sql),
+        migration(26, "tree_sizes", PackageResources._026_tree_sizes_sql),
+        migration(27, "kept_leaves", PackageResources._027_kept_leaves_sql),
+        migration(28, "patch_limits", PackageResources._028_patch_limits_sql),
+        migration(29, "batches", PackageResources._029_batches_sql),
+        migration(32, "epoch_order", PackageResources._032_epoch_order_sql),
+        migration(34, "app_deletion", PackageResources._034_app_deletion_sql),
     ]
 
     /// A script that lets the two services' roles sign in with these passwords. To be run after the migrations, by a role that may alter roles; may be

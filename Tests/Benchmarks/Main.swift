@@ -24,9 +24,9 @@ struct BenchCommand: AsyncParsableCommand {
         commandName: "bench", abstract: "Measures the parts and the whole, each against a baseline of the same run.")
 
     /// What can be measured.
-    enum Part: String, CaseIterable, ExpressibleByArgument { case wire, rpc, redis, postgres, fanout, idle, path, receipts, slow }
+    enum Part: String, CaseIterable, ExpressibleByArgument { case wire, rpc, redis, postgres, fanout, idle, path, receipts, slow, hostile }
 
-    @Argument(help: "What to measure; everything if nothing is named.")
+    @Argument(help: "What to measure; everything but hostile, which takes long, if nothing is named.")
     var parts: [Part] = []
 
     @Option(help: "Seconds each measurement takes.")
@@ -41,8 +41,21 @@ struct BenchCommand: AsyncParsableCommand {
     @Option(help: "Messages a second of each of the 200 users of the whole path; and beside slow readers twice as many in all.")
     var rate = 10.0
 
+    @Option(name: .customLong("pattern"), help: "What hostile users do; everything they can if it is left out.")
+    var patterns: [HostilePattern] = []
+
+    @Option(help: "Runs of each pattern of hostile users, of which the median is printed.")
+    var runs = 5
+
+    @Option(help: "Seconds between what hostile users prepare and the first run, so that it is not in the victim's replays.")
+    var settling = 45
+
+    func validate() throws {
+        guard seconds > 0, runs > 0, settling >= 0 else { throw ValidationError("--seconds and --runs must be at least 1, --settling at least 0.") }
+    }
+
     func run() async throws {
-        for part in parts.isEmpty ? Part.allCases : parts {
+        for part in parts.isEmpty ? Part.allCases.filter({ $0 != .hostile }) : parts {
             for line in try await measure(part) { print(line) }
         }
     }
@@ -53,6 +66,10 @@ struct BenchCommand: AsyncParsableCommand {
         case .rpc: return try await RPCBench.run(seconds: Double(seconds))
         case .redis, .postgres: return try await withServers(part)
         case .fanout, .idle, .path, .slow: return try await withSystem(part)
+        case .hostile:
+            return try await HostileBench.run(
+                patterns.isEmpty ? HostilePattern.allCases : patterns, runs: runs, seconds: seconds, settling: settling,
+                group: MultiThreadedEventLoopGroup.singleton)
         case .receipts: return try await ReceiptBench.run(group: MultiThreadedEventLoopGroup.singleton)
         }
     }

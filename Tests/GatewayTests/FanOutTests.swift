@@ -222,11 +222,32 @@ struct FanOutTests {
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
         try await harness.onLoop { harness in
             harness.hub.services.identities.remember(BasicIdentity(userID: Fixture.ana), in: Fixture.app)
-            harness.fanOut.received(TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started))
+            harness.fanOut.received(TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started), goodFor: .seconds(90))
         }
         #expect(try await ana.packets().isEmpty)
-        #expect(try await ben.packets().map { $0["body"]?["data"]?["action"]?.stringValue } == ["started"])
-        for _ in 0..<26 { await harness.loop.advanceTime(by: .seconds(1)) }
-        #expect(try await ben.packets().map { $0["body"]?["data"]?["action"]?.stringValue } == ["finished"])
+        #expect(try await actions(ben) == ["started"])
+        // How long the signal is good for is what the presence service said.
+        for _ in 0..<89 { await harness.loop.advanceTime(by: .seconds(1)) }
+        #expect(try await actions(ben) == [])
+        for _ in 0..<2 { await harness.loop.advanceTime(by: .seconds(1)) }
+        #expect(try await actions(ben) == ["finished"])
+    }
+
+    @Test("of a typing signal that does not say how long it is good for, nothing more is heard after 25 seconds")
+    func typingOfOlderService() async throws {
+        let harness = try await GatewayHarness()
+        let ben = try await harness.socket(of: Fixture.ben, at: 4)
+        try await harness.onLoop { harness in
+            harness.hub.services.identities.remember(BasicIdentity(userID: Fixture.ana), in: Fixture.app)
+            harness.fanOut.received(TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .paused), goodFor: nil)
+        }
+        for _ in 0..<24 { await harness.loop.advanceTime(by: .seconds(1)) }
+        #expect(try await actions(ben) == ["paused"])
+        for _ in 0..<2 { await harness.loop.advanceTime(by: .seconds(1)) }
+        #expect(try await actions(ben) == ["finished"])
+    }
+
+    private func actions(_ socket: TestSocket) async throws -> [String?] {
+        try await socket.packets().map { $0["body"]?["data"]?["action"]?.stringValue }
     }
 }

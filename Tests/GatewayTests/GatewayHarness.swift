@@ -21,7 +21,8 @@ final class GatewayHarness: Sendable {
     let fanOut: FanOut
     let hub: Hub
 
-    init() async throws {
+    /// - Parameter conversations: without one, no service can be called.
+    init(conversations: RPCClient? = nil) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         fanOut = FanOut(loop: loop, source: log, logger: logger)
         // Nothing is ever called: the services are not run.
@@ -35,7 +36,7 @@ final class GatewayHarness: Sendable {
         let unreachable = RPCClientConfiguration(
             target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: String(repeating: "x", count: 32), name: "none")
         let services = GatewayServices(
-            conversations: client("conversations"), metadata: client("metadata"), presence: client("presence"),
+            conversations: conversations ?? client("conversations"), metadata: client("metadata"), presence: client("presence"),
             settings: GatewaySettings(
                 publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: "", conversations: unreachable,
                 metadata: unreachable, presence: unreachable), logger: logger)
@@ -66,7 +67,9 @@ final class GatewayHarness: Sendable {
         let channel = NIOAsyncTestingChannel(loop: loop)
         try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))
         let key = UserKey(app: Fixture.app, user: user)
-        let session = Session(key: key, identity: BasicIdentity(userID: user), tokenDigest: [], expiresAt: Fixture.time(1_000_000))
+        let session = Session(
+            key: key, identity: BasicIdentity(userID: user), tokenDigest: [], expiresAt: Fixture.time(1_000_000), createdAt: Fixture.time(0),
+            replayableSince: Fixture.time(0))
         let socket = try await onLoop { harness in
             let socket = Socket(session: session, version: .v3, hub: harness.hub)
             try channel.pipeline.syncOperations.addHandler(WebSocketFrameEncoder())
@@ -76,7 +79,7 @@ final class GatewayHarness: Sendable {
             harness.hub.beginJoining([conversation], app: Fixture.app)
             return socket
         }
-        let last = fanOut.baseline([(conversation, Position(position))])
+        let last = fanOut.baseline([(conversation, Position(position))], era: socket.era)
         await loop.run()
         let fanOutLast = try await last.get()[0]
         _ = try await onLoop { harness in
@@ -85,6 +88,22 @@ final class GatewayHarness: Sendable {
                 Attachment(
                     id: conversation, position: Position(position), fanOutLast: fanOutLast,
                     numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0, isHidden: false))
+        }
+        return TestSocket(socket: socket, channel: channel)
+    }
+
+    /// Opens a socket whose client has not asked for anything yet.
+    func newSocket(of user: UserID) async throws -> TestSocket {
+        let channel = NIOAsyncTestingChannel(loop: loop)
+        try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))
+        let session = Session(
+            key: UserKey(app: Fixture.app, user: user), identity: BasicIdentity(userID: user), tokenDigest: [], expiresAt: Fixture.time(1_000_000),
+            createdAt: Fixture.time(0), replayableSince: Fixture.time(0))
+        let socket = try await onLoop { harness in
+            let socket = Socket(session: session, version: .v3, hub: harness.hub)
+            try channel.pipeline.syncOperations.addHandler(WebSocketFrameEncoder())
+            try channel.pipeline.syncOperations.addHandler(socket)
+            return socket
         }
         return TestSocket(socket: socket, channel: channel)
     }
@@ -99,7 +118,7 @@ final class GatewayHarness: Sendable {
         let change = UserChange(
             appID: Fixture.app, user: user, position: Position(position), createdAt: Fixture.time(position), content: content)
         let key = UserKey(app: Fixture.app, user: user)
-        let baseline = fanOut.baseline(key, .zero)
+        let baseline = fanOut.baseline(key, .zero, era: try await onLoop { $0.hub.era })
         await loop.run()
         _ = try await baseline.get()
         try await onLoop { $0.fanOut.received(UserNotice(appID: Fixture.app, user: user, content: .change(change))) }
@@ -111,6 +130,22 @@ struct TestSocket: Sendable {
     let socket: Socket
     let channel: NIOAsyncTestingChannel
 
+    /// On the loop.
+    var isLive: Bool { if case .live = socket.phase { true } else { false } }
+
+    /// A request comes from the client.
+    func ask(_ method: String, _ id: String = "r1", data: String = "{}") async throws {
+        let text = #"{"type":"request","body":{"request_id":"\#(id)","method":"\#(method)","data":\#(data)}}"#
+        let done = channel.testingEventLoop.submit { socket.received(ByteBuffer(string: text)) }
+        await channel.testingEventLoop.run()
+        try await done.get()
+    }
+
+    /// Asks for a replay from a time of the fixture.
+    func askForReplay(_ id: String = "r1") async throws {
+        try await ask("Event.replay", id, data: #"{"from_timestamp":"2027-01-15T08:00:00.000Z"}"#)
+    }
+
     /// The packets that have left since the last call.
     func packets() async throws -> [JSONValue] {
         await channel.testingEventLoop.run()
@@ -119,6 +154,20 @@ struct TestSocket: Sendable {
             while bytes.readableBytes > 0 { packets.append(try JSONReader.parse(try Self.frame(&bytes))) }
         }
         return packets
+    }
+
+    /// The code of the close frame, if one has left since the last call. The head of a frame and what is in it may leave in two parts.
+    func closeCode() async throws -> Int? {
+        await channel.testingEventLoop.run()
+        var sent = ByteBuffer()
+        while var bytes = try await channel.readOutbound(as: ByteBuffer.self) { sent.writeBuffer(&bytes) }
+        while sent.readableBytes > 0 {
+            if sent.getInteger(at: sent.readerIndex, as: UInt8.self) == 0x88 {
+                return sent.getInteger(at: sent.readerIndex + 2, as: UInt16.self).map { Int($0) }
+            }
+            _ = try Self.frame(&sent)
+        }
+        return nil
     }
 
     /// The `position` members of the change packets among them.
@@ -147,6 +196,10 @@ final class FakeLog: ChangeSource {
         var changes: [Change] = []
         var heads: Heads?
         var isAway = false
+        /// Reads wait until this is over.
+        var isHeld = false
+        /// Nil: whoever is asked about has one message that does not count.
+        var numbers: [UserID: UserNumbers]?
         var reads = 0
     }
     let state = Mutex(State())
@@ -157,12 +210,16 @@ final class FakeLog: ChangeSource {
         let page: ChangePage? = state.withLock { state in
             state.reads += 1
             if state.isAway { return nil }
+            let numbers = state.numbers
             let mine = state.changes.filter { $0.conversationID == conversation }
             return ChangePage(
                 changes: mine.filter { $0.position > position }, head: mine.map(\.position).max() ?? .zero,
-                numbers: Dictionary(
-                    uniqueKeysWithValues: users.map { ($0, UserNumbers(uncounted: 1, hidden: 0, position: mine.map(\.position).max() ?? .zero)) }))
+                numbers: numbers
+                    ?? Dictionary(
+                        uniqueKeysWithValues: users.map { ($0, UserNumbers(uncounted: 1, hidden: 0, position: mine.map(\.position).max() ?? .zero)) })
+            )
         }
+        while state.withLock({ $0.isHeld }) { await Task.yield() }
         guard let page else { throw .unavailable }
         return page
     }

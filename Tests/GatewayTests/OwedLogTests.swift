@@ -49,6 +49,25 @@ struct OwedLogTests {
         #expect(log.owedCursors == [id: Position(9)])
     }
 
+    @Test("the counts of a conversation that the user has left are still to be said after his own log has moved on")
+    func userRefused() {
+        var log = OwedLog(baseline(position: 7, after: 5))
+        let message = Fixture.message(1, at: 6)
+        let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
+        for change in [Fixture.change(6, .messageCreated(id: message.id, ordinal: 1, message)), Fixture.change(7, removal)] {
+            _ = log.met(change, by: Fixture.ben)
+            log.advance(id, to: change.position)
+        }
+        log.finish(page(metHeads: true, numbersAt: 7, isParticipant: false))
+        let summary = log.summaries[id]
+        #expect(summary?.total == 3)
+        log.userRefused()
+        #expect(log.userOwed)
+        #expect(log.summaries[id] == summary)
+        log.attached(except: [])
+        #expect(log.summaries[id] == nil)
+    }
+
     @Test("a conversation that seems unchanged is read once more after its channel was subscribed")
     func verified() {
         var log = OwedLog(baseline(position: 9, after: 9))
@@ -193,13 +212,13 @@ struct OwedLogTests {
         #expect(log.summaries.isEmpty)
     }
 
-    @Test("to whoever left in the meantime nothing is unread; what was deleted for all has no numbers")
+    @Test("who left in the meantime keeps the counts they had; what was deleted for all has no numbers")
     func summariesOfTheLeft() {
         var log = OwedLog(baseline(position: 9, after: 5))
         log.countsChanged(in: id)
         log.advance(id, to: Position(9))
         log.finish(page(metHeads: true, numbersAt: 9, isParticipant: false))
-        #expect(log.summaries[id]?.unread == 0)
+        #expect(log.summaries[id]?.unread == 2)
         log.attached(except: [])
         #expect(log.summaries.isEmpty)
         var deleted = OwedLog(baseline(position: 9, after: 5))

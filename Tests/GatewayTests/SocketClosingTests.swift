@@ -19,13 +19,68 @@ struct SocketClosingTests {
         return socket
     }
 
-    /// The code of the close frame that has been sent.
+    /// The code of the close frame that has been sent, which says why in words, too.
     private func code(_ channel: NIOAsyncTestingChannel) async throws -> Int? {
+        guard let (code, words) = try await goodbye(channel) else { return nil }
+        #expect(!words.isEmpty)
+        return code
+    }
+
+    private func goodbye(_ channel: NIOAsyncTestingChannel) async throws -> (code: Int, words: String)? {
         await channel.testingEventLoop.run()
         var sent = ByteBuffer()
         while var bytes = try await channel.readOutbound(as: ByteBuffer.self) { sent.writeBuffer(&bytes) }
-        guard sent.readInteger(as: UInt8.self) == 0x88, sent.readInteger(as: UInt8.self) == 2 else { return nil }
-        return sent.readInteger(as: UInt16.self).map { Int($0) }
+        guard sent.readInteger(as: UInt8.self) == 0x88, let length = sent.readInteger(as: UInt8.self), length <= 125 else { return nil }
+        guard sent.readableBytes == length, let code = sent.readInteger(as: UInt16.self) else { return nil }
+        return (Int(code), String(buffer: sent))
+    }
+
+    @Test("every reason is said in words that fit into a close frame")
+    func words() {
+        let long = Failure(.invalidProperty, String(repeating: "é", count: 200))
+        let reasons: [Socket.CloseReason] = [
+            .goingAway, .binary, .tooLarge, .protocolAbuse, .sessionEnded, .idle, .tooSlow, .protocolError, .unreadable(.missing("request_id")),
+            .unreadable(long),
+        ]
+        for reason in reasons {
+            let payload = reason.payload
+            #expect((12...125).contains(payload.readableBytes), "\(reason)")
+            let words = payload.getString(at: payload.readerIndex + 2, length: payload.readableBytes - 2) ?? ""
+            #expect(words.utf8.count == payload.readableBytes - 2 && reason.words.hasPrefix(words))
+        }
+    }
+
+    @Test("a packet that cannot be read is answered by a goodbye that names what is wrong with it, and not what it holds")
+    func unreadable() async throws {
+        let harness = try await GatewayHarness()
+        let channel = try await socket(harness).channel
+        try await channel.writeInbound(Self.text(#"{"type":"request","body":{"method":"Counter.read","secret":"tell nobody"}}"#))
+        let (code, words) = try #require(try await goodbye(channel))
+        #expect(code == 1003)
+        #expect(words.contains("request_id") && !words.contains("tell nobody"))
+    }
+
+    @Test("a signal of a kind that is not known does not end the socket")
+    func unknownSignal() async throws {
+        let harness = try await GatewayHarness()
+        let test = try await socket(harness)
+        try await test.channel.writeInbound(Self.text(#"{"type":"signal","body":{"type":"wave","object":{"id":"layer:///conversations/x"}}}"#))
+        #expect(try await goodbye(test.channel) == nil)
+        #expect(test.channel.isActive)
+    }
+
+    /// A masked text frame.
+    private static func text(_ text: String) -> ByteBuffer {
+        var frame = ByteBuffer(bytes: [0x81])
+        if text.utf8.count < 126 {
+            frame.writeInteger(UInt8(text.utf8.count) | 0x80)
+        } else {
+            frame.writeBytes([0xfe])
+            frame.writeInteger(UInt16(text.utf8.count))
+        }
+        frame.writeBytes([0, 0, 0, 0])
+        frame.writeString(text)
+        return frame
     }
 
     @Test("what comes behind a frame that is too large does not end the connection before the peer has seen why")

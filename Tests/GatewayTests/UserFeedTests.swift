@@ -25,10 +25,25 @@ struct UserFeedTests {
     func order() {
         var feed = UserFeed()
         #expect(text(feed.received(entry(1))) == [])
-        #expect(feed.readElsewhere(to: Position(4)) == Position(4))
+        #expect(text(feed.readElsewhere(to: Position(4))) == [])
+        #expect(feed.last == Position(4))
         #expect(text(feed.received(entry(5))) == ["deliver 5"])
         #expect(text(feed.received(entry(5))) == [])
-        #expect(feed.readElsewhere(to: Position(9)) == Position(5))
+        #expect(text(feed.readElsewhere(to: Position(9))) == [])
+        #expect(feed.last == Position(5))
+    }
+
+    @Test("what comes before the sequence starts is read when it does, if it lies behind")
+    func early() {
+        var feed = UserFeed()
+        #expect(text(feed.received(entry(6))) == [])
+        #expect(text(feed.received(entry(5))) == [])
+        #expect(text(feed.readElsewhere(to: Position(4))) == ["open gap", "read after 4"])
+        #expect(text(feed.repaired([entry(5), entry(6)])) == ["deliver 5", "deliver 6", "close gap"])
+        var other = UserFeed()
+        #expect(text(other.headSeen(Position(5), since: Fixture.time(0))) == [])
+        #expect(text(other.readElsewhere(to: Position(5))) == [])
+        #expect(text(other.headSeen(Position(5), since: Fixture.time(0))) == [])
     }
 
     @Test("a log is read on until everything that is known to be missing has come, however many pages that takes")

@@ -34,6 +34,8 @@ struct PatchPropertyTests {
                 let stored = try await fixture.tree(id)
                 try #require(stored.position == position)
                 try #require(stored.leaves == reference.leaves.sorted { $0.path < $1.path }, "seed \(seed), round \(round)")
+                let sizes = try await fixture.sizes(id)
+                try #require(sizes.allSatisfy { $0[0..<2] == $0[2..<4] }, "seed \(seed), round \(round): \(sizes)")
             }
         }
     }
@@ -55,6 +57,7 @@ struct PatchPropertyTests {
             }
             let tree = try await fixture.tree(id)
             #expect(tree.leaves == reference.leaves.sorted { $0.path < $1.path })
+            #expect(try await fixture.sizes(id).allSatisfy { $0[0..<2] == $0[2..<4] })
         }
     }
 }

@@ -115,7 +115,7 @@ struct PatchTests {
 
     @Test("is held to the operator's limit of keys, if there is one")
     func limit() async throws {
-        try await MetadataFixture.run(maximumKeys: 3) { fixture in
+        try await MetadataFixture.run(limits: MetadataLimits(keys: 3)) { fixture in
             let id = try await fixture.conversation([("a", "1"), ("b", "1"), ("c", "1")])
             let failure = await #expect(throws: Failure.self) { try await fixture.patch(id, [set("d", "1")]) }
             #expect(failure?.code == .invalidProperty)
@@ -126,6 +126,65 @@ struct PatchTests {
             try await fixture.sql("SELECT metadata.create_tree('\(id)', '{x,y}', '{1,1}', 1)")
             #expect(try await fixture.patch(id, [delete("x")])?.told == ["-x"])
             await #expect(throws: Failure.self) { try await fixture.patch(id, [set("z", "1")]) }
+        }
+    }
+
+    @Test("is held to the limit of bytes: paths and values of all leaves")
+    func bytes() async throws {
+        try await MetadataFixture.run(limits: MetadataLimits(keys: 9, bytes: 20)) { fixture in
+            let id = try await fixture.conversation([("a", "1234"), ("b.é", "ü")])
+            #expect(try await fixture.sizes(id) == [[11, 2, 11, 2]])
+            // Up to the limit, and not a byte beyond it.
+            #expect(try await fixture.patch(id, [set("c", "12345678")])?.told == ["c=12345678"])
+            let tooLarge: [[MetadataOperation]] = [
+                [set("c", "123456789")], [set("d", "")], [set("a", "1"), set("e", "1234")], [set("", [("a", "12345"), ("b", "1234567890123456")])],
+                [set("c.d", "12345678")],
+            ]
+            for operations in tooLarge {
+                let failure = await #expect(throws: Failure.self) { try await fixture.patch(id, operations) }
+                #expect(failure == .invalid("metadata", "would have more than 20 bytes of paths and values"), "\(operations)")
+            }
+            let tooMany = (0..<10).map { set("k\($0)", "1") }
+            await #expect(throws: Failure.invalid("metadata", "would have more than 9 keys")) { try await fixture.patch(id, tooMany) }
+            #expect(try await fixture.tree(id).position == Position(2))
+            // What lets it shrink makes room.
+            #expect(try await fixture.patch(id, [set("a", "1"), set("c", "12345678901")]) != nil)
+            #expect(try await fixture.patch(id, [set("", [("a", "1"), ("b.é", "ü"), ("c", "12345678901")])]) == nil)
+            #expect(try await fixture.sizes(id) == [[20, 3, 20, 3]])
+        }
+    }
+
+    @Test("lets a tree that is larger than the limit shrink or stay as it is, and not grow")
+    func largerThanTheLimit() async throws {
+        try await MetadataFixture.run(limits: MetadataLimits(bytes: 20)) { fixture in
+            let id = try await fixture.conversation((0..<10).map { ("k\($0)", "value") })
+            #expect(try await fixture.sizes(id) == [[70, 10, 70, 10]])
+            for operations in [[set("k0", "values")], [set("new", "")], [delete("k1"), set("new", "12345")]] {
+                await #expect(throws: Failure.self, "\(operations)") { try await fixture.patch(id, operations) }
+            }
+            #expect(try await fixture.patch(id, [set("k0", "other")])?.told == ["k0=other"])
+            #expect(try await fixture.patch(id, [delete("k1"), set("new", "1234")])?.told == ["-k1", "new=1234"])
+            #expect(try await fixture.patch(id, [set("k0", "")])?.told == ["k0="])
+            #expect(try await fixture.patch(id, [set("", [("one", "12345678901234567")])]) != nil)
+            #expect(try await fixture.sizes(id) == [[20, 1, 20, 1]])
+        }
+    }
+
+    @Test("counts a tree whose size is not noted yet")
+    func uncounted() async throws {
+        try await MetadataFixture.run(limits: MetadataLimits(bytes: 20)) { fixture in
+            let id = try await fixture.conversation([("a", "1234"), ("b", "1234")])
+            try await fixture.sql("DELETE FROM metadata.tree WHERE conversation_id = '\(id)'")
+            #expect(try await fixture.patch(id, [set("a", "4321")]) != nil)
+            #expect(try await fixture.sizes(id).isEmpty)
+            await #expect(throws: Failure.self) { try await fixture.patch(id, [set("c", "1234567890")]) }
+            #expect(try await fixture.patch(id, [set("c", "123456789")]) != nil)
+            #expect(try await fixture.sizes(id) == [[20, 3, 20, 3]])
+            // As it is where only a removal was noted.
+            try await fixture.sql("UPDATE metadata.tree SET bytes = NULL, leaves = NULL WHERE conversation_id = '\(id)'")
+            await #expect(throws: Failure.self) { try await fixture.patch(id, [set("d", "")]) }
+            #expect(try await fixture.patch(id, [delete("c")]) != nil)
+            #expect(try await fixture.sizes(id) == [[10, 2, 10, 2]])
         }
     }
 }

@@ -2,6 +2,8 @@
 
 import Model
 import Postgres
+import Schema
+import TestSupport
 import Testing
 
 @testable import Metadata
@@ -56,6 +58,144 @@ struct TreesTests {
         }
     }
 
+    /// A position of its own for the removal of `user`, whose tree is kept.
+    private func remove(_ user: String, from id: ConversationID, _ fixture: MetadataFixture) async throws {
+        try await fixture.sql("SELECT conversations.append_change('\(id)', 2::smallint, 'ana', NULL, NULL, NULL, NULL, NULL)")
+        try await fixture.sql("SELECT metadata.keep_tree('\(id)', '\(user)')")
+    }
+
+    @Test(
+        "kept for many who are removed at any time, are read as they were, and nothing is left of those forgotten",
+        arguments: 1...3 as ClosedRange<UInt64>)
+    func keptAtRandom(seed: UInt64) async throws {
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation([("a.b", "1"), ("b", "2")])
+            var patches = PatchGenerator(random: SeededGenerator(seed: seed))
+            var random = SeededGenerator(seed: seed + 100)
+            var kept: [String: MetadataStore.StoredTree] = [:]
+            for round in 0..<300 {
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0, 1:
+                    let users = ["u\(round)", "v\(round)"].prefix(Int.random(in: 1...2, using: &random))
+                    try await remove(users[0], from: id, fixture)
+                    for user in users.dropFirst() { try await fixture.sql("SELECT metadata.keep_tree('\(id)', '\(user)')") }
+                    let tree = try await fixture.tree(id)
+                    for user in users { kept[user] = tree }
+                case 2:
+                    guard let user = kept.keys.sorted().randomElement(using: &random) else { continue }
+                    try await fixture.sql("SELECT metadata.forget_kept_tree('\(id)', '\(user)')")
+                    kept[user] = nil
+                    if Bool.random(using: &random) { try await fixture.sql("SELECT metadata.sweep(2)") }
+                default: try await fixture.patch(id, patches.patch())
+                }
+            }
+            try #require(kept.count > 5)
+            for (user, tree) in kept {
+                let read = try await fixture.tree(id, formerUser: user)
+                #expect(read.position == tree.position && read.leaves == tree.leaves, "seed \(seed), \(user)")
+            }
+            #expect(try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") > 0)
+            for user in kept.keys { try await fixture.sql("SELECT metadata.forget_kept_tree('\(id)', '\(user)')") }
+            try await sweep(fixture)
+            #expect(try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") == 0)
+            // No user is left for whom anything would be kept.
+            try await fixture.patch(id, [set("", [("z", "1")])])
+            #expect(try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") == 0)
+        }
+    }
+
+    private func sweep(_ fixture: MetadataFixture) async throws {
+        while try await fixture.number("SELECT metadata.sweep(50)") > 0 {}
+        #expect(try await fixture.number("SELECT count(*) FROM metadata.forgotten_tree") == 0)
+    }
+
+    @Test("a removal copies nothing, however large the tree; what is changed later is kept once, for all who had seen it")
+    func withoutCopies() async throws {
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation((0..<2000).map { ("k\($0)", "v") })
+            func kept() async throws -> Int64 {
+                try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'")
+            }
+            for user in 0..<20 { try await remove("u\(user)", from: id, fixture) }
+            #expect(try await kept() == 0)
+            for value in ["w", "x", "y"] { try await fixture.patch(id, [set("k7", value), delete("k8")]) }
+            #expect(try await kept() == 2)
+            #expect(try await fixture.tree(id, formerUser: "u3").leaves.count == 2000)
+            try await fixture.sql("SELECT metadata.drop_tree('\(id)')")
+            #expect(try await fixture.tree(id, formerUser: "u3").leaves.isEmpty)
+            try await sweep(fixture)
+            #expect(try await kept() == 0)
+        }
+    }
+
+    @Test("what was kept for others before and after is not read")
+    func keptAmongMany() async throws {
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation((0..<10).map { ("k\($0)", "0") })
+            for round in 1...100 {
+                try await fixture.patch(id, [set("", (0..<10).map { ("k\($0)", "\(round)") })])
+                try await remove("u\(round)", from: id, fixture)
+            }
+            try await fixture.patch(id, [set("", [])])
+            #expect(try await fixture.number("SELECT count(*) FROM metadata.kept_leaf WHERE conversation_id = '\(id)'") == 1000)
+            try await fixture.sql(
+                """
+                CREATE FUNCTION rows_read(conversation uuid, at_position bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+                DECLARE
+                    counter text := 'SELECT (seq_tup_read + idx_tup_fetch)::bigint FROM pg_stat_xact_user_tables WHERE relname = ''kept_leaf''';
+                    before bigint;
+                    after bigint;
+                BEGIN
+                    EXECUTE counter INTO before;
+                    PERFORM metadata.kept_leaves(conversation, at_position, 1000);
+                    EXECUTE counter INTO after;
+                    RETURN after - before;
+                END
+                $$
+                """)
+            for user in [1, 50, 100] {
+                #expect(try await fixture.tree(id, formerUser: "u\(user)").leaves.map(\.value) == Array(repeating: "\(user)", count: 10))
+                let read = "SELECT rows_read('\(id)', position) FROM metadata.kept_tree WHERE conversation_id = '\(id)' AND user_id = 'u\(user)'"
+                #expect(try await fixture.number(read) == 10)
+            }
+        }
+    }
+
+    @Test("kept as copies by an earlier version are what they were")
+    func keptCopies() async throws {
+        let url = try await TestServers.postgres()
+        let migrator = Migrator(configuration: try PostgresConfiguration(url: url))
+        _ = try await migrator.migrate(Schema.migrations.filter { $0.version < 26 }, logger: TestDatabase.quiet)
+        let (app, id) = (AppID.random(), ConversationID.random())
+        try await migrator.execute(
+            script: """
+                INSERT INTO conversations.conversation (id, app_id, created_at, created_by, is_distinct, position, last_change_at)
+                VALUES ('\(id)', '\(app)', now(), 'ana', false, 1, now());
+                SELECT metadata.create_tree('\(id)', '{a,b.c,d}', '{1,2,3}', 1);
+                SELECT conversations.append_change('\(id)', 2::smallint, 'ana', NULL, NULL, NULL, NULL, NULL);
+                SELECT metadata.keep_tree('\(id)', 'ben'), metadata.keep_tree('\(id)', 'cleo');
+                SELECT metadata.apply('\(id)', '[{"path":"a","set":[["a","ä"]]},{"path":"b","delete":true},{"path":"n","set":[["n","4"]]}]', 3);
+                SELECT conversations.append_change('\(id)', 3::smallint, 'ana', NULL, NULL, NULL, NULL, NULL);
+                SELECT conversations.append_change('\(id)', 2::smallint, 'ana', NULL, NULL, NULL, NULL, NULL);
+                SELECT metadata.keep_tree('\(id)', 'dora');
+                SELECT metadata.apply('\(id)', '[{"path":"","set":[]}]', 5);
+                SELECT conversations.append_change('\(id)', 3::smallint, 'ana', NULL, NULL, NULL, NULL, NULL)
+                """)
+        _ = try await migrator.migrate(Schema.migrations, logger: TestDatabase.quiet)
+        let pool = PostgresPool(configuration: try PostgresConfiguration(url: url), mode: .exclusive, logger: TestDatabase.quiet)
+        let store = MetadataStore(writes: pool, large: pool, reads: pool, limits: MetadataLimits())
+        try await running([pool]) { () async throws -> Void in
+            func tree(_ user: String?) async throws -> [String] {
+                let key = MetadataStore.TreeKey(conversation: id, formerUser: user.map { UserID(trusted: $0) })
+                let tree = try await store.trees([key], app: app, deadline: MetadataFixture.soon)[0]
+                return ["\(tree.position.rawValue)"] + tree.leaves.map { "\($0.path)=\($0.value)" }
+            }
+            for user in ["ben", "cleo"] { #expect(try await tree(user) == ["2", "a=1", "b.c=2", "d=3"]) }
+            #expect(try await tree("dora") == ["4", "a=ä", "d=3", "n=4"])
+            #expect(try await tree(nil) == ["5"])
+        }
+    }
+
     @Test("are equal when they hold the same values")
     func equality() async throws {
         try await MetadataFixture.run { fixture in
@@ -68,6 +208,17 @@ struct TreesTests {
             #expect(try await !equals("{a,b.c}", "{1,3}"))
             #expect(try await !equals("{a,b.c,d}", "{1,2,3}"))
             #expect(try await !equals("{}", "{}"))
+        }
+    }
+
+    @Test("with keys that may not be set any more are read, and these can be deleted")
+    func reservedKeys() async throws {
+        try await MetadataFixture.run { fixture in
+            let id = try await fixture.conversation([("__proto__.x", "1"), ("a.constructor", "2")])
+            #expect(try await fixture.tree(id).leaves.map(\.path.dotted) == ["__proto__.x", "a.constructor"])
+            let operations = [delete("__proto__.x"), delete("a")]
+            try MetadataPatchValidation().check(operations)
+            #expect(try await fixture.patch(id, operations)?.told == ["-__proto__", "-a"])
         }
     }
 

@@ -74,6 +74,21 @@ struct PresenceServiceTests {
         }
     }
 
+    @Test("many leases that end together are announced in one go, not a batch at each look")
+    func together() async throws {
+        var periods = PresencePeriods.short
+        periods.sweepBatch = 1
+        periods.sweepEvery = .seconds(2)
+        try await withServices(1, periods) { fixture, caller in
+            let names = (0...).lazy.map { "u\($0)" }.filter { Channels.presenceShard(caller.app, UserID(trusted: $0)) == 7 }.prefix(80)
+            try await fixture.listen(to: names.map { Channels.presence(caller.app, UserID(trusted: $0)) })
+            for name in names { try await caller.set(name, 1, "available") }
+            // A look every two seconds would take longer than this test may.
+            await fixture.log.wait(for: 160)
+            #expect(fixture.log.statuses.count { $0 == .offline } == 80)
+        }
+    }
+
     @Test("renewing answers what was forgotten; releasing ends after the grace")
     func leases() async throws {
         try await withServices(1, PresencePeriods()) { fixture, caller in
@@ -94,6 +109,22 @@ struct PresenceServiceTests {
             try await caller.release([caller.lease("ana", 1)])
             await fixture.log.wait(for: 2)
             #expect(fixture.log.statuses == [.available, .offline])
+        }
+    }
+
+    @Test("gateways are told to renew three times in the lease, with every answer")
+    func renewal() async throws {
+        var periods = PresencePeriods()
+        periods.lease = .seconds(12)
+        try await withServices(1, periods) { _, caller in
+            let lease = caller.lease("ana", 1)
+            var (first, next) = (ProtoSetPresenceRequest(), ProtoRenewPresenceRequest())
+            first.lease = lease
+            first.status = "available"
+            next.leases = [lease]
+            let set = try await caller.client.call(PresenceAPI.setPresence, first, deadline: soon, trace: .random())
+            let renewed = try await caller.client.call(PresenceAPI.renewPresence, next, deadline: soon, trace: .random())
+            #expect(set.renewAfterMs == 4000 && renewed.renewAfterMs == 4000)
         }
     }
 

@@ -14,10 +14,9 @@ struct PresenceScriptTests {
         let store: PresenceStore
         let user: PresenceStore.User
 
-        init(_ fixture: PresenceFixture, user: String = "ana") {
+        init(_ fixture: PresenceFixture, user: String = "ana", periods: PresencePeriods = .round) {
             self.fixture = fixture
-            store = PresenceStore(
-                redis: fixture.redis, periods: PresencePeriods(), timeout: .seconds(5), scripts: PresenceScripts(clock: .simulated))
+            store = PresenceStore(redis: fixture.redis, periods: periods, timeout: .seconds(5), scripts: PresenceScripts(clock: .simulated))
             self.user = PresenceStore.User(app: .random(), id: UserID(trusted: user))
         }
 
@@ -164,10 +163,50 @@ struct PresenceScriptTests {
         }
     }
 
+    @Test("with the defaults, who is gone is offline within thirty seconds: the connection closed, or its gateway dead since the last renewal")
+    func within() async throws {
+        let periods = PresencePeriods()
+        #expect(periods.longestUntilOffline <= .seconds(29))
+        #expect(periods.renewAfter * 3 <= periods.lease)
+        try await PresenceFixture.run { fixture in
+            for isReleased in [true, false] {
+                let hand = Hand(fixture, periods: periods)
+                try await hand.at(1000)
+                try await hand.set(.available, 1)
+                try await hand.at(1005)
+                #expect(try await hand.renew(1) == [])
+                if isReleased { try await hand.release(1) }
+                try await hand.at(1024)
+                #expect(try await hand.look().0 == .available)
+                // So late the last look may be.
+                try await hand.at(1005 + 29)
+                #expect(try await hand.look().0 == .offline)
+            }
+        }
+    }
+
+    @Test("a sweep says whether its batch was full")
+    func batch() async throws {
+        try await PresenceFixture.run { fixture in
+            var periods = PresencePeriods.round
+            periods.sweepBatch = 3
+            let store = PresenceStore(
+                redis: fixture.redis, periods: periods, timeout: .seconds(5), scripts: PresenceScripts(clock: .simulated))
+            let app = AppID.random()
+            let users = (0...).lazy.map { PresenceStore.User(app: app, id: UserID(trusted: "u\($0)")) }.filter { $0.shard == 7 }.prefix(5)
+            _ = try await fixture.command("SET", "clock", 1_000_000)
+            for user in users { try await store.set(.available, of: 1, user, deadline: soon) }
+            _ = try await fixture.command("SET", "clock", 1_060_000)
+            #expect(await store.sweep([7]) == [.work(lateness: .zero, isBatchFull: true)])
+            #expect(await store.sweep([7]) == [.work(lateness: .zero)])
+            #expect(await store.sweep([7]) == [.nothing(next: nil)])
+        }
+    }
+
     @Test("everything expires at last, leases soon and what is remembered after weeks")
     func retention() async throws {
         try await PresenceFixture.run { fixture in
-            let store = PresenceStore(redis: fixture.redis, periods: PresencePeriods(), timeout: .seconds(5))
+            let store = PresenceStore(redis: fixture.redis, periods: .round, timeout: .seconds(5))
             let user = PresenceStore.User(app: .random(), id: UserID(trusted: "ana"))
             try await store.set(.available, of: 1, user, deadline: soon)
             let leases = try await fixture.command("PTTL", .string(user.keys[0])).int ?? 0

@@ -137,7 +137,30 @@ struct TypingScriptTests {
         }
     }
 
-    @Test("a sweep takes no more than its batch")
+    @Test("an announcement says how long it is good for: longer than any silence that may follow it, whatever the periods")
+    func goodFor() async throws {
+        #expect(TypingSettings().goodFor(.started) == .seconds(25))
+        #expect(TypingSettings().goodFor(.paused) == .seconds(15))
+        try await PresenceFixture.run { fixture in
+            var settings = TypingSettings()
+            settings.pauseAfter = .seconds(60)
+            settings.finishAfter = .seconds(40)
+            settings.sweepEvery = .seconds(5)
+            let store = TypingStore(redis: fixture.redis, settings: settings, timeout: .seconds(5), scripts: TypingScripts(clock: .simulated))
+            let id = ConversationID.random()
+            try await fixture.listen(to: [Channels.conversation(id)])
+            _ = try await fixture.command("SET", "clock", 1_000_000)
+            try await store.event(signal(id, "ana", .started), deadline: soon)
+            _ = try await fixture.command("SET", "clock", 1_060_000)
+            _ = await store.sweep([id.shard])
+            await fixture.log.wait(for: 2)
+            // Beyond the periods: a repetition that was not announced, and two pauses between looks.
+            #expect(
+                fixture.log.goodFor == [.seconds(60 + 40) + .milliseconds(2500) + .seconds(10), .seconds(40) + .milliseconds(2500) + .seconds(10)])
+        }
+    }
+
+    @Test("a sweep takes no more than its batch, and says whether it was full")
     func batch() async throws {
         try await PresenceFixture.run { fixture in
             var settings = TypingSettings()
@@ -148,7 +171,8 @@ struct TypingScriptTests {
             _ = try await fixture.command("SET", "clock", 1_000_000)
             for user in 0..<7 { try await store.event(signal(id, "u\(user)", .paused), deadline: soon) }
             _ = try await fixture.command("SET", "clock", 1_010_000)
-            for _ in 0..<3 { #expect(await store.sweep([id.shard]) == [.work(lateness: .zero)]) }
+            for _ in 0..<2 { #expect(await store.sweep([id.shard]) == [.work(lateness: .zero, isBatchFull: true)]) }
+            #expect(await store.sweep([id.shard]) == [.work(lateness: .zero)])
             #expect(await store.sweep([id.shard]) == [.nothing(next: nil)])
             await fixture.log.wait(for: 14)
             #expect(fixture.log.signals.suffix(7).allSatisfy { $0.action == .finished })

@@ -37,9 +37,9 @@ final class CallTableTests {
         #expect(table.partAnswered(1, ByteBuffer(string: "12345")).outcome == .none)
         #expect(table.answered(1, ByteBuffer(string: "67890")).outcome == .completed("call 1", .success(ByteBuffer(string: "1234567890"))))
         #expect(table.partAnswered(2, ByteBuffer(string: "1234567890")).outcome == .none)
-        #expect(table.partAnswered(2, ByteBuffer(string: "1")).outcome == .completedAndCancelled("call 2", .failure(.tooLarge)))
+        #expect(table.partAnswered(2, ByteBuffer(string: "1")).outcome == .completedAndCancelled("call 2", .failure(.answerTooLarge)))
         #expect(table.partAnswered(2, ByteBuffer(string: "1")).outcome == .none)
-        #expect(table.answered(3, ByteBuffer(string: "12345678901")).outcome == .completed("call 3", .failure(.tooLarge)))
+        #expect(table.answered(3, ByteBuffer(string: "12345678901")).outcome == .completed("call 3", .failure(.answerTooLarge)))
         #expect(table.isEmpty)
     }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Contracts
+import FoundationEssentials
+import Model
 import NIOCore
+import SwiftProtobuf
 import Synchronization
 import Testing
 
@@ -79,17 +83,33 @@ struct CallTests {
         }
     }
 
-    @Test("an answer over the callee's limit, over the caller's, or a request over a frame is too large")
+    @Test("an answer over the callee's limit or over the caller's is too large, and so is a request over a frame; the two are told apart")
     func tooLarge() async throws {
         try await withPair(
             server: { $0.maxAnswerBytes = 1 << 20 }, client: { $0.maxAnswerBytes = 600 << 10 },
             handler: { _, payload in ByteBuffer(repeating: 1, count: payload.readableBytes * 1024) }
         ) { (client: RPCClient) async throws in
             for kilobytes in [2000, 700] {
-                await #expect(throws: RPCError.tooLarge) { try await client.echo(ByteBuffer(repeating: 0, count: kilobytes)) }
+                await #expect(throws: RPCError.answerTooLarge) { try await client.echo(ByteBuffer(repeating: 0, count: kilobytes)) }
             }
             #expect(try await client.echo(ByteBuffer(repeating: 0, count: 500)).readableBytes == 500 << 10)
             await #expect(throws: RPCError.tooLarge) { try await client.echo(ByteBuffer(repeating: 0, count: 4 << 20)) }
+        }
+    }
+
+    @Test("an answer that is too large is the service's failure, a request that is too large the client's")
+    func blame() async throws {
+        let tree = try ByteBuffer(protobuf: ProtoTreesResponse.with { $0.items = [.with { $0.tree.leaves = [.with { $0.value = "0123456789" }] }] })
+        try await withPair(server: { $0.maxAnswerBytes = tree.readableBytes - 1 }, handler: { _, _ in tree }) { (client: RPCClient) async throws in
+            let answer = await #expect(throws: Failure.self) {
+                try await client.call(MetadataAPI.trees, ProtoTreesRequest(), deadline: .now + .seconds(20), trace: .random())
+            }
+            #expect(answer?.code == .internalServerError)
+            let large = ProtoTreesRequest.with { $0.appID = Data(repeating: 0, count: 4 << 20) }
+            let request = await #expect(throws: Failure.self) {
+                try await client.call(MetadataAPI.trees, large, deadline: .now + .seconds(20), trace: .random())
+            }
+            #expect(request?.code == .invalidRequest)
         }
     }
 

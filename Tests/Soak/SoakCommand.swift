@@ -30,6 +30,8 @@ package struct SoakCommand: AsyncParsableCommand {
     var seconds = 0
     @Option(help: "How long everybody may take, after that, to be told everything; in seconds.")
     var patience = 120
+    @Flag(help: "Hostile users keep within the limits meanwhile, and do what harm they can.")
+    var hostile = false
     @Option(help: "What is written follows from it, ids as well: each run on a system needs another one. Random if it is left out.")
     var seed: UInt64?
 
@@ -63,7 +65,16 @@ package struct SoakCommand: AsyncParsableCommand {
         let load = try await Load.start(size, seed: seed, on: system)
         say("\(users) users write in \(conversations) conversations, seed \(seed)")
         let began = ContinuousClock.now
-        try await load.run { await wait(signals) }
+        try await load.run {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                if hostile {
+                    let users = try await HostileUsers.start(against: load, on: system, seed: seed)
+                    group.addTask { await users.run() }
+                }
+                await wait(signals)
+                group.cancelAll()
+            }
+        }
         let wrote = ContinuousClock.now - began
         let history = try await load.settle(system, within: .seconds(patience))
         let violations = Checker.violations(of: history)

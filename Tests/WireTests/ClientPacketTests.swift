@@ -45,15 +45,23 @@ struct ClientPacketTests {
     }
 
     @Test(
+        "a signal of a type or with an action that is not known is dropped: a later version of the protocol may have it",
+        arguments: [
+            #"{"type":"signal","body":{"type":"dance"}}"#, #"{"type":"signal","body":{"type":"dance","object":{"id":"x"},"data":[]}}"#,
+            #"{"type":"signal","body":{"type":"typing_indicator","object":{"id":"\#(conversationUUID)"},"data":{"action":"singing"}}}"#,
+        ])
+    func unknownSignal(text: String) throws { #expect(try parse(text) == .dropped) }
+
+    @Test(
         "frames that cannot be answered are refused",
         arguments: [
             "", "x", "{", "[]", "null", "{}", #"{"type":"request"}"#, #"{"type":"request","body":[]}"#,
             #"{"type":"request","body":{"method":"Counter.read"}}"#,
             #"{"type":"request","body":{"method":"Counter.read","request_id":7}}"#, #"{"type":"change","body":{"request_id":"r1"}}"#,
             #"{"type":3,"body":{}}"#,
-            #"{"type":"signal","body":{"type":"typing_indicator"}}"#, #"{"type":"signal","body":{"type":"dance"}}"#,
+            #"{"type":"signal","body":{"type":"typing_indicator"}}"#, #"{"type":"signal","body":{"type":7}}"#,
             #"{"type":"signal","body":{"type":"typing_indicator","object":{"id":"x"},"data":{"action":"started"}}}"#,
-            #"{"type":"signal","body":{"type":"typing_indicator","object":{"id":"\#(conversationUUID)"},"data":{"action":"singing"}}}"#,
+            #"{"type":"signal","body":{"type":"typing_indicator","object":{"id":"\#(conversationUUID)"},"data":{"action":7}}}"#,
             #"{"type":"request","body":{"method":"Counter.read","request_id":"\#(String(repeating: "r", count: 257))"}}"#,
             "{\"type\":\"request\",\"body\":\"\\ud800\"}",
         ])

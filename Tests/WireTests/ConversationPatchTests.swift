@@ -80,6 +80,10 @@ struct ConversationPatchTests {
             (#"[{"operation":"set","property":"metadata.a b","value":"x"}]"#, .invalidProperty, "metadata.a b"),
             (#"[{"operation":"set","property":"metadata.a\\.b","value":"x"}]"#, .invalidProperty, #"metadata.a\.b"#),
             (#"[{"operation":"delete","property":"metadata.é"}]"#, .invalidProperty, "metadata.é"),
+            (#"[{"operation":"set","property":"metadata.__proto__.polluted","value":"x"}]"#, .invalidProperty, "metadata.__proto__.polluted"),
+            (#"[{"operation":"set","property":"metadata.a.constructor","value":{}}]"#, .invalidProperty, "metadata.a.constructor"),
+            (#"[{"operation":"set","property":"metadata.a","value":{"b":{"prototype":{"c":"x"}}}}]"#, .invalidProperty, "metadata.a.b.prototype"),
+            (#"[{"operation":"set","property":"metadata","value":{"__proto__":{}}}]"#, .invalidProperty, "metadata.__proto__"),
             (
                 #"[{"operation":"set","property":"metadata.ok","value":"1"},{"operation":"set","property":"metadata.bad","value":2}]"#,
                 .invalidProperty, "metadata.bad"
@@ -89,6 +93,17 @@ struct ConversationPatchTests {
         let result = failure { _ = try ConversationPatch(json(text)) }
         #expect(result?.code == code)
         #expect(result?.property == property)
+    }
+
+    @Test("keys that JavaScript keeps for itself can be deleted, and so can those that only look like them be set")
+    func reservedKeys() throws {
+        let patch = try ConversationPatch(
+            json(
+                #"""
+                [{"operation":"delete","property":"metadata.a.__proto__.b"},{"operation":"delete","property":"metadata.constructor"},
+                {"operation":"set","property":"metadata.Prototype","value":{"__proto":"1","constructors":"2"}}]
+                """#))
+        #expect(patch.metadata.map(\.path.dotted) == ["a.__proto__.b", "constructor", "Prototype"])
     }
 
     @Test("values, depths and paths are held to their limits, exactly")
@@ -107,6 +122,19 @@ struct ConversationPatchTests {
         #expect(failure { _ = try ConversationPatch(set(long, #"{"b":"1"}"#)) } == nil)
         #expect(failure { _ = try ConversationPatch(set(long, #"{"bb":"1"}"#)) }?.code == .invalidProperty)
         #expect(failure { _ = try ConversationPatch(set(long + "kkk", "\"1\"")) }?.property == "metadata")
+    }
+
+    @Test("a short request cannot become a hundred times as many paths")
+    func expansion() {
+        let path = String(repeating: "p", count: 1000)
+        func tree(_ count: Int) -> String { "{" + (0..<count).map { "\"k\($0)\":\"\"" }.joined(separator: ",") + "}" }
+        func set(_ count: Int) -> String { "{\"operation\":\"set\",\"property\":\"metadata.\(path)\",\"value\":\(tree(count))}" }
+        #expect(failure { _ = try ConversationPatch(json("[\(set(1000)),\(set(1000))]")) } == nil)
+        for text in ["[\(set(4000))]", "[\(set(2000)),\(set(2000))]"] {
+            #expect(failure { _ = try ConversationPatch(json(text)) }?.code == .invalidRequest)
+        }
+        let creation = "{\"participants\":[],\"metadata\":{\"\(path)\":\(tree(4000))}}"
+        #expect(failure { _ = try CreateConversationBody(json(creation)) }?.code == .invalidRequest)
     }
 
     @Test("a failure does not repeat a path of any length")

@@ -118,7 +118,7 @@ struct ObjectTests {
         #expect(value["participants"] == .array([]))
         #expect(value["metadata"] == .object([]))
         #expect(value["last_message"] == .null)
-        #expect(value["unread_message_count"] == .integer(0))
+        #expect(value["unread_message_count"] == .integer(3))
     }
 
     @Test("a full identity has all members, the metadata sorted")

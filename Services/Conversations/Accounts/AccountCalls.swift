@@ -12,7 +12,7 @@ struct AccountCalls: Sendable {
     private let directory: IdentityDirectory
 
     /// The most digests or users in one call; more is a caller's mistake.
-    private static let batchLimit = 10_000
+    private static let batchLimit = ConversationsAPI.maximumAccounts
 
     init(signIn: SignIn, sessions: Sessions, directory: IdentityDirectory) {
         self.signIn = signIn
@@ -46,6 +46,8 @@ struct AccountCalls: Sendable {
             $0.appID = Data(session.app)
             $0.identity = ProtoBasicIdentity(session.identity)
             $0.expiresAt = session.expiresAt.microseconds
+            $0.createdAt = session.createdAt.microseconds
+            $0.replayableSince = session.replayableSince.microseconds
         }
     }
 

@@ -9,15 +9,19 @@ private let identityColumns = [
 func identityColumns(of row: String) -> String { identityColumns.map { "\(row).\($0)" }.joined(separator: ", ") }
 
 extension Statement {
-    /// $1 app, $2 user ids. Those who exist.
+    /// $1 app, $2 user ids. Those who exist, each looked up by itself, and whether it is about to be removed since nothing refers to it.
     static let identitiesRead = Statement(
         "identities.read",
-        sql: "SELECT \(identityColumns(of: "i")) FROM conversations.identity i WHERE i.app_id = $1 AND i.user_id = ANY ($2::text[])",
+        sql: """
+            SELECT \(identityColumns(of: "i")), i.is_doomed FROM unnest($2::text[]) w(id)
+            CROSS JOIN LATERAL (SELECT x.* FROM conversations.identity x WHERE x.app_id = $1 AND x.user_id = w.id OFFSET 0) i
+            """,
         isIdempotent: true)
 
     /// $1 app, $2 user ids. All of them; who did not exist is created.
     static let identitiesEnsure = Statement(
-        "identities.ensure", sql: "SELECT \(identityColumns(of: "i")) FROM conversations.ensure_identities($1, $2::text[]) i", isIdempotent: true)
+        "identities.ensure",
+        sql: "SELECT \(identityColumns(of: "i")), i.is_doomed FROM conversations.ensure_identities($1, $2::text[]) i", isIdempotent: true)
 
     /// $1 app, $2 key id. The app, and the key if it is the app's.
     static let appKeyRead = Statement(
@@ -40,7 +44,8 @@ extension Statement {
     static let sessionFind = Statement(
         "session.find",
         sql: """
-            SELECT s.app_id, s.expires_at, s.expires_at < now() + $2::int8 * interval '1 second', i.user_id, i.display_name, i.avatar_url
+            SELECT s.app_id, s.expires_at, s.expires_at < now() + $2::int8 * interval '1 second', i.user_id, i.display_name, i.avatar_url,
+                s.created_at, greatest(s.created_at, (SELECT b.at + conversations.margin() FROM conversations.log_begin b))
             FROM conversations.session s
             JOIN conversations.app a ON a.id = s.app_id AND NOT a.suspended
             JOIN conversations.identity i ON i.app_id = s.app_id AND i.user_id = s.user_id AND NOT i.suspended
@@ -74,4 +79,8 @@ extension Statement {
 
     /// $1 most rows of each kind.
     static let accountsSweep = Statement("accounts.sweep", sql: "SELECT conversations.sweep_accounts($1::int8)", isIdempotent: true)
+
+    /// $1 most rows.
+    static let identitiesSweep = Statement(
+        "identities.sweep", sql: "SELECT s.looked_at, s.removed FROM conversations.sweep_identities($1::int8) s", isIdempotent: true)
 }

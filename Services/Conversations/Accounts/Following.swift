@@ -48,17 +48,22 @@ struct Following: Sendable {
             guard let user = UserID(text) else { throw Failure.notFound("identity") }
             return user
         }
-        // Those never heard of get an identity by this.
-        let identities = try await support.directory.full(users, in: caller.app, deadline: caller.deadline)
         let rows = try await database.runAlone(
-            .follow, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue))], deadline: caller.deadline)
-        let notices = try rows.map { row in
-            var cursor = RowCursor(row)
-            let followed = try cursor.user()
-            return notice(
-                caller, at: try cursor.position(), try cursor.time(),
-                .followed(identities[followed] ?? Identity(basic: BasicIdentity(userID: followed))))
-        }
+            .follow,
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue)), Value(limit: support.quotas.followed),
+            ], deadline: caller.deadline)
+        guard try support.row(rows).get(0, as: String.self) == "ok" else { throw QuotaRefusal.followed.failure(support.quotas) }
+        if rows.count == 1 { return ProtoEmpty() }
+        let identities = try await support.directory.full(users, in: caller.app, deadline: caller.deadline)
+        let notices = try rows.dropFirst()
+            .map { row in
+                var cursor = RowCursor(row, at: 1)
+                let followed = try cursor.user()
+                return notice(
+                    caller, at: try cursor.position(), try cursor.time(),
+                    .followed(identities[followed] ?? Identity(basic: BasicIdentity(userID: followed))))
+            }
         support.publisher.notify(notices)
         return ProtoEmpty()
     }
@@ -77,9 +82,8 @@ struct Following: Sendable {
 
     private func isFollowed(_ request: ProtoIsFollowedRequest, _ context: RPCContext) async throws -> ProtoIsFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
-        let rows = try await database.runAlone(
-            .followedCheck, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.followed)], deadline: caller.deadline)
-        return try .with { $0.isFollowed = try support.row(rows).get(0) }
+        let isFollowed = try await support.isFollowed(UserID(trusted: request.followed), by: caller)
+        return .with { $0.isFollowed = isFollowed }
     }
 
     private func followed(_ request: ProtoFollowedRequest, _ context: RPCContext) async throws -> ProtoFollowedResponse {
@@ -98,13 +102,24 @@ struct Following: Sendable {
     }
 }
 
+extension CallSupport {
+    /// Whether the caller follows `user` at present.
+    func isFollowed(_ user: UserID, by caller: Caller) async throws -> Bool {
+        let rows = try await database.runAlone(
+            .followedCheck, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(user.rawValue)], deadline: caller.deadline)
+        return try row(rows).get(0)
+    }
+}
+
 extension Statement {
     static let followedList = Statement(
         "follow.list",
         sql: """
             SELECT f.outcome, f.total, \(identityColumns(of: "(f.profile)")) FROM conversations.list_followed($1, $2, $3, $4) f
             """, isIdempotent: true)
-    static let follow = Statement("follow.add", sql: "SELECT * FROM conversations.follow_users($1, $2, $3::text[])", isIdempotent: true)
+    /// $1 app, $2 user, $3 whom, $4 how many at most.
+    static let follow = Statement(
+        "follow.add", sql: "SELECT * FROM conversations.follow_users_within($1, $2, $3::text[], $4)", isIdempotent: true)
     static let unfollow = Statement("follow.end", sql: "SELECT * FROM conversations.unfollow_user($1, $2, $3)", isIdempotent: true)
     static let followedCheck = Statement("follow.check", sql: "SELECT conversations.is_followed($1, $2, $3)", isIdempotent: true)
     static let followed = Statement("follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)

@@ -6,15 +6,23 @@ import Synchronization
 /// The identities of an app's users, as they are embedded in conversations and messages.
 ///
 /// Basic identities are remembered for a few seconds, in this process only: a new display name may take that long to show in new objects. Users
-/// never heard of get a minimal identity, so that conversations can be started with somebody who has not signed in yet (spec 4.3).
+/// never heard of have a minimal identity, so that conversations can be started with somebody who has not signed in yet (spec 4.3). To ask for it leaves no
+/// trace: only ``ensure(_:in:deadline:if:)`` writes.
 final class IdentityDirectory: Sendable {
     private let database: Database
     private let lifetime: Duration
-    private let cache: Mutex<ExpiringCache<Key, BasicIdentity>>
+    private let cache: Mutex<ExpiringCache<Key, Entry>>
 
     private struct Key: Hashable {
         let app: AppID
         let user: UserID
+    }
+
+    /// A user as the database has them.
+    private struct Entry {
+        let identity: BasicIdentity
+        /// Whether there is a row, which stays as long as somebody needs it.
+        let isKept: Bool
     }
 
     /// - Parameters:
@@ -30,23 +38,15 @@ final class IdentityDirectory: Sendable {
     func basic(
         _ users: [UserID], in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> [UserID: BasicIdentity] {
-        let now = ContinuousClock.now
-        var (found, missing) = cache.withLock { cache in
-            var found: [UserID: BasicIdentity] = [:]
-            found.reserveCapacity(users.count)
-            var missing: [UserID] = []
-            for user in users {
-                if let identity = cache.value(for: Key(app: app, user: user), at: now) { found[user] = identity } else { missing.append(user) }
-            }
-            return (found, missing)
+        var found: [UserID: BasicIdentity] = [:]
+        found.reserveCapacity(users.count)
+        var missing: Set<UserID> = []
+        for (user, entry) in remembered(users, in: app) {
+            if let entry { found[user] = entry.identity } else { missing.insert(user) }
         }
         if missing.isEmpty { return found }
-        let read = try await full(missing, in: app, deadline: deadline)
-        let expiry = ContinuousClock.now + lifetime
-        cache.withLock { cache in
-            for (user, identity) in read { cache.insert(identity.basic, for: Key(app: app, user: user), until: expiry) }
-        }
-        for (user, identity) in read { found[user] = identity.basic }
+        let stored = try await read(missing, in: app, deadline: deadline)
+        for user in missing { found[user] = stored[user]?.identity.basic ?? BasicIdentity(userID: user) }
         return found
     }
 
@@ -55,12 +55,23 @@ final class IdentityDirectory: Sendable {
         _ users: [UserID], in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> [UserID: Identity] {
         let wanted = Set(users)
-        var found = try await read(Array(wanted), in: app, with: .identitiesRead, deadline: deadline)
-        let unknown = wanted.filter { found[$0] == nil }.sorted()
-        if unknown.isEmpty { return found }
-        for (user, identity) in try await read(unknown, in: app, with: .identitiesEnsure, deadline: deadline) { found[user] = identity }
-        guard found.count == wanted.count else { throw Failure(.internalServerError, "Something went wrong on our side.") }
-        return found
+        let stored = try await read(wanted, in: app, deadline: deadline)
+        return Dictionary(uniqueKeysWithValues: wanted.map { ($0, stored[$0]?.identity ?? Identity(basic: BasicIdentity(userID: $0))) })
+    }
+
+    /// Writes a minimal identity for each of these users who has none: somebody is about to take part in something.
+    /// - Parameter isPossible: asked before anything is written; false: nothing is.
+    func ensure(
+        _ users: [UserID], in app: AppID, deadline: ContinuousClock.Instant, if isPossible: () async throws(Failure) -> Bool
+    ) async throws(Failure) {
+        let uncertain = Set(remembered(users, in: app).filter { $0.entry?.isKept != true }.map { $0.user })
+        if uncertain.isEmpty { return }
+        let stored = try await read(uncertain, in: app, deadline: deadline)
+        let unknown = uncertain.filter { stored[$0]?.isKept != true }
+        guard !unknown.isEmpty, try await isPossible() else { return }
+        // Creating several rows may wait for several keys: alone, and in the order of the keys.
+        let rows = try await database.runAlone(.identitiesEnsure, Self.values(unknown, app), deadline: deadline)
+        _ = try remember(rows, unknown, in: app)
     }
 
     /// Forgets what is remembered of a user whose identity has just changed here.
@@ -68,27 +79,42 @@ final class IdentityDirectory: Sendable {
         cache.withLock { $0.remove(Key(app: app, user: user)) }
     }
 
+    private func remembered(_ users: [UserID], in app: AppID) -> [(user: UserID, entry: Entry?)] {
+        let now = ContinuousClock.now
+        return cache.withLock { cache in users.map { ($0, cache.value(for: Key(app: app, user: $0), at: now)) } }
+    }
+
     private func read(
-        _ users: [UserID], in app: AppID, with statement: Statement, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> [UserID: Identity] {
-        let values: [Value] = [.uuid(app.rawValue), .textArray(users.map(\.rawValue))]
-        // Creating several rows may wait for several keys: alone, and in the order of the keys.
-        let rows =
-            if statement == .identitiesRead {
-                try await database.run(statement, values, deadline: deadline)
-            } else {
-                try await database.runAlone(statement, values, deadline: deadline)
-            }
+        _ users: Set<UserID>, in app: AppID, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> [UserID: (identity: Identity, isKept: Bool)] {
+        try remember(try await database.run(.identitiesRead, Self.values(users, app), deadline: deadline), users, in: app)
+    }
+
+    private static func values(_ users: Set<UserID>, _ app: AppID) -> [Value] {
+        [.uuid(app.rawValue), .textArray(users.map(\.rawValue).sorted())]
+    }
+
+    /// Takes rows about `users`; who has none is remembered as that.
+    private func remember(
+        _ rows: Rows, _ users: Set<UserID>, in app: AppID
+    ) throws(Failure) -> [UserID: (identity: Identity, isKept: Bool)] {
+        var found: [UserID: (identity: Identity, isKept: Bool)] = [:]
+        found.reserveCapacity(rows.count)
         do {
-            var found: [UserID: Identity] = [:]
-            found.reserveCapacity(rows.count)
             for row in rows {
                 let identity = try IdentityRow.decode(row)
-                found[identity.basic.userID] = identity
+                found[identity.basic.userID] = (identity, try !row.get(10, as: Bool.self))
             }
-            return found
         } catch {
             throw Failure(reading: error)
         }
+        let expiry = ContinuousClock.now + lifetime
+        cache.withLock { cache in
+            for user in users {
+                let entry = found[user].map { Entry(identity: $0.identity.basic, isKept: $0.isKept) }
+                cache.insert(entry ?? Entry(identity: BasicIdentity(userID: user), isKept: false), for: Key(app: app, user: user), until: expiry)
+            }
+        }
+        return found
     }
 }

@@ -13,6 +13,9 @@ struct Sessions: Sendable {
         let app: AppID
         let identity: BasicIdentity
         let expiresAt: Model.Timestamp
+        let createdAt: Model.Timestamp
+        /// A replay from then on, with the margin that it is given, is complete.
+        let replayableSince: Model.Timestamp
     }
 
     private let database: Database
@@ -42,7 +45,9 @@ struct Sessions: Sendable {
                 identity: BasicIdentity(
                     userID: UserID(trusted: try row.get(3, as: String.self)), displayName: try row.getOptional(4, as: String.self),
                     avatarURL: try row.getOptional(5, as: String.self)),
-                expiresAt: Model.Timestamp(try row.get(1, as: Postgres.Timestamp.self)))
+                expiresAt: Model.Timestamp(try row.get(1, as: Postgres.Timestamp.self)),
+                createdAt: Model.Timestamp(try row.get(6, as: Postgres.Timestamp.self)),
+                replayableSince: Model.Timestamp(try row.get(7, as: Postgres.Timestamp.self)))
             isDue = try row.get(2, as: Bool.self)
         } catch {
             throw Failure(reading: error)
@@ -53,7 +58,7 @@ struct Sessions: Sendable {
 
     /// Ends a session and has its sockets closed. Without effect if there is none.
     func end(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) {
-        let rows = try await database.run(.sessionEnd, [.bytes(digest)], deadline: deadline)
+        let rows = try await database.runAlone(.sessionEnd, [.bytes(digest)], deadline: deadline)
         guard let row = rows.first else { return }
         do {
             let app = AppID(rawValue: try row.get(0, as: UUID.self))

@@ -45,6 +45,7 @@ struct AnnouncementCalls: Sendable {
             }
         let parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
         guard !parts.isEmpty else { throw Failure.missing("parts") }
+        try await checkApp(app, context.deadline)
         let sender = try await sender(request, app, context.deadline)
         let rows = try await database.runAlone(
             .announcementSend,
@@ -65,6 +66,13 @@ struct AnnouncementCalls: Sendable {
                 return notice(app, users[index], Position(positions[index]), Model.Timestamp(microseconds: times[index]), .announced(announcement))
             })
         return .with { $0.sentAt = sentAt.microseconds }
+    }
+
+    /// No session vouches for the app here: its id comes from the operator's command line.
+    private func checkApp(_ app: AppID, _ deadline: ContinuousClock.Instant) async throws {
+        let rows = try await database.run(.announcementApp, [.uuid(app.rawValue)], deadline: deadline)
+        guard let row = rows.first else { throw Failure.invalidApp }
+        guard try !row.get(0, as: Bool.self) else { throw Failure.appSuspended }
     }
 
     private struct Sender {
@@ -102,16 +110,18 @@ struct AnnouncementCalls: Sendable {
             .announcementList,
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .int8(Int64(min(max(request.pageSize, 1), ConversationCalls.pageLimit))),
-                from.map { .uuid($0.rawValue) } ?? .null,
+                from.map { .uuid($0.rawValue) } ?? .null, CallSupport.bound(request.maxBytes),
             ], deadline: caller.deadline)
         let header = try support.row(rows)
         guard try header.get(0, as: String.self) == "ok" else {
             throw Failure.invalid("from_id", "is not the id of an announcement in this list")
         }
-        let found = try await announcements.read(rows.dropFirst().map { $0 }, from: 2, in: caller.app, deadline: caller.deadline)
+        let entries = try rows.dropFirst().filter { try $0.getOptional(0, as: String.self) == nil }
+        let found = try await announcements.read(entries, from: 2, in: caller.app, deadline: caller.deadline)
         return try .with {
             $0.total = try header.get(1)
             $0.announcements = found.map { ProtoAnnouncement($0) }
+            $0.isCut = entries.count < rows.count - 1
         }
     }
 

@@ -44,13 +44,16 @@ extension Announcement {
 }
 
 extension Statement {
+    static let announcementApp = Statement(
+        "announcement.app", sql: "SELECT suspended FROM conversations.app WHERE id = $1", isIdempotent: true)
     static let announcementSend = Statement(
         "announcement.send", sql: "SELECT * FROM conversations.send_announcement($1, $2, $3, $4, $5::text[], $6, $7)", isIdempotent: true)
     static let announcementGet = Statement(
         "announcement.get", sql: "SELECT * FROM conversations.get_announcement($1, $2, $3)", isIdempotent: true)
     static let announcementList = Statement(
         "announcement.list",
-        sql: "SELECT r.outcome, r.total, (r.announcement).* FROM conversations.list_announcements($1, $2, $3, $4) r", isIdempotent: true)
+        sql: "SELECT r.outcome, r.total, (r.announcement).* FROM conversations.list_announcements_within($1, $2, $3, $4, $5) r",
+        isIdempotent: true)
     static let announcementReceipt = Statement(
         "announcement.receipt", sql: "SELECT * FROM conversations.give_announcement_receipt($1, $2, $3, $4)", isIdempotent: true)
     static let announcementRemove = Statement(

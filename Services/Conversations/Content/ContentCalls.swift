@@ -29,17 +29,26 @@ struct ContentCalls: Sendable {
         let caller = try Caller(app: request.appID, user: request.owner, context)
         let id = try ContentID(contract: request.id)
         guard request.size >= 0 else { throw Failure.invalid("Upload-Content-Length", "must not be negative") }
-        _ = try await database.run(
+        let quotas = support.quotas
+        // The user's quota is locked, and the app's: alone in its transaction.
+        let rows = try await database.runAlone(
             .contentCreate,
             [
                 .uuid(id.rawValue), .uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.mimeType), .int8(request.size),
+                Value(limit: quotas.uploads), Value(limit: quotas.uploadBytes), Value(limit: quotas.appUploads), Value(limit: quotas.appUploadBytes),
             ], deadline: caller.deadline)
-        return ProtoEmpty()
+        switch try support.row(rows).get(0, as: String.self) {
+        case "ok": return ProtoEmpty()
+        case "too_many": throw QuotaRefusal.uploads.failure(quotas)
+        case "too_many_bytes": throw QuotaRefusal.uploadBytes.failure(quotas)
+        case "app_full": throw QuotaRefusal.appUploads.failure(quotas)
+        default: throw QuotaRefusal.appUploadBytes.failure(quotas)
+        }
     }
 
     private func finish(_ request: ProtoFinishContentRequest, _ context: RPCContext) async throws -> ProtoEmpty {
         let id = try ContentID(contract: request.contentID)
-        let rows = try await database.run(.contentFinish, [.uuid(id.rawValue)], deadline: context.deadline)
+        let rows = try await database.runAlone(.contentFinish, [.uuid(id.rawValue)], deadline: context.deadline)
         if rows.isEmpty { throw Failure.notFound("content") }
         return ProtoEmpty()
     }
@@ -74,12 +83,9 @@ struct ContentCalls: Sendable {
 }
 
 extension Statement {
-    /// $1 id, $2 app, $3 owner, $4 type, $5 size.
+    /// $1 id, $2 app, $3 owner, $4 type, $5 size, $6 and $7 number and bytes that the owner may have, $8 and $9 those of the app.
     static let contentCreate = Statement(
-        "content.create",
-        sql: """
-            INSERT INTO conversations.content (id, app_id, owner, mime_type, size) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
-            """, isIdempotent: true)
+        "content.create", sql: "SELECT conversations.create_content($1, $2, $3, $4, $5, $6, $7, $8, $9)", isIdempotent: true)
     /// $1 id. A row if somebody still wants it.
     static let contentFinish = Statement(
         "content.finish",

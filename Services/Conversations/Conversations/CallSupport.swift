@@ -15,9 +15,11 @@ struct CallSupport: Sendable {
     let participantsLimit: Int
     /// Receipts in conversations of more participants than this are announced to the message's sender and the reader only.
     var receiptAudienceLimit = 25
-    /// Values that the metadata of a conversation may have; nil: no limit.
-    var metadataKeysLimit: Int?
-    var tooManyKeys: Failure { .invalid("metadata", "would have more than \(metadataKeysLimit ?? 0) keys") }
+    /// What the metadata of a conversation may grow to.
+    var metadataLimits = MetadataLimits()
+    var metadataValidation = MetadataPatchValidation()
+    /// What one user, or one app, may have.
+    var quotas = Quotas()
 
     /// Runs a block that reads rows; what it throws becomes what a client is told.
     func reading<T>(_ body: () throws -> T) throws(Failure) -> T {
@@ -28,20 +30,32 @@ struct CallSupport: Sendable {
         }
     }
 
+    /// The bytes that an answer may have, as the functions of the database take them.
+    static func bound(_ bytes: Int64) -> Value { bytes > 0 ? .int8(bytes) : .null }
+
     /// The only row of a write.
     func row(_ rows: Rows) throws(Failure) -> Row {
         guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
         return row
     }
 
-    /// Users who take part in a conversation have an identity from then on, if only a bare one.
-    func ensureUsers(_ names: [String], _ caller: Caller) async throws(Failure) {
+    /// Users who take part in a conversation have an identity from then on, if only a bare one. Unless the database is certain to refuse what they are wanted
+    /// for: more than `participantsLimit` users, or what `isPossible` says is not to be.
+    func ensureUsers(_ names: some Collection<String>, _ caller: Caller, if isPossible: () async throws(Failure) -> Bool) async throws(Failure) {
         var users: [UserID] = []
         for name in names {
             guard let user = UserID(name) else { throw .invalid("participants", "names somebody who cannot be a user") }
             users.append(user)
         }
-        _ = try await directory.basic(users, in: caller.app, deadline: caller.deadline)
+        guard Set(users).count <= participantsLimit else { return }
+        try await directory.ensure(users, in: caller.app, deadline: caller.deadline, if: isPossible)
+    }
+
+    /// A boolean that a statement returns.
+    func answer(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Bool {
+        let rows = try await database.run(statement, values, deadline: deadline)
+        let first = try row(rows)
+        return try reading { try first.get(0, as: Bool.self) }
     }
 
     /// A view with the names of everybody in it.

@@ -20,6 +20,7 @@ struct ConversationCalls: Sendable {
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.createConversation) { try await self.create($0, $1) }
         router.register(ConversationsAPI.getConversation) { try await self.get($0, $1) }
+        router.register(ConversationsAPI.getConversations) { try await self.getMany($0, $1) }
         router.register(ConversationsAPI.listConversations) { try await self.list($0, $1) }
         router.register(ConversationsAPI.patchConversation) { try await self.patch($0, $1) }
         router.register(ConversationsAPI.deleteConversation) { try await self.delete($0, $1) }
@@ -32,16 +33,26 @@ struct ConversationCalls: Sendable {
         let caller = try Caller(app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil, context)
         let id = try ConversationID(contract: request.id)
         let leaves = request.hasMetadata ? request.metadata.modelLeaves : nil
-        if let limit = support.metadataKeysLimit, let leaves, leaves.count > limit { throw support.tooManyKeys }
-        try await support.ensureUsers(request.participants, caller)
-        // A creation meets two keys, its id and its set of participants: alone in its transaction.
-        let rows = try await database.runAlone(
-            .conversationCreate,
+        if let leaves {
+            try support.metadataValidation.check(tree: leaves)
+            try support.metadataLimits.check(leaves)
+        }
+        try await support.ensureUsers(request.participants + [caller.user.rawValue], caller) { () throws(Failure) in
+            try await support.answer(.conversationIsFree, [.uuid(id.rawValue)], deadline: caller.deadline)
+        }
+        let values: [Value] =
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .textArray(request.participants),
                 .bool(request.distinct), leaves.map { .textArray($0.map(\.path.dotted)) } ?? .null,
                 leaves.map { .textArray($0.map(\.value)) } ?? .null, .int8(Int64(support.participantsLimit)),
-            ] + caller.originValues + [.int8(Int64(request.receiptPolicy & 3))], deadline: caller.deadline)
+            ] + caller.originValues + [.int8(Int64(request.receiptPolicy & 3))]
+        // A creation meets two keys, its id and its set of participants: alone in its transaction.
+        let rows =
+            if (leaves ?? []).map({ MetadataOperation.set($0.path, leaves: [$0]) }).isLarge {
+                try await database.runLarge(.conversationCreate, values, deadline: caller.deadline)
+            } else {
+                try await database.runAlone(.conversationCreate, values, deadline: caller.deadline)
+            }
         let row = try support.row(rows)
         let (outcome, createdAt, shownAt, view) = try support.reading {
             var cursor = RowCursor(row)
@@ -113,27 +124,60 @@ struct ConversationCalls: Sendable {
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .bool(request.byLastMessage),
                 .int8(Int64(min(max(request.pageSize, 1), Self.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
+                CallSupport.bound(request.maxBytes),
             ], deadline: caller.deadline)
         let header = try support.row(rows)
-        let (total, views) = try support.reading {
+        let (total, later, views) = try support.reading {
             guard try header.get(0, as: String.self) != "unknown_cursor" else {
                 throw Failure.invalid("from_id", "is not the id of a conversation in this list")
             }
             return (
                 try header.get(1, as: Int64.self),
+                try rows.compactMap { row in try row.getOptional(2, as: UUID.self).map { Data(uuid: $0) } },
                 try rows.dropFirst()
                     .compactMap { row in
-                        var cursor = RowCursor(row, at: 2)
+                        var cursor = RowCursor(row, at: 3)
                         return try ViewRow(&cursor)
                     }
             )
         }
+        let named = try await protos(of: views, caller)
+        return .with {
+            $0.views = named
+            $0.later = later
+            $0.total = total
+        }
+    }
+
+    private func protos(of views: [ViewRow], _ caller: Caller) async throws -> [ProtoConversationView] {
         let identities = try await support.directory.basic(
             Array(Set(views.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
         let epoch = try await support.epoch.current(deadline: caller.deadline)
+        return views.map { ProtoConversationView($0.view(identities, epoch: epoch)) }
+    }
+
+    private func getMany(_ request: ProtoGetConversationsRequest, _ context: RPCContext) async throws -> ProtoGetConversationsResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        guard request.conversationIds.count <= Int(Self.pageLimit) else {
+            throw Failure(.invalidRequest, "At most \(Self.pageLimit) conversations can be asked for at once.")
+        }
+        let ids = try request.conversationIds.map { try ConversationID(contract: $0).rawValue }
+        let rows = try await database.runAlone(
+            .conversationsGet,
+            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuidArray(ids), CallSupport.bound(request.maxBytes)],
+            deadline: caller.deadline)
+        let (views, covered) = try support.reading {
+            (
+                try rows.compactMap { row in
+                    var cursor = RowCursor(row, at: 1)
+                    return try ViewRow(&cursor)
+                }, try rows.compactMap { try $0.getOptional(0, as: Int64.self) }.last ?? 0
+            )
+        }
+        let named = try await protos(of: views, caller)
         return .with {
-            $0.views = views.map { ProtoConversationView($0.view(identities, epoch: epoch)) }
-            $0.total = total
+            $0.views = named
+            $0.covered = Int32(clamping: covered)
         }
     }
 

@@ -9,18 +9,31 @@ extension Statement {
             SELECT r.outcome, r.position, r.created_at, r.user_position, r.user_created_at, (r.view).*
             FROM conversations.create_conversation($1, $2, $3, $4::text[], $5, $6::text[], $7::text[], $8, $9, $10, $11) r
             """, isIdempotent: true)
+    /// $1 id. Whether no conversation has it.
+    static let conversationIsFree = Statement(
+        "conversation.is_free", sql: "SELECT NOT EXISTS (SELECT FROM conversations.conversation WHERE id = $1)", isIdempotent: true)
+    /// $1 id, $2 user. Whether this user takes part in it.
+    static let conversationHas = Statement(
+        "conversation.has",
+        sql: """
+            SELECT EXISTS (
+                SELECT FROM conversations.participant WHERE conversation_id = $1 AND user_id = $2 AND left_position IS NULL)
+            """, isIdempotent: true)
     static let conversationGet = Statement(
         "conversation.get", sql: "SELECT * FROM conversations.get_conversation($1, $2, $3)", isIdempotent: true)
     static let conversationList = Statement(
         "conversation.list",
-        sql: "SELECT r.outcome, r.total, (r.view).* FROM conversations.list_conversations($1, $2, $3, $4, $5) r", isIdempotent: true)
+        sql: "SELECT r.outcome, r.total, r.later, (r.view).* FROM conversations.list_conversations_within($1, $2, $3, $4, $5, $6) r",
+        isIdempotent: true)
+    static let conversationsGet = Statement(
+        "conversation.get_many", sql: "SELECT r.covered, (r.view).* FROM conversations.views_of($1, $2, $3::uuid[], $4) r", isIdempotent: true)
     static let conversationPatch = Statement(
         "conversation.patch",
         sql: """
             SELECT r.outcome, r.position, r.created_at, r.message_count, r.added, r.removed, r.distinct_cleared, r.participants,
                 r.conversation_created_at, r.receipt_policy, r.metadata_position, r.metadata_created_at, r.effects, r.number_users, r.number_uncounted,
                 r.number_hidden
-            FROM conversations.patch_participants($1, $2, $3, $4, $5, $6, $7, $8, $9) r
+            FROM conversations.patch_participants($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) r
             """)
     static let conversationDelete = Statement(
         "conversation.delete",
@@ -40,13 +53,13 @@ extension Statement {
         sql: """
             SELECT r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
                 r.bad_content, (r.message).*
-            FROM conversations.send_message($1, $2, $3, $4, $5, $6, $7, $8, $9::uuid[]) r
+            FROM conversations.send_message($1, $2, $3, $4, $5, $6, $7, $8, $9::uuid[], $10) r
             """, isIdempotent: true)
     static let messageGet = Statement(
         "message.get", sql: "SELECT * FROM conversations.get_message($1, $2, $3)", isIdempotent: true)
     static let messageList = Statement(
         "message.list",
-        sql: "SELECT r.outcome, r.total, (r.message).* FROM conversations.list_messages($1, $2, $3, $4, $5) r", isIdempotent: true)
+        sql: "SELECT r.outcome, r.total, (r.message).* FROM conversations.list_messages($1, $2, $3, $4, $5, $6) r", isIdempotent: true)
     static let messageDelete = Statement(
         "message.delete",
         sql: """

@@ -32,15 +32,25 @@ struct ParticipantChanges: Sendable {
     func patch(_ request: ProtoPatchConversationRequest, _ context: RPCContext) async throws -> [Change] {
         let caller = try Caller(app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil, context)
         let id = try ConversationID(contract: request.conversationID)
-        try await support.ensureUsers(request.participants.filter { $0.kind != .remove }.flatMap(\.userIds), caller)
-        let rows = try await database.run(
-            .conversationPatch,
+        let metadata = request.metadata.map { MetadataOperation($0) }
+        try support.metadataValidation.check(metadata)
+        try await support.ensureUsers(Self.mentioned(request.participants), caller) { () throws(Failure) in
+            try await support.answer(.conversationHas, [.uuid(id.rawValue), .text(caller.user.rawValue)], deadline: caller.deadline)
+        }
+        let limits = support.metadataLimits
+        let values: [Value] =
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue),
                 .jsonb(try OperationsJSON.participants(request.participants)), .int8(Int64(support.participantsLimit)),
-                request.metadata.isEmpty ? .null : .jsonb(try OperationsJSON.metadata(request.metadata)),
-            ] + caller.originValues + [support.metadataKeysLimit.map { .int8(Int64($0)) } ?? .null], lockKey: id.lockKey,
-            deadline: caller.deadline)
+                metadata.isEmpty ? .null : .jsonb(try OperationsJSON.metadata(request.metadata)),
+            ] + caller.originValues + [limits.keys.map { .int8(Int64($0)) } ?? .null, limits.bytes.map { .int8(Int64($0)) } ?? .null]
+        // Whom it adds may be added elsewhere at this moment, and then it waits for what says who follows whom: alone in its transaction.
+        let rows =
+            if metadata.isLarge {
+                try await database.runLarge(.conversationPatch, values, deadline: caller.deadline)
+            } else {
+                try await database.runAlone(.conversationPatch, values, deadline: caller.deadline)
+            }
         let row = try support.row(rows)
         var patched = try support.reading { try self.patched(row) }
         if !patched.added.isEmpty { patched.epoch = try await support.epoch.current(deadline: caller.deadline) }
@@ -62,11 +72,23 @@ struct ParticipantChanges: Sendable {
         return changes
     }
 
+    /// The users whom a patch leaves in the conversation by naming them.
+    static func mentioned(_ operations: [ProtoParticipantOperation]) -> Set<String> {
+        operations.reduce(into: []) { users, operation in
+            switch operation.kind {
+            case .remove: users.subtract(operation.userIds)
+            case .set: users = Set(operation.userIds)
+            default: users.formUnion(operation.userIds)
+            }
+        }
+    }
+
     private func patched(_ row: Row) throws -> Patched {
         var cursor = RowCursor(row)
         let outcome: String = try cursor.next()
         if outcome == "too_many" { throw Failure.invalid("participants", "would be more than \(support.participantsLimit) users") }
-        if outcome == "too_many_keys" { throw support.tooManyKeys }
+        if outcome == "too_many_keys" { throw support.metadataLimits.tooManyKeys }
+        if outcome == "too_large" { throw support.metadataLimits.tooLarge }
         try Refusal.check(outcome, what: "conversation")
         var patched = Patched()
         guard outcome == "ok" else { return patched }

@@ -20,35 +20,31 @@ struct PushTokens: Sendable {
     private func set(_ request: ProtoSetPushTokenRequest, _ context: RPCContext) async throws -> ProtoEmpty {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let token = request.token
-        _ = try await support.database.run(
+        // The user's quota is locked: alone in its transaction.
+        let rows = try await support.database.runAlone(
             .pushTokenSet,
             [
                 .uuid(caller.app.rawValue), .text(token.deviceID), .text(caller.user.rawValue), .text(token.type), .text(token.token),
                 token.hasApnsBundleID ? .text(token.apnsBundleID) : .null, token.hasGcmSenderID ? .text(token.gcmSenderID) : .null,
-                token.hasIosVersion ? .text(token.iosVersion) : .null,
+                token.hasIosVersion ? .text(token.iosVersion) : .null, Value(limit: support.quotas.pushTokens),
             ], deadline: caller.deadline)
+        guard try support.row(rows).get(0, as: String.self) == "ok" else { throw QuotaRefusal.pushTokens.failure(support.quotas) }
         return ProtoEmpty()
     }
 
     private func delete(_ request: ProtoDeletePushTokenRequest, _ context: RPCContext) async throws -> ProtoEmpty {
         let caller = try Caller(app: request.appID, user: request.userID, context)
-        _ = try await support.database.run(
+        _ = try await support.database.runAlone(
             .pushTokenDelete, [.uuid(caller.app.rawValue), .text(request.deviceID), .text(caller.user.rawValue)], deadline: caller.deadline)
         return ProtoEmpty()
     }
 }
 
 extension Statement {
-    /// $1 app, $2 device, $3 user, $4 type, $5 token, $6 bundle, $7 sender, $8 version. The newest one of a device replaces what was there.
+    /// $1 app, $2 device, $3 user, $4 type, $5 token, $6 bundle, $7 sender, $8 version, $9 how many at most. The newest one of a device replaces what was
+    /// there.
     static let pushTokenSet = Statement(
-        "push_token.set",
-        sql: """
-            INSERT INTO conversations.push_token (app_id, device_id, user_id, type, token, apns_bundle_id, gcm_sender_id, ios_version)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-            ON CONFLICT (app_id, device_id) DO UPDATE SET
-                user_id = excluded.user_id, type = excluded.type, token = excluded.token, apns_bundle_id = excluded.apns_bundle_id,
-                gcm_sender_id = excluded.gcm_sender_id, ios_version = excluded.ios_version, updated_at = now()
-            """, isIdempotent: true)
+        "push_token.set", sql: "SELECT conversations.set_push_token($1, $2, $3, $4, $5, $6, $7, $8, $9)", isIdempotent: true)
     /// $1 app, $2 device, $3 user: nobody can silence another user's device.
     static let pushTokenDelete = Statement(
         "push_token.delete", sql: "DELETE FROM conversations.push_token WHERE app_id = $1 AND device_id = $2 AND user_id = $3", isIdempotent: true)

@@ -41,13 +41,7 @@ struct MessageCalls: Sendable {
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuid(id.rawValue), .bytes(stored),
                 request.hasNotification ? .text(request.notification) : .null,
             ] + caller.originValues + [contents.isEmpty ? .null : .uuidArray(contents.map(\.rawValue))]
-        // With content it locks that too: alone in its transaction.
-        let rows =
-            contents.isEmpty
-            ? try await database.run(.messageSend, values, lockKey: conversation.lockKey, deadline: caller.deadline)
-            : try await database.runAlone(.messageSend, values, deadline: caller.deadline)
-        var cursor = RowCursor(try support.row(rows))
-        let outcome: String = try cursor.next()
+        var (cursor, outcome) = try await store(values, in: conversation, isAlone: !contents.isEmpty, deadline: caller.deadline)
         try Refusal.check(outcome, what: "conversation")
         let sender = try await support.directory.basic([caller.user], in: caller.app, deadline: caller.deadline)
         guard outcome == "ok" else {
@@ -71,6 +65,22 @@ struct MessageCalls: Sendable {
                 .messageCreated(id: id, ordinal: ordinal, message))
         ])
         return .with { $0.message = ProtoMessage(message) }
+    }
+
+    /// - Parameter isAlone: with content it locks that too, and so has a transaction of its own. Others share one, in which no statement may wait for a
+    ///   message id that another transaction is using: then this one is run again, alone.
+    private func store(
+        _ values: [Value], in conversation: ConversationID, isAlone: Bool, deadline: ContinuousClock.Instant
+    ) async throws -> (cursor: RowCursor, outcome: String) {
+        if !isAlone {
+            let rows = try await database.run(.messageSend, values + [.bool(false)], lockKey: conversation.lockKey, deadline: deadline)
+            var cursor = RowCursor(try support.row(rows))
+            let outcome: String = try cursor.next()
+            if outcome != "busy_id" { return (cursor, outcome) }
+        }
+        var cursor = RowCursor(try support.row(await database.runAlone(.messageSend, values + [.bool(true)], deadline: deadline)))
+        let outcome: String = try cursor.next()
+        return (cursor, outcome)
     }
 
     private func existing(_ cursor: inout RowCursor, _ caller: Caller) async throws -> Failure {
@@ -103,6 +113,7 @@ struct MessageCalls: Sendable {
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue),
                 .int8(Int64(min(max(request.pageSize, 1), ConversationCalls.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
+                CallSupport.bound(request.maxBytes),
             ], deadline: caller.deadline)
         let header = try support.row(rows)
         let outcome: String = try header.get(0)
@@ -119,6 +130,8 @@ struct MessageCalls: Sendable {
         return .with {
             $0.messages = messages.map { ProtoMessage($0.message(identities)) }
             $0.total = total
+            // The last row says so.
+            $0.isCut = messages.count < rows.count - 1
         }
     }
 

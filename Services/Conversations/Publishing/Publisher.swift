@@ -13,17 +13,23 @@ import Redis
 /// of one conversation that commit together are announced by two tasks, in either order; gateways put them back in order.
 struct Publisher: Sendable {
     private let send: @Sendable (_ channel: String, _ payload: ByteBuffer) -> Void
+    /// Of the database, as far as this process knows it: gateways hand on nothing of another history than the one they follow.
+    private let epoch: @Sendable () -> String
     private let logger: Logger
     private let published = Counter(label: "strata_conversations_published_total")
     private let unpublishable = Counter(label: "strata_conversations_unpublishable_total")
 
     /// Publishes over Redis. While Redis is away, publications are dropped.
-    init(redis: RedisClient, logger: Logger) {
-        self.init(logger: logger) { channel, payload in redis.publishWithoutWaiting(payload, to: channel) }
+    init(redis: RedisClient, epoch: @escaping @Sendable () -> String, logger: Logger) {
+        self.init(epoch: epoch, logger: logger) { channel, payload in redis.publishWithoutWaiting(payload, to: channel) }
     }
 
     /// Publishes by `send`, which must not block.
-    init(logger: Logger, send: @escaping @Sendable (_ channel: String, _ payload: ByteBuffer) -> Void) {
+    init(
+        epoch: @escaping @Sendable () -> String = { "" }, logger: Logger,
+        send: @escaping @Sendable (_ channel: String, _ payload: ByteBuffer) -> Void
+    ) {
+        self.epoch = epoch
         self.logger = logger
         self.send = send
     }
@@ -31,14 +37,14 @@ struct Publisher: Sendable {
     /// Announces committed changes, each on its conversation's channel.
     func publish(_ changes: [Change]) {
         for change in changes.count > 1 ? changes.sorted(by: { $0.position < $1.position }) : changes {
-            publish(on: Channels.conversation(change.conversationID)) { try ConversationPublication.change(change).encoded() }
+            publish(on: Channels.conversation(change.conversationID)) { try ConversationPublication.change(change).encoded(epoch: epoch()) }
         }
     }
 
     /// Announces notices, each on its user's channel.
     func notify(_ notices: [UserNotice]) {
         for notice in notices {
-            publish(on: Channels.user(notice.appID, notice.user)) { try notice.encoded() }
+            publish(on: Channels.user(notice.appID, notice.user)) { try notice.encoded(epoch: epoch()) }
         }
     }
 

@@ -15,6 +15,7 @@ public import ServiceLifecycle
 public final class ConversationsService: Sendable {
     private let database: Database
     private let redis: RedisClient
+    private let epoch: EpochSource
     private let maintenance: Maintenance
     private let server: RPCServer
 
@@ -27,8 +28,10 @@ public final class ConversationsService: Sendable {
         redisConfiguration.queueLimit = settings.redisQueue
         redisConfiguration.queueLimitBytes = settings.redisQueueBytes
         let redis = RedisClient(configuration: redisConfiguration, eventLoopGroup: eventLoopGroup, logger: logger)
-        let publisher = Publisher(redis: redis, logger: logger)
-        let router = Self.router(settings, database: database, publisher: publisher, logger: logger)
+        let epoch = EpochSource(database: database)
+        let publisher = Publisher(redis: redis, epoch: { epoch.known }, logger: logger)
+        let router = Self.router(settings, database: database, epoch: epoch, publisher: publisher, logger: logger)
+        self.epoch = epoch
         self.database = database
         self.redis = redis
         maintenance = Maintenance(
@@ -39,7 +42,7 @@ public final class ConversationsService: Sendable {
     }
 
     /// Everything that has to run, in the order of dependency: on shutdown the server finishes its calls while the pools still work.
-    public var services: [any Service] { [redis, database.hot, database.exclusive, maintenance, server] }
+    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, maintenance, server] }
 
     /// The port at which calls are taken. Waits until the server listens.
     public var boundPort: Int {
@@ -63,13 +66,17 @@ public final class ConversationsService: Sendable {
         exclusive.connections = settings.exclusiveConnections
         // Long enough for maintenance; callers have deadlines of their own.
         exclusive.statementTimeout = .seconds(30)
+        var large = exclusive
+        large.connections = settings.largeConnections
+        large.applicationName = "strata-conversations-large"
         return Database(
             hot: PostgresPool(configuration: hot, mode: .grouping, logger: logger),
-            exclusive: PostgresPool(configuration: exclusive, mode: .exclusive, logger: logger))
+            exclusive: PostgresPool(configuration: exclusive, mode: .exclusive, logger: logger),
+            large: PostgresPool(configuration: large, mode: .exclusive, logger: logger))
     }
 
     private static func router(
-        _ settings: ConversationsSettings, database: Database, publisher: Publisher, logger: Logger
+        _ settings: ConversationsSettings, database: Database, epoch: EpochSource, publisher: Publisher, logger: Logger
     ) -> CallRouter {
         let directory = IdentityDirectory(database: database)
         let signIn = SignIn(
@@ -79,9 +86,10 @@ public final class ConversationsService: Sendable {
         var router = CallRouter(logger: logger)
         AccountCalls(signIn: signIn, sessions: sessions, directory: directory).register(on: &router)
         let support = CallSupport(
-            database: database, directory: directory, publisher: publisher, epoch: EpochSource(database: database),
+            database: database, directory: directory, publisher: publisher, epoch: epoch,
             participantsLimit: settings.participantsLimit, receiptAudienceLimit: settings.receiptAudienceLimit,
-            metadataKeysLimit: settings.metadataKeysLimit)
+            metadataLimits: settings.metadataLimits,
+            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas)
         register(support, receiptWindow: settings.receiptWindow, on: &router)
         return router
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
-import Model
+public import Model
 import NIOCore
 public import RPC
 public import ServiceKit
@@ -15,6 +15,8 @@ public struct ConversationsSettings: Sendable {
     public var connections = min(8, max(2, System.coreCount))
     /// `STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS`, 1 to 64: connections for what may wait or take long: creations, sign-ins, lists, replays.
     public var exclusiveConnections = 4
+    /// `STRATA_POSTGRES_LARGE_CONNECTIONS`, 1 to 64: connections for large metadata, each patch and creation alone, so that those above do not wait for it.
+    public var largeConnections = 2
     /// `STRATA_POSTGRES_QUEUE`, 1 to 1,048,576: statements of one of these that wait for a connection; beyond it calls fail at once.
     public var postgresQueue = 8192
     /// `STRATA_POSTGRES_QUEUE_BYTES`, 64 KB to 2 GB: bytes of their parameters.
@@ -35,8 +37,16 @@ public struct ConversationsSettings: Sendable {
     public var receiptAudienceLimit = 25
     /// `STRATA_RECEIPT_WINDOW`, 0s to 1s: how long a receipt waits for others, with which it becomes one change.
     public var receiptWindow: Duration = .milliseconds(20)
-    /// `STRATA_METADATA_MAX_KEYS`, 0 (no limit) to 10,000,000: values that the metadata of a conversation may have, as the metadata service has it.
-    public var metadataKeysLimit: Int?
+    /// `STRATA_METADATA_MAX_KEYS`, 0 (no limit) to 10,000,000: values that the metadata of a conversation may have. `STRATA_METADATA_MAX_BYTES`, 0 (no
+    /// limit) to 1 GB: bytes of their paths and values. The same as the metadata service has.
+    public var metadataLimits = MetadataLimits(bytes: Limits.metadataTreeBytes)
+    /// What one user, or one app, may have. `0` is no limit. `STRATA_FOLLOWED_LIMIT`, up to 1,000,000: users that one user follows without having met them.
+    /// `STRATA_PUSH_TOKENS_LIMIT`, up to 10,000: devices of one user. `STRATA_UPLOADS_LIMIT`, up to 100,000, and `STRATA_UPLOADS_BYTES`: contents of one
+    /// user that are in no message, and their bytes as announced. `STRATA_APP_UPLOADS_LIMIT`, up to 10,000,000, and `STRATA_APP_UPLOADS_BYTES`: those of
+    /// all users of an app.
+    public var quotas = Quotas()
+    /// `STRATA_METADATA_MAX_PATCH_ITEMS`, 1 to 1,000,000: operations and values of one patch, as the metadata service has it.
+    public var maximumPatchItems = MetadataPatchValidation.defaultMaximumItems
     /// `STRATA_RETENTION`, 48h to 3650d: how long the change log is kept: who was away longer loads everything anew instead of a replay. Never under
     /// two days, or a weekend's absence is too long.
     public var retention: Duration = .seconds(30 * 86_400)
@@ -62,6 +72,7 @@ public struct ConversationsSettings: Sendable {
         let (day, decade) = (Duration.seconds(86_400), Duration.seconds(3650 * 86_400))
         connections = try settings.int("STRATA_POSTGRES_CONNECTIONS", default: connections, in: 1...64)
         exclusiveConnections = try settings.int("STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS", default: exclusiveConnections, in: 1...64)
+        largeConnections = try settings.int("STRATA_POSTGRES_LARGE_CONNECTIONS", default: largeConnections, in: 1...64)
         postgresQueue = try settings.int("STRATA_POSTGRES_QUEUE", default: postgresQueue, in: 1...1 << 20)
         postgresQueueBytes = try settings.int("STRATA_POSTGRES_QUEUE_BYTES", default: postgresQueueBytes, in: 1 << 16...Int(Int32.max))
         redisQueue = try settings.int("STRATA_REDIS_QUEUE", default: redisQueue, in: 1...1 << 20)
@@ -70,7 +81,10 @@ public struct ConversationsSettings: Sendable {
         receiptAudienceLimit = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptAudienceLimit, in: 2...10_000)
         receiptWindow = try settings.duration("STRATA_RECEIPT_WINDOW", default: receiptWindow, in: .zero ... .seconds(1))
         let keys = try settings.int("STRATA_METADATA_MAX_KEYS", default: 0, in: 0...10_000_000)
-        metadataKeysLimit = keys == 0 ? nil : keys
+        let bytes = try settings.int("STRATA_METADATA_MAX_BYTES", default: Limits.metadataTreeBytes, in: 0...1 << 30)
+        metadataLimits = MetadataLimits(keys: keys == 0 ? nil : keys, bytes: bytes == 0 ? nil : bytes)
+        quotas = try Quotas(settings)
+        maximumPatchItems = try settings.int("STRATA_METADATA_MAX_PATCH_ITEMS", default: maximumPatchItems, in: 1...1_000_000)
         retention = try settings.duration("STRATA_RETENTION", default: retention, in: day * 2...decade)
         sessionLifetime = try settings.duration("STRATA_SESSION_LIFETIME", default: sessionLifetime, in: .seconds(3600)...decade)
         maintenanceInterval = try settings.duration("STRATA_MAINTENANCE_INTERVAL", default: maintenanceInterval, in: .seconds(1)...day)
@@ -91,12 +105,32 @@ extension ConversationsSettings: CustomStringConvertible, CustomDebugStringConve
         Mirror(
             self,
             children: [
-                "postgresURL": postgresURL, "connections": connections, "exclusiveConnections": exclusiveConnections, "redisURL": redisURL,
+                "postgresURL": postgresURL, "connections": connections, "exclusiveConnections": exclusiveConnections,
+                "largeConnections": largeConnections, "redisURL": redisURL,
                 "postgresQueue": postgresQueue, "postgresQueueBytes": postgresQueueBytes, "redisQueue": redisQueue,
                 "redisQueueBytes": redisQueueBytes, "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit,
                 "receiptAudienceLimit": receiptAudienceLimit,
-                "receiptWindow": receiptWindow, "metadataKeysLimit": metadataKeysLimit as Any,
+                "receiptWindow": receiptWindow, "metadataLimits": metadataLimits, "maximumPatchItems": maximumPatchItems,
+                "quotas": quotas,
                 "retention": retention, "sessionLifetime": sessionLifetime, "maintenanceInterval": maintenanceInterval,
             ])
+    }
+}
+
+extension Quotas {
+    /// Reads all of them.
+    /// - Throws: `SettingsError` naming the key that is out of range.
+    init(_ settings: Settings) throws {
+        self.init()
+        func limit(_ key: String, _ standard: Int?, _ most: Int) throws -> Int? {
+            let value = try settings.int(key, default: standard ?? 0, in: 0...most)
+            return value == 0 ? nil : value
+        }
+        followed = try limit("STRATA_FOLLOWED_LIMIT", followed, 1_000_000)
+        pushTokens = try limit("STRATA_PUSH_TOKENS_LIMIT", pushTokens, 10_000)
+        uploads = try limit("STRATA_UPLOADS_LIMIT", uploads, 100_000)
+        uploadBytes = try limit("STRATA_UPLOADS_BYTES", uploadBytes, 1 << 50)
+        appUploads = try limit("STRATA_APP_UPLOADS_LIMIT", appUploads, 10_000_000)
+        appUploadBytes = try limit("STRATA_APP_UPLOADS_BYTES", appUploadBytes, 1 << 60)
     }
 }

@@ -2,21 +2,34 @@
 import Model
 import Postgres
 
-/// The service's two ways into PostgreSQL.
+/// The service's ways into PostgreSQL.
 struct Database: Sendable {
-    /// Statements of several callers share a transaction, sorted by the key they lock. For whatever touches the rows of one conversation or one user.
+    /// Statements of several callers share a transaction, sorted by the key they lock. For what locks nothing, and for what locks one conversation and then
+    /// waits for no other row, id or lock: two transactions that share statements could wait for each other in a circle otherwise.
     let hot: PostgresPool
-    /// Every statement alone in its transaction. For what may wait on more than one key, or takes long.
+    /// Every statement alone in its transaction. For what may wait on another key than a conversation's, or on more than one, or takes long.
     let exclusive: PostgresPool
+    /// The same, for large metadata: no other statement waits for a connection that is busy with it.
+    let large: PostgresPool
 
     /// Runs a statement on ``hot``.
-    /// - Parameter lockKey: of the conversation or user whose rows it locks, `UInt64(hashing:)`; nil if it locks none.
+    /// - Parameter lockKey: of the conversation it locks, `UInt64(hashing:)`; nil if it locks nothing.
     /// - Throws: the failure a client is told, see ``Model/Failure/init(postgres:)``.
     func run(
         _ statement: Statement, _ values: [Value], lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> Rows {
         do {
             return try await hot.query(statement, values, lockKey: lockKey, deadline: deadline)
+        } catch {
+            throw Failure(postgres: error)
+        }
+    }
+
+    /// Runs a statement on ``large``.
+    /// - Throws: the failure a client is told, see ``Model/Failure/init(postgres:)``.
+    func runLarge(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
+        do {
+            return try await large.query(statement, values, deadline: deadline)
         } catch {
             throw Failure(postgres: error)
         }

@@ -57,21 +57,27 @@ struct Maintenance: Service {
     @discardableResult
     func sweep(deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
         var total = try await sweep(.accountsSweep, [.int8(Self.sweepBatch)], deadline: deadline)
+        total += try await sweep(.identitiesSweep, [.int8(Self.sweepBatch)], removed: 1, deadline: deadline)
         total += try await sweep(.logsSweep, [.int8(retention.components.seconds), .int8(Self.sweepBatch)], deadline: deadline)
-        return total
+        return total + (try await sweep(.treesSweep, [.int8(Self.sweepBatch)], deadline: deadline))
     }
 
-    private func sweep(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
+    /// - Parameter column: of the number of rows that were removed. The first column is 0 when nothing is left to be done.
+    private func sweep(
+        _ statement: Statement, _ values: [Value], removed column: Int = 0, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> Int64 {
         var total: Int64 = 0
         while true {
             let rows = try await database.runAlone(statement, values, deadline: deadline)
+            let worked: Int64
             let count: Int64
             do {
-                count = try rows.first?.get(0) ?? 0
+                worked = try rows.first?.get(0) ?? 0
+                count = try rows.first?.get(column) ?? 0
             } catch {
                 throw Failure(postgres: error)
             }
-            if count == 0 { return total }
+            if worked == 0 { return total }
             total += count
             swept.increment(by: count)
         }
@@ -82,6 +88,9 @@ extension Statement {
     /// $1 seconds to keep.
     static let maintainPartitions = Statement(
         "maintenance.partitions", sql: "SELECT conversations.maintain_partitions($1::int8 * interval '1 second')", isIdempotent: true)
+
+    /// $1 most rows.
+    static let treesSweep = Statement("maintenance.trees", sql: "SELECT metadata.sweep($1::int8)", isIdempotent: true)
 
     /// $1 seconds to keep, $2 most rows of each kind.
     static let logsSweep = Statement(

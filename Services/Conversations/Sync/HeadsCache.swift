@@ -21,9 +21,13 @@ final class HeadsCache: Sendable {
     }
 
     private let database: Database
+    private let epoch: EpochSource
     private let answer = Mutex<Answer?>(nil)
 
-    init(database: Database) { self.database = database }
+    init(database: Database, epoch: EpochSource) {
+        self.database = database
+        self.epoch = epoch
+    }
 
     /// - Parameter since: microseconds since 1970; 0: what the database calls lately. An older answer that reaches further back will do.
     func read(since: Int64, deadline: ContinuousClock.Instant) async throws -> ProtoHeadsResponse {
@@ -33,8 +37,13 @@ final class HeadsCache: Sendable {
             if let answer, now - answer.readAt < Self.lifetime, answer.since == wanted || (answer.since != 0 && answer.since <= wanted) {
                 return answer.task
             }
-            let database = database
-            let task = Task { try await Self.read(wanted, database, deadline: now + .seconds(5)) }
+            let (database, epoch) = (database, epoch)
+            let task = Task {
+                var response = try await Self.read(wanted, database, deadline: now + .seconds(5))
+                // After the heads: if another database takes the place of this one in between, the answer says so.
+                response.epoch = try await epoch.check(deadline: now + .seconds(5))
+                return response
+            }
             answer = Answer(since: wanted, readAt: now, task: task)
             return task
         }

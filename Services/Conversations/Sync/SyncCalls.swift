@@ -18,7 +18,7 @@ struct SyncCalls: Sendable {
 
     init(_ support: CallSupport) {
         self.support = support
-        heads = HeadsCache(database: support.database)
+        heads = HeadsCache(database: support.database, epoch: support.epoch)
         userChanges = UserChanges(support)
     }
 

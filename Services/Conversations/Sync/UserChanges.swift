@@ -57,6 +57,8 @@ struct UserChanges: Sendable {
 
     private func identityContent(_ kind: Int64, _ operations: Operations, _ caller: Caller) async throws -> UserChange.Content? {
         let user = operations.user.map { UserID(trusted: $0) } ?? caller.user
+        // Followed and unfollowed in turn: what holds now is told by the last entry, which may be all that a client must know.
+        if kind != 4, try await support.isFollowed(user, by: caller) != (kind == 5) { return nil }
         if kind == 6 { return .unfollowed(user) }
         guard let identity = try await support.directory.full([user], in: caller.app, deadline: caller.deadline)[user] else { return nil }
         return kind == 4 ? .identityChanged(identity) : .followed(identity)

@@ -24,11 +24,12 @@ extension GatewayServices {
     }
 
     /// Sends a message; its sender is not typing any more.
-    func send(_ body: SendMessageBody, to conversation: ConversationID, by fanOut: FanOut, _ call: Call) async throws(Failure) -> Message {
+    ///
+    /// Only the presence service knows whether they were: they may type at a socket of another gateway, and those who see it may be at a third. It is told
+    /// of every message, and the sender does not wait for that.
+    func send(_ body: SendMessageBody, to conversation: ConversationID, _ call: Call) async throws(Failure) -> Message {
         let message = try await sendOnce(body, to: conversation, call)
-        if await fanOut.isTyping(call.key.user, in: conversation) {
-            try? await typing(.finished, by: call.key, in: conversation)
-        }
+        Task { try? await typing(.finished, by: call.key, in: conversation) }
         return message
     }
 

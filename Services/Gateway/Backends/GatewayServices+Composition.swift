@@ -13,8 +13,16 @@ extension GatewayServices {
         let lacking = views.indices.filter { views[$0].conversation.metadata == nil }
         guard !lacking.isEmpty else { return views }
         let trees = try await trees(of: lacking.map { views[$0].conversation.id }, call)
+        let completed = await composed(lacking.map { views[$0] }, trees, call)
         var views = views
-        for (index, tree) in zip(lacking, trees) {
+        for (index, view) in zip(lacking, completed) { views[index] = view }
+        return views
+    }
+
+    /// Each view with its tree.
+    func composed(_ views: [ConversationView], _ trees: [PlacedTree], _ call: Call) async -> [ConversationView] {
+        var views = views
+        for (index, tree) in zip(views.indices, trees) {
             views[index].conversation.metadata = tree.tree
             guard views[index].isParticipant else { continue }
             if tree.position > views[index].conversation.position {
@@ -26,9 +34,16 @@ extension GatewayServices {
         return views
     }
 
-    private typealias PlacedTree = (tree: MetadataTree, position: Position)
+    typealias PlacedTree = (tree: MetadataTree, position: Position)
 
     private func trees(of ids: [ConversationID], _ call: Call) async throws(Failure) -> [PlacedTree] {
+        var trees: [PlacedTree] = []
+        while trees.count < ids.count { trees += try await someTrees(of: ids.dropFirst(trees.count), call) }
+        return trees
+    }
+
+    /// The trees of as many of these, from the first on, as one answer should hold.
+    func someTrees(of ids: some Collection<ConversationID>, _ call: Call) async throws(Failure) -> [PlacedTree] {
         let request = ProtoTreesRequest.with {
             $0.appID = call.appData
             $0.items = ids.map { id in
@@ -38,9 +53,10 @@ extension GatewayServices {
                     $0.formerUserID = call.user
                 }
             }
+            $0.maxBytes = Int64(Self.batchBytes)
         }
         let answer = try await metadata.call(MetadataAPI.trees, request, deadline: call.deadline, trace: call.trace)
-        guard answer.items.count == ids.count else {
+        guard answer.items.count <= ids.count, !answer.items.isEmpty else {
             throw Failure(.internalServerError, "The answer of a service could not be understood.")
         }
         return answer.items.map { (MetadataTree($0.tree), Position($0.position)) }

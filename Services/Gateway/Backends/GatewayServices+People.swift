@@ -4,6 +4,7 @@ import FoundationEssentials
 import Model
 import RPC
 import SwiftProtobuf
+import Synchronization
 import Wire
 
 /// Following, announcements and devices: what belongs to a user and to no conversation.
@@ -61,15 +62,30 @@ extension GatewayServices {
         return try Self.converted { try Announcement(answer) }
     }
 
-    func announcements(pageSize: Int, from: AnnouncementID?, _ call: Call) async throws(Failure) -> (items: [Announcement], total: Int) {
+    func announcements(
+        pageSize: Int, from: AnnouncementID?, _ call: Call
+    ) async throws(Failure) -> (page: CursorBatches<Announcement>, total: Int) {
+        let total = Mutex(0)
+        let page = try await CursorBatches<Announcement>(pageSize: pageSize) { last, count throws(Failure) in
+            let answer = try await someAnnouncements(count: count, from: last?.id ?? from, call.renewed)
+            if last == nil { total.withLock { $0 = answer.total } }
+            return (answer.items, answer.isCut)
+        }
+        return (page, total.withLock { $0 })
+    }
+
+    private func someAnnouncements(
+        count: Int, from: AnnouncementID?, _ call: Call
+    ) async throws(Failure) -> (items: [Announcement], isCut: Bool, total: Int) {
         let request = ProtoListAnnouncementsRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
-            $0.pageSize = Int32(clamping: pageSize)
+            $0.pageSize = Int32(clamping: count)
             if let from { $0.fromID = Data(from) }
+            $0.maxBytes = Int64(Self.batchBytes)
         }
         let answer = try await conversations.call(AccountAPI.listAnnouncements, request, deadline: call.deadline, trace: call.trace)
-        return (try Self.converted { try answer.announcements.map { try Announcement($0) } }, Int(answer.total))
+        return (try Self.converted { try answer.announcements.map { try Announcement($0) } }, answer.isCut, Int(answer.total))
     }
 
     func giveReceipt(_ id: AnnouncementID, kind: ReceiptKind, _ call: Call) async throws(Failure) {

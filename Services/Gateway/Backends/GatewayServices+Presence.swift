@@ -22,14 +22,25 @@ extension GatewayServices {
             $0.lease = Self.lease(call.key, connection)
             $0.status = status
         }
-        _ = try await presence.call(PresenceAPI.setPresence, request, deadline: call.deadline, trace: call.trace)
+        let answer = try await presence.call(PresenceAPI.setPresence, request, deadline: call.deadline, trace: call.trace)
+        renewalPeriod.told(milliseconds: answer.renewAfterMs)
     }
 
+    /// What one call names at most. Less than the service takes, lest Redis's answer to one of them take longer than the service waits for it.
+    private static let presenceBatch = min(1000, PresenceAPI.maximumItems)
+
+    /// Renews leases, one batch after the other. A batch that fails is tried again in the next period; the others are renewed all the same.
     /// - Returns: connections whose lease was forgotten.
-    func renewPresence(_ leases: [(key: UserKey, connection: UInt64)]) async throws(Failure) -> Set<UInt64> {
-        let request = ProtoRenewPresenceRequest.with { $0.leases = leases.map { Self.lease($0.key, $0.connection) } }
-        let answer = try await presence.call(PresenceAPI.renewPresence, request, deadline: .now + .seconds(5), trace: .random())
-        return Set(answer.forgotten.map(\.connection))
+    func renewPresence(_ leases: [(key: UserKey, connection: UInt64)]) async -> Set<UInt64> {
+        var forgotten: Set<UInt64> = []
+        for batch in leases.batches(of: Self.presenceBatch) {
+            let request = ProtoRenewPresenceRequest.with { $0.leases = batch.map { Self.lease($0.key, $0.connection) } }
+            let answer = try? await presence.call(PresenceAPI.renewPresence, request, deadline: .now + .seconds(5), trace: .random())
+            guard let answer else { continue }
+            renewalPeriod.told(milliseconds: answer.renewAfterMs)
+            forgotten.formUnion(answer.forgotten.map(\.connection))
+        }
+        return forgotten
     }
 
     func releasePresence(_ key: UserKey, connection: UInt64) async throws(Failure) {
@@ -37,15 +48,19 @@ extension GatewayServices {
             PresenceAPI.releasePresence, .with { $0.leases = [Self.lease(key, connection)] }, deadline: .now + .seconds(5), trace: .random())
     }
 
+    /// - Parameter users: any number of them, asked for in batches.
     func presences(of users: [UserID], since: Timestamp? = nil, _ call: Call) async throws(Failure) -> [PresencePublication] {
-        guard !users.isEmpty else { return [] }
-        let request = ProtoGetPresenceRequest.with {
-            $0.appID = call.appData
-            $0.userIds = users.map(\.rawValue)
-            if let since { $0.since = since.microseconds }
+        var found: [PresencePublication] = []
+        for batch in users.batches(of: Self.presenceBatch) {
+            let request = ProtoGetPresenceRequest.with {
+                $0.appID = call.appData
+                $0.userIds = batch.map(\.rawValue)
+                if let since { $0.since = since.microseconds }
+            }
+            let answer = try await presence.call(PresenceAPI.getPresence, request, deadline: call.deadline, trace: call.trace)
+            found += try Self.converted { try answer.presences.map { try PresencePublication($0) } }
         }
-        let answer = try await presence.call(PresenceAPI.getPresence, request, deadline: call.deadline, trace: call.trace)
-        return try Self.converted { try answer.presences.map { try PresencePublication($0) } }
+        return found
     }
 
     private static func lease(_ key: UserKey, _ connection: UInt64) -> ProtoLease {

@@ -97,7 +97,7 @@ extension GatewayServices: ChangeSource {
                 users: try answer.users.map {
                     (UserKey(app: try AppID(contract: $0.appID), user: UserID(trusted: $0.userID)), Position($0.position))
                 },
-                asOf: Timestamp(microseconds: answer.asOf))
+                asOf: Timestamp(microseconds: answer.asOf), epoch: answer.epoch)
         }
     }
 

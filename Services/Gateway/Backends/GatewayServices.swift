@@ -6,6 +6,7 @@ import Model
 import NIOCore
 import RPC
 import SwiftProtobuf
+import Synchronization
 import Wire
 
 /// The three services as the gateway sees them: calls in terms of Model, and objects composed of what two of them know.
@@ -23,6 +24,7 @@ struct GatewayServices: Sendable {
     let limiter: RateLimiter
     let clients: ClientConnections
     let bodies: BodyBudget
+    let renewalPeriod = RenewalPeriod()
     let logger: Logger
 
     init(
@@ -51,14 +53,18 @@ struct GatewayServices: Sendable {
         var deadline: ContinuousClock.Instant
         var trace: TraceID
         var origin: Change.Origin?
+        private let budget: Duration
 
         /// - Parameter budget: how long the client may wait. Stock clients give a request up after 15 s.
         init(_ key: UserKey, origin: Change.Origin? = nil, budget: Duration = .seconds(10), trace: TraceID = .random()) {
             self.key = key
             self.origin = origin
+            self.budget = budget
             deadline = .now + budget
             self.trace = trace
         }
+        /// The same with all of its time, for what is fetched while the client takes what came before it.
+        var renewed: Call { Call(key, origin: origin, budget: budget, trace: trace) }
         var appData: Data { Data(key.app) }
         var user: String { key.user.rawValue }
         var protoOrigin: ProtoOrigin? { origin.map { ProtoOrigin($0) } }
@@ -92,12 +98,16 @@ extension GatewayServices {
             ConversationsAPI.endSession, .with { $0.tokenDigest = Data(tokenDigest) }, deadline: .now + .seconds(5), trace: trace)
     }
 
-    /// - Returns: those that are not valid any more.
-    func endedSessions(among digests: Set<[UInt8]>) async throws(Failure) -> Set<[UInt8]> {
-        let request = ProtoCheckSessionsRequest.with { $0.tokenDigests = digests.map { Data($0) } }
-        let answer = try await conversations.call(
-            ConversationsAPI.checkSessions, request, deadline: .now + .seconds(10), trace: .random())
-        return Set(answer.ended.map { [UInt8]($0) })
+    /// Asks about any number of sessions, in batches.
+    /// - Returns: those that are not valid any more. A batch that could not be asked about names none.
+    func endedSessions(among digests: Set<[UInt8]>) async -> Set<[UInt8]> {
+        var ended: Set<[UInt8]> = []
+        for batch in Array(digests).batches(of: ConversationsAPI.maximumAccounts) {
+            let request = ProtoCheckSessionsRequest.with { $0.tokenDigests = batch.map { Data($0) } }
+            let answer = try? await conversations.call(ConversationsAPI.checkSessions, request, deadline: .now + .seconds(10), trace: .random())
+            for digest in answer?.ended ?? [] { ended.insert([UInt8](digest)) }
+        }
+        return ended
     }
 
     /// In the order asked for; users never heard of get a minimal identity.
@@ -169,20 +179,42 @@ extension GatewayServices {
         return try Self.converted { try ConversationView(view) }
     }
 
+    /// As many of these conversations, from the first on, as one answer should hold, without their metadata; what the user does not see is left out.
+    /// - Returns: also how many of the ids the answer covers, at least one.
+    func bareConversations(_ ids: [ConversationID], _ call: Call) async throws(Failure) -> (views: [ConversationView], covered: Int) {
+        let request = ProtoGetConversationsRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.conversationIds = ids.map { Data($0) }
+            $0.maxBytes = Int64(Self.batchBytes)
+        }
+        let answer = try await conversations.call(ConversationsAPI.getConversations, request, deadline: call.deadline, trace: call.trace)
+        let covered = Int(answer.covered)
+        return try Self.converted {
+            guard (1...max(1, ids.count)).contains(covered), answer.views.count <= covered else { throw ContractViolation("covered") }
+            return (try answer.views.map { try ConversationView($0) }, covered)
+        }
+    }
+
+    /// A page of the user's list.
     func conversations(
         orderedBy order: ConversationOrder, pageSize: Int, from: ConversationID?, _ call: Call
-    ) async throws(Failure) -> (views: [ConversationView], total: Int) {
+    ) async throws(Failure) -> (page: ConversationBatches, total: Int) {
         let request = ProtoListConversationsRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.byLastMessage = order == .lastMessage
             $0.pageSize = Int32(clamping: pageSize)
             if let from { $0.fromID = Data(from) }
+            $0.maxBytes = Int64(Self.batchBytes)
         }
         let answer = try await conversations.call(
             ConversationsAPI.listConversations, request, deadline: call.deadline, trace: call.trace)
-        let views = try Self.converted { try answer.views.map { try ConversationView($0) } }
-        return (try await completed(views, call), Int(answer.total))
+        let page = try Self.converted {
+            ConversationBatches(
+                try answer.views.map { try ConversationView($0) }, later: try answer.later.map { try ConversationID(contract: $0) }, self, call)
+        }
+        return (page, Int(answer.total))
     }
 
     /// Participants or both kinds of operation go to the conversations service, metadata alone to its own.
@@ -264,18 +296,32 @@ extension GatewayServices {
         return try Self.converted { try Model.Message(answer) }
     }
 
+    /// A page of a conversation's messages.
     func messages(
         in conversation: ConversationID, pageSize: Int, from: MessageID?, _ call: Call
-    ) async throws(Failure) -> (messages: [Model.Message], total: Int) {
+    ) async throws(Failure) -> (page: CursorBatches<Model.Message>, total: Int) {
+        let total = Mutex(0)
+        let page = try await CursorBatches<Model.Message>(pageSize: pageSize) { last, count throws(Failure) in
+            let answer = try await someMessages(in: conversation, count: count, from: last?.id ?? from, call.renewed)
+            if last == nil { total.withLock { $0 = answer.total } }
+            return (answer.messages, answer.isCut)
+        }
+        return (page, total.withLock { $0 })
+    }
+
+    private func someMessages(
+        in conversation: ConversationID, count: Int, from: MessageID?, _ call: Call
+    ) async throws(Failure) -> (messages: [Model.Message], isCut: Bool, total: Int) {
         let request = ProtoListMessagesRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.conversationID = Data(conversation)
-            $0.pageSize = Int32(clamping: pageSize)
+            $0.pageSize = Int32(clamping: count)
             if let from { $0.fromID = Data(from) }
+            $0.maxBytes = Int64(Self.batchBytes)
         }
         let answer = try await conversations.call(ConversationsAPI.listMessages, request, deadline: call.deadline, trace: call.trace)
-        return (try Self.converted { try answer.messages.map { try Model.Message($0) } }, Int(answer.total))
+        return (try Self.converted { try answer.messages.map { try Model.Message($0) } }, answer.isCut, Int(answer.total))
     }
 
     func deleteMessage(_ id: MessageID, mode: DeletionMode, _ call: Call) async throws(Failure) {

@@ -10,6 +10,8 @@ struct ConversationFeed {
     enum Action {
         /// Hand these on, in this order.
         case deliver([Change])
+        /// The same for what was read from the log, whose changes carry no numbers. `numbers`: what was read along, true at the end of the log as it was then.
+        case deliverFromLog([Change], numbers: [UserID: UserNumbers])
         /// Something older than `since` is, or may be, owed: no packet may be stamped later until the gap is closed.
         case openGap(since: Timestamp)
         /// Nothing is owed any more. `numbers`: what was read along with the log.
@@ -44,6 +46,10 @@ struct ConversationFeed {
     private(set) var isRepairing = false
     /// A position known to exist that may not have come yet.
     private(set) var target = Position.zero
+    /// What was made since then may be missing, as heads or another log told before the sequence had its start.
+    private var missingSince: Timestamp?
+    /// Numbers are to be read although no change may be missing.
+    private var areNumbersMissing = false
 
     /// The last position handed on; nil until somebody told where the sequence starts.
     var last: Position? { sequencer.last }
@@ -70,20 +76,28 @@ struct ConversationFeed {
         var actions: [Action] = changes.isEmpty ? [] : [.deliver(changes)]
         // What lies before these was published before anybody listened, or got lost.
         if let early = sequencer.firstEarly { actions += [.openGap(since: early.createdAt), .lookAgain(.gapPatience)] }
+        // The reading may have ended long ago: a client that does not read its packets holds up what follows.
+        if let missingSince, let last, target > last { actions += [.openGap(since: missingSince), .lookAgain(.gapPatience)] }
         return actions
     }
 
     /// The conversation has come as far as `position`, as another log tells, at `time` or before.
     mutating func expected(_ position: Position, since time: Timestamp) -> Action {
-        target = max(target, position)
+        heard(of: position, since: time)
         return .look(for: position, since: time, .gapPatience)
     }
 
     /// The conversation has come to `position`, at `time` or later. Its publication may be on its way: only what does not come by itself is a loss.
     mutating func headSeen(_ position: Position, since time: Timestamp) -> Action? {
-        guard let last, position > last else { return nil }
+        if let last, position <= last { return nil }
+        heard(of: position, since: time)
+        return last == nil ? nil : .look(for: position, since: time, .repairPause)
+    }
+
+    /// Later heads do not tell it again.
+    private mutating func heard(of position: Position, since time: Timestamp) {
         target = max(target, position)
-        return .look(for: position, since: time, .repairPause)
+        if last == nil { missingSince = min(missingSince ?? time, time) }
     }
 
     /// What was to be looked for should have come by now. No action: it has.
@@ -95,9 +109,16 @@ struct ConversationFeed {
     /// Time to see whether something is still missing.
     mutating func lookAgain() -> [Action] {
         guard !isRepairing, let last else { return [] }
-        guard isBehind else { return [.closeGap(numbers: [:])] }
+        guard isBehind || areNumbersMissing else { return [.closeGap(numbers: [:])] }
+        areNumbersMissing = false
         isRepairing = true
         return [.read(after: last)]
+    }
+
+    /// A socket was handed changes of the log, and the numbers of its user were not read along, since it came while the log was being read.
+    mutating func numbersMissing() -> Action {
+        areNumbersMissing = true
+        return .lookAgain(.repairPause)
     }
 
     /// The log could not be read: the gap stays, and so do the sockets' older timestamps.
@@ -109,10 +130,11 @@ struct ConversationFeed {
     /// A page of the log came.
     mutating func repaired(_ page: ChangePage) -> [Action] {
         isRepairing = false
-        var actions: [Action] = []
+        var delivered: [Change] = []
         for change in page.changes {
-            if case .deliver(let changes) = sequencer.received(change) { actions.append(.deliver(changes)) }
+            if case .deliver(let changes) = sequencer.received(change) { delivered += changes }
         }
+        var actions: [Action] = delivered.isEmpty ? [] : [.deliverFromLog(delivered, numbers: page.numbers)]
         if page.changes.isEmpty, let last, page.head <= last { target = last }
         target = max(target, page.head)
         if isBehind {

@@ -8,10 +8,13 @@ final class Delivery: Sendable {
     let change: Change
     /// A message as it is born: everybody but its sender sees it alike, so that nobody needs to be looked up.
     let isPlainMessage: Bool
+    /// It did not arrive by itself, and does not say which numbers it made.
+    let isFromLog: Bool
     private let rendered = Mutex<[Variant: [PacketTail]]>([:])
 
-    init(_ change: Change) {
+    init(_ change: Change, isFromLog: Bool = false) {
         self.change = change
+        self.isFromLog = isFromLog
         if case .messageCreated(_, _, let message?) = change.content {
             isPlainMessage = message.recipients.allSatisfy { $0.status == .sent || $0.userID == change.actor }
         } else {
@@ -20,8 +23,9 @@ final class Delivery: Sendable {
     }
 
     /// The packets for `reader`, in order.
-    func tails(for reader: UserID, version: WireVersion, by renderer: Renderer) -> [PacketTail] {
-        let variant = Variant(of: change, for: reader, version: version)
+    /// - Parameter includesNumbers: false for a reader whose numbers are not known at present.
+    func tails(for reader: UserID, version: WireVersion, includesNumbers: Bool = true, by renderer: Renderer) -> [PacketTail] {
+        let variant = Variant(of: change, for: reader, version: version, includesNumbers: includesNumbers)
         return rendered.withLock { rendered in
             if let tails = rendered[variant] { return tails }
             let tails = renderer.tails(for: change, variant: variant)

@@ -12,6 +12,9 @@ extension FanOut {
         for action in actions {
             switch action {
             case .deliver(let changes): dispatch(changes, of: subscription)
+            case .deliverFromLog(let changes, let numbers):
+                dispatch(changes, of: subscription, isFromLog: true)
+                subscription.hubs.forEach { hubs[$0].enqueue { $0.numbersRead(numbers, of: id) } }
             // Sockets in this conversation must not be given a later time than this until the gap is closed: a client that loses its connection
             // meanwhile replays from the time of its last packet.
             case .openGap(let time): subscription.hubs.forEach { hubs[$0].enqueue { $0.gapOpened(.conversation(id), since: time) } }
@@ -34,14 +37,21 @@ extension FanOut {
     private func read(_ id: ConversationID, after position: Position, _ subscription: Subscription) {
         repairs.increment()
         let interested = hubs.filter { subscription.hubs.contains($0.index) }
+        let era = era
         Task {
             var users: Set<UserID> = []
             for hub in interested { users.formUnion(await hub.users(in: id)) }
             let page = try? await source.changes(of: id, after: position, users: Array(users))
             loop.execute {
+                guard era == self.era else { return }
                 self.onFeed(of: id) { feed in page.map { feed.repaired($0) } ?? feed.repairFailed() }
             }
         }
+    }
+
+    /// The numbers of a user who was handed changes of the log are to be read; then the gap closes once more. Callable from anywhere.
+    func numbersMissing(in id: ConversationID) {
+        loop.execute { self.onFeed(of: id) { [$0.numbersMissing()] } }
     }
 
     /// The conversation has come as far as `position`, as another log tells. What has not arrived by itself soon is read. Callable from anywhere.
@@ -70,9 +80,11 @@ extension FanOut {
 
     private func read(_ key: UserKey, after position: Position) {
         repairs.increment()
+        let era = era
         Task {
             let changes = try? await source.userChanges(of: key, after: position)
             loop.execute {
+                guard era == self.era else { return }
                 self.onFeed(of: key) { feed in changes.map { feed.repaired($0) } ?? feed.repairFailed() }
             }
         }
@@ -84,14 +96,17 @@ extension FanOut {
     func scheduleHeads() {
         headsTimer?.cancel()
         guard !isStopped else { return }
-        let pause = headsWatch.pause(at: loop.now, isPubSubAvailable: isPubSubAvailable, jitter: .random(in: 0.875...1.125))
+        var pause = headsWatch.pause(at: loop.now, isPubSubAvailable: isPubSubAvailable, jitter: .random(in: 0.875...1.125))
+        // Another history shows only where one is known.
+        if !epochs.hasAnswer { pause = min(pause, timing.headsIntervalWhileAway) }
         headsTimer = loop.scheduleTask(in: pause) { self.fetchHeads() }
     }
 
     /// Asks what moved lately, and has everything repaired that did not come by itself.
     func fetchHeads() {
         guard !isStopped, !headsWatch.isAsking else { return }
-        guard !conversations.isEmpty || !users.isEmpty else {
+        isDoubting = false
+        guard !conversations.isEmpty || !users.isEmpty || !epochs.hasAnswer else {
             headsWatch.slept()
             return scheduleHeads()
         }
@@ -100,9 +115,39 @@ extension FanOut {
         Task {
             let heads = try? await source.heads(since: since)
             loop.execute {
-                if let heads { self.compare(heads) } else { self.headsWatch.failed() }
+                if let heads { self.answered(heads) } else { self.headsWatch.failed() }
                 self.scheduleHeads()
             }
+        }
+    }
+
+    private func answered(_ heads: Heads) {
+        switch epochs.answered(heads.epoch, at: loop.now) {
+        case .follow: compare(heads)
+        case .ignore: headsWatch.failed()
+        case .startAnew: startAnew()
+        }
+    }
+
+    /// The database was put back: positions mean other changes from now on. Nothing that was known of any sequence holds, and every client comes back.
+    private func startAnew() {
+        logger.warning("the database is another one than before: all sockets are sent away to come back and replay")
+        startsAnew.increment()
+        era += 1
+        headsWatch.startedAnew(at: loop.now)
+        for subscription in conversations.values { subscription.feed = ConversationFeed() }
+        for subscription in users.values { subscription.feed = UserFeed() }
+        for hub in hubs { hub.enqueue { [era] in $0.startAnew(era: era) } }
+        doubt()
+    }
+
+    /// Something speaks for another history of the database: asks for heads as soon as a service reads them anew. Callable from anywhere.
+    func doubt() {
+        loop.execute {
+            guard !self.isStopped, !self.isDoubting else { return }
+            self.isDoubting = true
+            self.headsTimer?.cancel()
+            self.headsTimer = self.loop.scheduleTask(in: self.timing.doubt) { self.fetchHeads() }
         }
     }
 

@@ -3,9 +3,9 @@ import Model
 import NIOCore
 
 extension FanOut {
-    func received(_ signal: TypingSignal) {
+    func received(_ signal: TypingSignal, goodFor: Duration?) {
         guard conversations[signal.conversationID] != nil else { return }
-        typists.heard(signal, at: loop.now)
+        typists.heard(signal, until: loop.now + (goodFor.map { TimeAmount($0) } ?? timing.typingSilence))
         dispatch(signal)
         if typistTimer == nil, !typists.isEmpty { scheduleTypistCheck() }
     }
@@ -17,14 +17,9 @@ extension FanOut {
     /// Should Redis have restarted empty, nobody else will say that these have finished.
     private func scheduleTypistCheck() {
         typistTimer = loop.scheduleTask(in: .seconds(1)) {
-            for signal in self.typists.takeSilent(since: self.loop.now - self.timing.typingSilence) { self.dispatch(signal) }
+            for signal in self.typists.takeEnded(at: self.loop.now) { self.dispatch(signal) }
             self.typistTimer = nil
             if !self.typists.isEmpty, !self.isStopped { self.scheduleTypistCheck() }
         }
-    }
-
-    /// Whether this gateway believes that `user` is typing there. Callable from anywhere.
-    func isTyping(_ user: UserID, in conversation: ConversationID) async -> Bool {
-        (try? await loop.submit { self.typists.contains(user, in: conversation) }.get()) ?? false
     }
 }

@@ -45,10 +45,18 @@ final class FanOut: @unchecked Sendable {
     var typistTimer: Scheduled<Void>?
     var headsWatch: HeadsWatch
     var headsTimer: Scheduled<Void>?
+    var epochs = EpochWatch()
+    /// How often the sequences have started anew. What was asked or read for those of before says nothing of those of now.
+    var era = 0
+    /// Heads are asked for soon, since something speaks for another history of the database.
+    var isDoubting = false
     var isStopped = false
 
     let received = Counter(label: "strata_gateway_publications_received_total")
     let malformed = Counter(label: "strata_gateway_publications_malformed_total")
+    /// Of another history of the database than the one that is followed.
+    let foreign = Counter(label: "strata_gateway_publications_foreign_total")
+    let startsAnew = Counter(label: "strata_gateway_epoch_changes_total")
     let repairs = Counter(label: "strata_gateway_gap_repairs_total")
     let headsFound = Counter(label: "strata_gateway_changes_found_by_heads_total")
 
@@ -188,9 +196,12 @@ final class FanOut: @unchecked Sendable {
     /// Tells where the sequences start for somebody who read the logs up to these positions, and asks how far the fan-out is.
     /// - Returns: for each, the last position handed on to the hubs. Whoever read less far than that must read again. Hubs hear of
     ///   everything later after this has returned.
-    func baseline(_ positions: [(id: ConversationID, position: Position)]) -> EventLoopFuture<[Position]> {
+    ///
+    /// - Parameter era: in which the logs were read. A reading of before the sequences started anew fails: its socket is being sent away.
+    func baseline(_ positions: [(id: ConversationID, position: Position)], era: Int) -> EventLoopFuture<[Position]> {
         loop.submit {
-            positions.map { id, position in
+            guard era == self.era else { throw CancellationError() }
+            return positions.map { id, position in
                 guard let subscription = self.conversations[id] else { return position }
                 self.perform(subscription.feed.readElsewhere(to: position), id, subscription)
                 return subscription.feed.last ?? position
@@ -199,9 +210,12 @@ final class FanOut: @unchecked Sendable {
     }
 
     /// The same for a user's own log.
-    func baseline(_ user: UserKey, _ position: Position) -> EventLoopFuture<Position> {
+    func baseline(_ user: UserKey, _ position: Position, era: Int) -> EventLoopFuture<Position> {
         loop.submit {
-            self.users[user]?.feed.readElsewhere(to: position) ?? position
+            guard era == self.era else { throw CancellationError() }
+            guard let subscription = self.users[user] else { return position }
+            self.perform(subscription.feed.readElsewhere(to: position), user, subscription)
+            return subscription.feed.last ?? position
         }
     }
 
@@ -217,9 +231,9 @@ final class FanOut: @unchecked Sendable {
         }
     }
 
-    func dispatch(_ changes: [Change], of subscription: Subscription) {
+    func dispatch(_ changes: [Change], of subscription: Subscription, isFromLog: Bool = false) {
         for change in changes {
-            let delivery = Delivery(change)
+            let delivery = Delivery(change, isFromLog: isFromLog)
             subscription.hubs.forEach { hubs[$0].enqueue { $0.deliver(delivery) } }
         }
     }
@@ -248,11 +262,15 @@ extension FanOut: RedisSubscriberDelegate {
         do {
             switch channel.getInteger(at: channel.readerIndex, as: UInt8.self) {
             case UInt8(ascii: "c"):
-                switch try ConversationPublication(decoding: message) {
-                case .change(let change): received(change)
-                case .typing(let signal): received(signal)
+                let (publication, epoch) = try ConversationPublication.decode(message)
+                switch publication {
+                case .change(let change): if isOurs(epoch) { received(change) }
+                case .typing(let signal, let goodFor): received(signal, goodFor: goodFor)
                 }
-            case UInt8(ascii: "u"): received(try UserNotice(decoding: message))
+            case UInt8(ascii: "u"):
+                let (notice, epoch) = try UserNotice.decode(message)
+                // That a session has ended is true of every history.
+                if case .sessionEnded = notice.content { received(notice) } else if isOurs(epoch) { received(notice) }
             case UInt8(ascii: "p"): received(try PresencePublication(decoding: message))
             default: malformed.increment()
             }
@@ -260,6 +278,14 @@ extension FanOut: RedisSubscriberDelegate {
             malformed.increment()
             logger.warning("a publication could not be decoded", metadata: ["error.type": "\(type(of: error))"])
         }
+    }
+
+    /// Whether a publication may be handed on. One of another history is not, and makes it a question which one counts.
+    private func isOurs(_ epoch: String) -> Bool {
+        guard epochs.isForeign(epoch) else { return true }
+        foreign.increment()
+        doubt()
+        return false
     }
 
     func subscriber(didConfirm channel: String) {}

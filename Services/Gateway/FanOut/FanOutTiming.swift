@@ -10,9 +10,11 @@ struct FanOutTiming: Sendable {
     /// How often heads are compared while pub/sub works, and while it does not.
     var headsInterval = TimeAmount.seconds(15)
     var headsIntervalWhileAway = TimeAmount.seconds(1)
+    /// Pause before heads are asked for because something speaks for another history of the database: a service gives its last answer for half a second.
+    var doubt = TimeAmount.milliseconds(600)
     /// How long after its return pub/sub counts as away all the same: the services that publish find Redis again later than we do.
     var mistrust = TimeAmount.seconds(20)
-    /// A typist nobody heard of for this long is announced as finished by the gateway itself (ARCHITECTURE §7).
+    /// How long a typing signal is good for that does not say so: one from a presence service of an older version, with its default periods.
     var typingSilence = TimeAmount.seconds(25)
 
     init() {}

@@ -13,4 +13,6 @@ struct Heads: Sendable {
     var users: [(key: UserKey, position: Position)]
     /// The database's clock when this was read: where the next question starts.
     var asOf: Timestamp
+    /// Of the database; empty if the service did not say.
+    var epoch = ""
 }

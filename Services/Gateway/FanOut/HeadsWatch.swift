@@ -75,6 +75,13 @@ struct HeadsWatch {
 
     mutating func failed() { isAsking = false }
 
+    /// The answer came from another history of the database: what was asked before says nothing of it. Everybody who could have missed something is sent away.
+    mutating func startedAnew(at now: NIODeadline) {
+        isAsking = false
+        since = nil
+        watchedSince = askedAt ?? now
+    }
+
     /// The answer came.
     mutating func answered(asOf time: Timestamp, at now: NIODeadline) -> Finding {
         isAsking = false

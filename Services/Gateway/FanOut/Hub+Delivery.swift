@@ -16,6 +16,7 @@ extension Hub {
         guard let room = rooms[change.conversationID] else { return }
         room.cursor.advance(to: change.position)
         room.messageCount = max(room.messageCount, change.messageCount)
+        room.messageCountAtLast = change.messageCount
         switch change.content {
         case .messageCreated: (room.lastMessage, room.lastMessageTold) = (change.position, change.position)
         case .messageDeleted(_, _, let last) where last.changed: room.lastMessageTold = change.position
@@ -38,7 +39,7 @@ extension Hub {
         var returning: [Socket] = []
         for index in room.members.indices where LogCursor.isNews(change.position, to: room.members[index].skip) {
             let isSender = room.members[index].socket.key.user == change.actor
-            if isSender, let numbers = change.numbers[change.actor] { room.members[index].take(numbers) }
+            if isSender { hand(delivery, to: index, in: room) }
             let member = room.members[index]
             if member.isHidden {
                 if change.position > member.hiddenUpTo { returning.append(member.socket) }
@@ -46,7 +47,7 @@ extension Hub {
             }
             if isSender { member.socket.answer(from: change) }
             member.socket.send(
-                isSender ? tails.sender(member.socket) : tails.other(member.socket),
+                !member.tracked.areKnown ? tails.withoutNumbers(member.socket) : isSender ? tails.sender(member.socket) : tails.other(member.socket),
                 values: member.values(messageCount: change.messageCount), stamp: stamp)
         }
         services.metrics.deliveries.increment(by: room.members.count)
@@ -68,18 +69,29 @@ extension Hub {
         var returning: [Socket] = []
         for index in room.members.indices where LogCursor.isNews(change.position, to: room.members[index].skip) {
             let user = room.members[index].socket.key.user
-            if !change.numbers.isEmpty, let numbers = change.numbers[user] { room.members[index].take(numbers) }
+            hand(delivery, to: index, in: room)
             let member = room.members[index]
             if member.isHidden {
                 if isMessage, change.position > member.hiddenUpTo { returning.append(member.socket) }
                 continue
             }
             member.socket.answer(from: change)
-            let tails = delivery.tails(for: user, version: member.socket.version, by: renderer)
+            let tails = delivery.tails(
+                for: user, version: member.socket.version, includesNumbers: member.tracked.areKnown, by: renderer)
             member.socket.send(tails, values: member.values(messageCount: change.messageCount), stamp: stamp)
         }
         services.metrics.deliveries.increment(by: room.members.count)
         bringBack(returning, to: room, by: change)
+    }
+
+    /// What the change makes of a member's numbers.
+    private func hand(_ delivery: Delivery, to index: Int, in room: Room) {
+        let member = room.members[index]
+        room.members[index].tracked
+            .handed(delivery.change, isFromLog: delivery.isFromLog, to: member.socket.key.user, isTold: !member.isHidden)
+        guard !member.tracked.isOwed, room.members[index].tracked.isOwed else { return }
+        // What the client is told now without its counts must be in its replay until it has been told them.
+        gapOpened(.conversation(room.id), since: delivery.change.createdAt)
     }
 
     /// Whoever is not a participant any more leaves the room; whoever has just become one joins it.
@@ -91,6 +103,7 @@ extension Hub {
             if !removed.isEmpty {
                 let gone = room.members.filter { LogCursor.isNews(change.position, to: $0.skip) && removed.contains($0.socket.key.user) }
                 for member in gone {
+                    tellNumbersAtLeaving(member, room, at: change.position)
                     leave(member.socket, room, at: change.position)
                     member.socket.startLateJoins()
                 }
@@ -117,11 +130,46 @@ extension Hub {
         watch(identities.map { UserKey(app: socket.key.app, user: $0.userID) }, by: socket)
     }
 
-    /// After a repair: the log does not hold numbers, so those of everybody here were read along with it.
-    func refresh(_ numbers: [UserID: UserNumbers], in room: Room) {
+    // MARK: Numbers after a repair
+
+    /// The log does not hold numbers, so those of everybody here were read along with it. They are of use when all has been handed on that they contain.
+    func numbersRead(_ numbers: [UserID: UserNumbers], of id: ConversationID) {
+        guard let room = rooms[id] else { return }
+        room.numbersRead = numbers
+    }
+
+    /// Nothing is missing any more: sockets that were told changes without the counts they made are told these.
+    /// - Returns: false if some are still unknown.
+    func tellNumbersRead(in room: Room) -> Bool {
+        var areAllKnown = true
         for index in room.members.indices {
-            if let value = numbers[room.members[index].socket.key.user] { room.members[index].take(value) }
+            let user = room.members[index].socket.key.user
+            if let numbers = room.numbersRead[user], numbers.position <= room.last { room.members[index].tracked.take(numbers) }
+            let member = room.members[index]
+            guard member.tracked.isOwed else { continue }
+            // What brings the conversation back brings its counts.
+            if member.isHidden {
+                room.members[index].tracked.settled()
+            } else if member.tracked.areKnown {
+                room.members[index].tracked.settled()
+                tellNumbers(of: member, unread: member.numbers.unread(of: room.messageCountAtLast), in: room)
+            } else {
+                areAllKnown = false
+            }
         }
+        return areAllKnown
+    }
+
+    /// Nothing is unread to a user who has left, as the client has just been told (spec 5.1). If the number of messages is not known, the client's next replay
+    /// says it.
+    private func tellNumbersAtLeaving(_ member: Member, _ room: Room, at position: Position) {
+        guard member.tracked.isOwed, !member.isHidden else { return }
+        if member.tracked.areKnown { tellNumbers(of: member, unread: 0, in: room) } else { member.socket.close(.goingAway) }
+    }
+
+    private func tellNumbers(of member: Member, unread: Int64, in room: Room) {
+        member.socket.sendSummary(
+            OwedLog.Summary(id: room.id, position: room.last, unread: unread, total: member.numbers.total(of: room.messageCountAtLast)))
     }
 
     /// Typing. Ephemeral: a socket that does not keep up is not told.
@@ -161,11 +209,6 @@ extension Hub {
 }
 
 extension Hub.Member {
-    /// Newer numbers replace older ones, whatever order they come in.
-    mutating func take(_ new: UserNumbers) {
-        if new.position >= numbers.position { numbers = new }
-    }
-
     func values(messageCount: Int64) -> ReaderValues {
         ReaderValues(reader: socket.key.user, unread: numbers.unread(of: messageCount), total: numbers.total(of: messageCount))
     }
@@ -188,6 +231,11 @@ private struct PlainTails {
         let tails = delivery.tails(for: socket.key.user, version: socket.version, by: renderer)
         senders[socket.version] = tails
         return tails
+    }
+
+    /// For a socket whose numbers are not known at present.
+    func withoutNumbers(_ socket: Socket) -> [PacketTail] {
+        delivery.tails(for: socket.key.user, version: socket.version, includesNumbers: false, by: renderer)
     }
 
     mutating func other(_ socket: Socket) -> [PacketTail] {

@@ -7,16 +7,16 @@ extension Hub {
     /// Seconds between pings to a socket; a dead peer is noticed by the silence after them.
     private static let pingPeriod = 40
     /// A socket from which nothing came for so long is closed (spec 12.7).
-    private static let silence = TimeAmount.seconds(120)
-    /// Seconds between renewals of presence leases, whose lifetime is a multiple of it.
-    private static let renewalPeriod = 20
+    static let silence = TimeAmount.seconds(120)
+    /// How often every socket is looked at.
+    static let upkeepPeriod = TimeAmount.seconds(1)
     /// Seconds between looks at whether the sockets' sessions still exist (ARCHITECTURE §6: at least every 30).
     private static let sessionPeriod = 25
 
     func startUpkeep() {
         // Loops and gateways must not all do it at the same moment.
         let initial = TimeAmount.milliseconds(.random(in: 0..<1000))
-        upkeepTask = loop.scheduleRepeatedTask(initialDelay: initial, delay: .seconds(1)) { _ in self.upkeep() }
+        upkeepTask = loop.scheduleRepeatedTask(initialDelay: initial, delay: Self.upkeepPeriod) { _ in self.upkeep() }
     }
 
     /// New sockets are refused, and those that are open told to go elsewhere. Callable from anywhere.
@@ -40,18 +40,20 @@ extension Hub {
         upkeepTurn += 1
         freeIdleBuffers()
         tellHeld()
-        let now = NIODeadline.now()
+        let now = loop.now
+        let renewalPeriod = services.renewalPeriod.seconds
         var leases: [(key: UserKey, connection: UInt64)] = []
         var digests: Set<[UInt8]> = []
         for resident in residents.values {
             for socket in resident.sockets {
                 let slot = Int(truncatingIfNeeded: socket.id & 0xffff)
                 if socket.lastHeard + Self.silence < now {
+                    socket.givePresenceUp()
                     socket.close(.idle)
                     continue
                 }
                 if (slot + upkeepTurn) % Self.pingPeriod == 0 { socket.ping() }
-                if socket.hasPresence, (slot + upkeepTurn) % Self.renewalPeriod == 0 { leases.append((socket.key, socket.id)) }
+                if socket.hasPresence, (slot + upkeepTurn) % renewalPeriod == 0 { leases.append((socket.key, socket.id)) }
                 if (slot + upkeepTurn) % Self.sessionPeriod == 0 { digests.insert(socket.session.tokenDigest) }
             }
         }
@@ -61,10 +63,11 @@ extension Hub {
 
     private func renew(_ leases: [(key: UserKey, connection: UInt64)]) {
         Task {
-            guard let forgotten = try? await services.renewPresence(leases), !forgotten.isEmpty else { return }
+            let forgotten = await services.renewPresence(leases)
+            guard !forgotten.isEmpty else { return }
             enqueue { hub in
                 for (key, connection) in leases where forgotten.contains(connection) {
-                    guard let socket = hub.residents[key]?.sockets.first(where: { $0.id == connection }) else { continue }
+                    guard let socket = hub.residents[key]?.sockets.first(where: { $0.id == connection }), socket.hasPresence else { continue }
                     let (services, status) = (hub.services, socket.presenceStatus)
                     Task { try? await services.setPresence(status, connection: connection, GatewayServices.Call(key)) }
                 }
@@ -75,7 +78,8 @@ extension Hub {
     /// The hint that a session has ended may have been lost.
     private func check(_ digests: Set<[UInt8]>) {
         Task {
-            guard let ended = try? await services.endedSessions(among: digests), !ended.isEmpty else { return }
+            let ended = await services.endedSessions(among: digests)
+            guard !ended.isEmpty else { return }
             enqueue { hub in
                 for digest in ended { hub.services.sessions.forget(tokenDigest: digest) }
                 for socket in hub.residents.values.flatMap(\.sockets) where ended.contains(socket.session.tokenDigest) {

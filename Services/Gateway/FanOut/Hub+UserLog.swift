@@ -55,7 +55,8 @@ extension Hub {
     private func isDue(_ change: UserChange, for socket: Socket) -> Bool {
         guard let (id, position) = change.presupposes else { return true }
         guard let (room, index) = place(of: socket, in: id) else { return !socket.membership.awaits(id) }
-        return max(room.last, room.members[index].skip) >= position
+        // While the numbers are unknown there are none to tell.
+        return max(room.last, room.members[index].skip) >= position && !room.members[index].tracked.isOwed
     }
 
     private func place(of socket: Socket, in id: ConversationID) -> (room: Room, index: Int)? {
@@ -128,7 +129,7 @@ extension Hub {
         } else {
             send(change, to: socket)
             room.members[index].isHidden = false
-            room.members[index].take(view.numbers)
+            room.members[index].tracked.take(view.numbers)
         }
     }
 
@@ -141,7 +142,7 @@ extension Hub {
             change.content = .messageHidden(message, view: left.after(view))
             return send(change, to: socket, withLastMessage: left.lastMessageTold <= position)
         }
-        room.members[index].take(view.numbers)
+        room.members[index].tracked.take(view.numbers)
         let member = room.members[index]
         guard !member.isHidden else { return }
         var told = view

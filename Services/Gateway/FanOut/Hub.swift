@@ -25,6 +25,10 @@ final class Hub: @unchecked Sendable {
         var lastMessageTold = Position.zero
         /// Messages ever sent, as of the newest change that a socket here was told.
         var messageCount: Int64 = 0
+        /// Messages ever sent, as of ``last``.
+        var messageCountAtLast: Int64 = 0
+        /// Numbers that were read along with the log, until the gap closes: they may be newer than what was handed on so far.
+        var numbersRead: [UserID: UserNumbers] = [:]
         var members: [Member] = []
         /// Catch-ups that will attach sockets here: the room must stay subscribed for them.
         var joining = 0
@@ -37,7 +41,8 @@ final class Hub: @unchecked Sendable {
     /// One socket in one conversation.
     struct Member {
         let socket: Socket
-        var numbers: UserNumbers
+        var tracked: MemberNumbers
+        var numbers: UserNumbers { tracked.known }
         /// Changes up to here reached the socket by its catch-up.
         var skip: Position
         /// He deleted the conversation from his devices, and nothing came since: the next message brings it back.
@@ -92,6 +97,8 @@ final class Hub: @unchecked Sendable {
     var upkeepTask: RepeatedTask?
     var upkeepTurn = 0
     var isDraining = false
+    /// As ``FanOut/era``.
+    private(set) var era = 0
 
     init(index: Int, loop: any EventLoop, fanOut: FanOut, services: GatewayServices) {
         self.index = index
@@ -198,7 +205,7 @@ final class Hub: @unchecked Sendable {
         room.messageCount = max(room.messageCount, attachment.messageCount)
         guard !socket.rooms.contains(where: { $0 === room }) else { return true }
         room.members.append(
-            Member(socket: socket, numbers: attachment.numbers, skip: attachment.position, isHidden: attachment.isHidden))
+            Member(socket: socket, tracked: MemberNumbers(attachment.numbers), skip: attachment.position, isHidden: attachment.isHidden))
         socket.rooms.append(room)
         socket.membership.attached(room.id, at: attachment.position)
         return true
@@ -307,10 +314,28 @@ final class Hub: @unchecked Sendable {
         if gaps[log] != nil { gaps[log] = nil }
     }
 
+    /// - Parameter numbers: what was read along with the log.
     func gapClosed(_ id: ConversationID, numbers: [UserID: UserNumbers]) {
+        if let room = rooms[id] {
+            room.numbersRead.merge(numbers) { $0.position > $1.position ? $0 : $1 }
+            // Until these are told, too, no packet may carry a time from which a replay would not tell them.
+            guard tellNumbersRead(in: room) else { return fanOut.numbersMissing(in: id) }
+            room.numbersRead = [:]
+        }
         gapClosed(.conversation(id))
-        guard !numbers.isEmpty, let room = rooms[id] else { return }
-        refresh(numbers, in: room)
+        tellHeld()
+    }
+
+    /// The database was put back: how far logs were handed on says nothing any more. Who was told of them comes back and replays.
+    func startAnew(era: Int) {
+        self.era = era
+        for room in rooms.values {
+            room.cursor = LogCursor()
+            (room.lastMessage, room.lastMessageTold, room.messageCount) = (.zero, .zero, 0)
+        }
+        for resident in residents.values { resident.cursor = LogCursor() }
+        gaps = [:]
+        sendAway()
     }
 
     private func limitStamps() {

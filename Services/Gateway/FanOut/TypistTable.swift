@@ -2,38 +2,35 @@
 import Model
 import NIOCore
 
-/// Who is typing in the conversations of this gateway, as far as it was told: only to end what Redis may have forgotten.
+/// Who is typing in the conversations of this gateway, as far as it was told: only to end what Redis may have forgotten (ARCHITECTURE §7).
+///
+/// How long a signal is good for is for the presence service to say, which knows when it would say more.
 struct TypistTable {
-    private struct Typist {
-        var action: TypingAction
-        var heardAt: NIODeadline
-    }
-    private var table: [ConversationID: [UserID: Typist]] = [:]
+    private var table: [ConversationID: [UserID: NIODeadline]] = [:]
 
     var isEmpty: Bool { table.isEmpty }
 
-    mutating func heard(_ signal: TypingSignal, at now: NIODeadline) {
+    /// - Parameter end: If nothing more is heard of this typist until then, they have finished.
+    mutating func heard(_ signal: TypingSignal, until end: NIODeadline) {
         if signal.action == .finished {
             remove(signal.user, in: signal.conversationID)
         } else {
-            table[signal.conversationID, default: [:]][signal.user] = Typist(action: signal.action, heardAt: now)
+            table[signal.conversationID, default: [:]][signal.user] = end
         }
     }
 
-    func contains(_ user: UserID, in conversation: ConversationID) -> Bool { table[conversation]?[user] != nil }
-
-    mutating func remove(_ user: UserID, in conversation: ConversationID) {
+    private mutating func remove(_ user: UserID, in conversation: ConversationID) {
         guard table[conversation]?.removeValue(forKey: user) != nil else { return }
         if table[conversation]?.isEmpty == true { table[conversation] = nil }
     }
 
     mutating func forget(_ conversation: ConversationID) { table[conversation] = nil }
 
-    /// Takes out everybody who was not heard of since `limit`.
-    mutating func takeSilent(since limit: NIODeadline) -> [TypingSignal] {
+    /// Takes out everybody whose last signal is good no longer.
+    mutating func takeEnded(at now: NIODeadline) -> [TypingSignal] {
         var ended: [TypingSignal] = []
         for (conversation, typists) in table {
-            for (user, typist) in typists where typist.heardAt <= limit {
+            for (user, end) in typists where end <= now {
                 ended.append(TypingSignal(conversationID: conversation, user: user, action: .finished))
             }
         }

@@ -23,18 +23,21 @@ struct UserFeed {
     private(set) var isRepairing = false
     /// A position known to exist that may not have come yet.
     private var target = Position.zero
+    /// Something was heard of before it was told where the sequence starts; this is the time of the first of it.
+    private var heardSince: Timestamp?
 
-    /// Somebody has read the log up to `position` by himself: if nobody did before, that is where the sequence starts.
-    /// - Returns: the last position handed on.
-    mutating func readElsewhere(to position: Position) -> Position {
-        let last = last ?? position
-        self.last = last
-        return last
+    /// A socket has read the log up to `position`: if none did before, that is where the sequence starts.
+    mutating func readElsewhere(to position: Position) -> [Action] {
+        guard last == nil else { return [] }
+        last = position
+        guard let time = heardSince, target > position else { return [] }
+        return missing(target, since: time)
     }
 
     /// An entry came from pub/sub.
     mutating func received(_ change: UserChange) -> [Action] {
-        guard let last, change.position > last else { return [] }
+        guard let last else { return heard(of: change.position, since: change.createdAt) }
+        guard change.position > last else { return [] }
         guard change.position == last.next else { return missing(change.position, since: change.createdAt) }
         self.last = change.position
         return [.deliver(change)]
@@ -42,8 +45,16 @@ struct UserFeed {
 
     /// The log has come to `position`, at `time` or later.
     mutating func headSeen(_ position: Position, since time: Timestamp) -> [Action] {
-        guard let last, position > last else { return [] }
+        guard let last else { return heard(of: position, since: time) }
+        guard position > last else { return [] }
         return missing(position, since: time)
+    }
+
+    /// Whether anything is missing shows when the sequence starts.
+    private mutating func heard(of position: Position, since time: Timestamp) -> [Action] {
+        target = max(target, position)
+        heardSince = heardSince.map { min($0, time) } ?? time
+        return []
     }
 
     private mutating func missing(_ position: Position, since time: Timestamp) -> [Action] {

@@ -9,8 +9,10 @@ extension RESTRouter {
         on(router, .get, "/announcements", .signedIn) { request, context throws(Failure) in
             let query = try PageQuery<AnnouncementID>(parameter: Self.parameter(request))
             let reader = try context.reader()
-            let (items, total) = try await services.announcements(pageSize: query.pageSize, from: query.fromID, try context.call())
-            return .list(items, total: total) { services.renderer.write($0, for: reader, version: context.version, into: &$1) }
+            let (page, total) = try await services.announcements(pageSize: query.pageSize, from: query.fromID, try context.call())
+            return try await .list(page, total: total, to: context) {
+                services.renderer.write($0, for: reader, version: context.version, into: &$1)
+            }
         }
         on(router, .get, "/announcements/:id", .signedIn) { _, context throws(Failure) in
             let announcement = try await services.announcement(try context.announcementID(), try context.call())

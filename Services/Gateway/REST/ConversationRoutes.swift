@@ -10,9 +10,11 @@ extension RESTRouter {
         on(router, .get, "/conversations", .signedIn) { request, context throws(Failure) in
             let query = try ConversationsQuery(parameter: Self.parameter(request))
             let reader = try context.reader()
-            let (views, total) = try await services.conversations(
+            let (page, total) = try await services.conversations(
                 orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, try context.call())
-            return .list(views, total: total) { services.renderer.write($0, for: reader, version: context.version, into: &$1) }
+            return try await .list(page, total: total, to: context) {
+                services.renderer.write($0, for: reader, version: context.version, into: &$1)
+            }
         }
         on(router, .post, "/conversations", .signedIn) { request, context throws(Failure) in
             let body = try CreateConversationBody(try await json(request))

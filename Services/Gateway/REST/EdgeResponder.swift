@@ -13,7 +13,7 @@ struct EdgeResponder<Inner: HTTPResponder>: HTTPResponder where Inner.Context ==
 
     func respond(to request: Request, context: RESTContext) async throws -> Response {
         let start = ContinuousClock.now
-        let request = overridden(request)
+        let request = overridden(request).awaited(on: context.channel)
         var response = try await answer(request, context)
         if response.status == .serviceUnavailable, response.headers[.retryAfter] == nil { response.headers[.retryAfter] = "1" }
         if let origin = request.headers[.origin] { allow(origin, &response) }

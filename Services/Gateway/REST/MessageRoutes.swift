@@ -9,13 +9,15 @@ extension RESTRouter {
         on(router, .get, "/conversations/:id/messages", .signedIn) { request, context throws(Failure) in
             let query = try PageQuery<MessageID>(parameter: Self.parameter(request))
             let reader = try context.reader()
-            let (messages, total) = try await services.messages(
+            let (page, total) = try await services.messages(
                 in: try context.conversationID(), pageSize: query.pageSize, from: query.fromID, try context.call())
-            return .list(messages, total: total) { services.renderer.write($0, for: reader, version: context.version, into: &$1) }
+            return try await .list(page, total: total, to: context) {
+                services.renderer.write($0, for: reader, version: context.version, into: &$1)
+            }
         }
         on(router, .post, "/conversations/:id/messages", .signedIn) { request, context throws(Failure) in
             let body = try SendMessageBody(try await json(request), version: context.version)
-            let message = try await services.send(body, to: try context.conversationID(), by: fanOut, try context.call())
+            let message = try await services.send(body, to: try context.conversationID(), try context.call())
             let reader = try context.reader()
             return .json(.created) { services.renderer.write(message, for: reader, version: context.version, into: &$0) }
         }

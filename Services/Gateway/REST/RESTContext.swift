@@ -74,6 +74,30 @@ struct RESTAnswer {
         }
     }
 
+    /// The same for a page that may be long: what does not come with its first batch is fetched, rendered and sent a batch at a time, no faster than the client
+    /// takes it. Should that fail, the connection ends before the array does.
+    static func list<Page: Batches>(
+        _ page: Page, total: Int, to context: RESTContext, write: @escaping @Sendable (Page.Item, inout JSONWriter) -> Void
+    ) async throws(Failure) -> RESTAnswer {
+        var page = page
+        let items = try await page.next() ?? []
+        if page.isFinished { return list(items, total: total, write: write) }
+        var array = ArrayPieces(write: write)
+        let first = array.piece(items, isLast: false)
+        let body = ResponseBody { [page, array, channel = context.channel] writer in
+            var (page, array) = (page, array)
+            let stall = StallGuard(channel)
+            defer { stall.stop() }
+            try await writer.write(first, to: channel, watchedBy: stall)
+            while let items = try await page.next() {
+                try await writer.write(array.piece(items, isLast: page.isFinished), to: channel, watchedBy: stall)
+            }
+            if !array.isComplete { try await writer.write(array.piece([], isLast: true), to: channel, watchedBy: stall) }
+            try await writer.finish(nil)
+        }
+        return RESTAnswer(status: .ok, stream: body, headers: [.contentType: "application/json", .layerCount: String(total)])
+    }
+
     var response: Response {
         var headers = headers
         guard let json else { return Response(status: status, headers: headers, body: stream ?? ResponseBody()) }

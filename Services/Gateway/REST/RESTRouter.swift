@@ -13,7 +13,6 @@ struct RESTRouter: Sendable {
     typealias Handler = @Sendable (Request, RESTContext) async throws(Failure) -> RESTAnswer
 
     let services: GatewayServices
-    let fanOut: FanOut
     let nonceKey: Nonce.Key
 
     /// Bytes of a request's body that are read at most.

@@ -27,11 +27,15 @@ final class RequestGuard: ChannelDuplexHandler {
     }
 
     private let timeout: TimeAmount
+    private let refusals: RefusedRequest
     private var state = State.quiet
     private var timer: Scheduled<Void>?
     private var hasAnswered = false
 
-    init(timeout: TimeAmount) { self.timeout = timeout }
+    init(timeout: TimeAmount, refusals: RefusedRequest) {
+        self.timeout = timeout
+        self.refusals = refusals
+    }
 
     func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
 
@@ -89,8 +93,11 @@ final class RequestGuard: ChannelDuplexHandler {
         if paid > seconds { return schedule(context, in: .milliseconds(Int64((paid - seconds) * 1000) + 1)) }
         GatewayMetrics.cut("slow_request")
         if !hasAnswered {
-            let head = HTTPResponse(status: .requestTimeout, headerFields: [.connection: "close", .contentLength: "0"])
-            context.write(wrapOutboundOut(.head(head)), promise: nil)
+            let fields: HTTPFields = [
+                .connection: "close", .contentType: "application/json", .contentLength: "\(refusals.timeout.readableBytes)",
+            ]
+            context.write(wrapOutboundOut(.head(HTTPResponse(status: .requestTimeout, headerFields: fields))), promise: nil)
+            context.write(wrapOutboundOut(.body(refusals.timeout)), promise: nil)
             context.write(wrapOutboundOut(.end(nil)), promise: nil)
         }
         end(context)

@@ -34,6 +34,8 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     let countsAddresses: Bool
     /// What a connection is told that is one too many.
     let refusal: ByteBuffer
+    /// What requests are told that are no HTTP.
+    let refusals: RefusedRequest
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         let address = countsAddresses ? RateKey(channel.remoteAddress) : nil
@@ -54,7 +56,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     private func configure(_ channel: any Channel, _ logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
             let sync = channel.pipeline.syncOperations
-            let firstRequest = FirstRequestGuard(timeout: limits.firstRequestTimeout)
+            let firstRequest = FirstRequestGuard(timeout: limits.firstRequestTimeout, refusals: refusals)
             let boundGuard = NIOLoopBound(firstRequest, eventLoop: channel.eventLoop)
             var configuration = NIOUpgradableHTTPServerPipelineConfiguration<Upgraded>(
                 upgradeConfiguration: .init(
@@ -89,8 +91,9 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
 
     private func configurePlainHTTP(_ channel: any Channel, _ firstRequest: FirstRequestGuard, _ logger: Logger) throws -> Upgraded {
         let sync = channel.pipeline.syncOperations
+        try sync.addHandler(HTTPRules(refusals: refusals))
         try sync.addHandler(HTTP1ToHTTPServerCodec(secure: false))
-        try sync.addHandler(RequestGuard(timeout: limits.requestTimeout))
+        try sync.addHandler(RequestGuard(timeout: limits.requestTimeout, refusals: refusals))
         try sync.addHandler(HTTPConnectionStateHandler(idleTimeout: limits.idleTimeout, logger: logger))
         let stream = try NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
@@ -151,10 +154,14 @@ final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
     /// What comes after the end of the first request need not be HTTP: the decoder hands on the bytes behind a handshake as they are.
     private var isPastFirstRequest = false
     private let timeout: TimeAmount
+    private let refusals: RefusedRequest
     private var timer: Scheduled<Void>?
     private var context: ChannelHandlerContext?
 
-    init(timeout: TimeAmount) { self.timeout = timeout }
+    init(timeout: TimeAmount, refusals: RefusedRequest) {
+        self.timeout = timeout
+        self.refusals = refusals
+    }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
@@ -165,18 +172,12 @@ final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// What is no HTTP, or too much of it, is told so; of later requests the router's connection does it.
+    /// What is no HTTP, or too much of it, is told so; of later requests ``HTTPRules`` does it.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard !isDecided, !isPastFirstRequest, head == nil, let error = error as? HTTPParserError else { return context.fireErrorCaught(error) }
         GatewayMetrics.cut("malformed_request")
         isPastFirstRequest = true
-        let status: HTTPResponseStatus = error == .headerOverflow ? .requestHeaderFieldsTooLarge : .badRequest
-        let answer = HTTPResponseHead(version: .http1_1, status: status, headers: ["connection": "close", "content-length": "0"])
-        context.write(NIOAny(HTTPServerResponsePart.head(answer)), promise: nil)
-        context.writeAndFlush(NIOAny(HTTPServerResponsePart.end(nil)), promise: nil)
-        let channel = context.channel
-        context.close(mode: .output, promise: nil)
-        context.eventLoop.scheduleTask(in: RequestGuard.lingering) { channel.close(promise: nil) }
+        refusals.answer(HTTPExchange.Refusal(error), context)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {

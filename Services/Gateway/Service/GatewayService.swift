@@ -39,7 +39,8 @@ public final class GatewayService: Sendable {
         var redis = try RedisConfiguration(url: settings.redisURL)
         redis.clientName = "strata-gateway"
         subscriber = RedisSubscriber(configuration: redis, eventLoopGroup: loop, delegate: fanOut, logger: logger)
-        hubs = Array(eventLoopGroup.makeIterator().prefix(HubSet.capacity)).enumerated()
+        // Connections land on every loop, so every loop has a hub.
+        hubs = eventLoopGroup.makeIterator().enumerated()
             .map { index, loop in
                 Hub(index: index, loop: loop, fanOut: fanOut, services: calls)
             }
@@ -52,7 +53,7 @@ public final class GatewayService: Sendable {
             upkeep = []
         }
         self.fanOut = fanOut
-        let rest = RESTRouter(services: calls, fanOut: fanOut, nonceKey: Nonce.Key(clusterSecret: settings.clusterSecret))
+        let rest = RESTRouter(services: calls, nonceKey: Nonce.Key(clusterSecret: settings.clusterSecret))
         routes = rest.routes().served
         servers = try Self.servers(settings, rest, calls, hubs, eventLoopGroup, logger)
     }
@@ -81,7 +82,7 @@ public final class GatewayService: Sendable {
         let plain = HTTPServerBuilder { responder in
             UpgradeChannel(
                 responder: responder, upgrade: upgrade, limits: limits, clients: calls.clients,
-                countsAddresses: settings.rateLimits.trustedProxies == 0, refusal: busy)
+                countsAddresses: settings.rateLimits.trustedProxies == 0, refusal: busy, refusals: RefusedRequest(calls.renderer))
         }
         func server(_ builder: HTTPServerBuilder, _ port: Int) -> any Service {
             Application(

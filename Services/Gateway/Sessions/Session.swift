@@ -10,6 +10,10 @@ struct Session: Sendable {
     let identity: BasicIdentity
     let tokenDigest: [UInt8]
     let expiresAt: Timestamp
+    /// By the database's clock, as changes are stamped.
+    let createdAt: Timestamp
+    /// A replay from then on brings all that happened since the session was made, or all that the log holds.
+    let replayableSince: Timestamp
 }
 
 /// A session token as a client presents it. Never logged, never kept longer than the request.

@@ -36,7 +36,8 @@ final class SessionDirectory: Sendable {
         let session = try GatewayServices.converted {
             Session(
                 key: UserKey(app: try AppID(contract: proto.appID), user: UserID(trusted: proto.identity.userID)),
-                identity: BasicIdentity(proto.identity), tokenDigest: digest, expiresAt: Timestamp(microseconds: proto.expiresAt))
+                identity: BasicIdentity(proto.identity), tokenDigest: digest, expiresAt: Timestamp(microseconds: proto.expiresAt),
+                createdAt: Timestamp(microseconds: proto.createdAt), replayableSince: Timestamp(microseconds: proto.replayableSince))
         }
         cache.withLock { cache in
             if cache.count >= Self.capacity { cache.removeAll() }

@@ -12,12 +12,15 @@ struct PacketSequence {
     private(set) var lastStamp = Timestamp(microseconds: 0)
     /// No packet is stamped later than this while a catch-up owes changes; nil: none does.
     var floor: Timestamp?
+    /// The same while the client listens and has not asked for anything: a replay that it asks for later must bring all that came before.
+    var unasked: Timestamp?
 
     /// The latest time that may be shown now to a packet that was made at `time`.
     /// - Parameter ceiling: the same as ``floor``, for what the fan-out misses, or may miss.
     func allowed(_ time: Timestamp, ceiling: Timestamp?) -> Timestamp {
         var limit = time
         if let floor { limit = min(limit, floor) }
+        if let unasked { limit = min(limit, unasked) }
         if let ceiling { limit = min(limit, ceiling) }
         return max(limit, lastStamp)
     }

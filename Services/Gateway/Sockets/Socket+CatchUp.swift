@@ -7,19 +7,37 @@ import Wire
 extension Socket {
     /// How far before a new socket its client may have loaded the lists that it now wants to keep up to date (ARCHITECTURE §6).
     static let openingMargin = Duration.seconds(10)
+    /// A client that is about to ask for a replay does so at once. One that has not asked for anything by then wants to be told what happens.
+    static let listenAfter = TimeAmount.seconds(2)
     /// A replay starts this much earlier than asked: clocks may differ, and a change is stamped before it is committed.
     static let replayMargin = Duration.seconds(30)
+    /// A client whose replay has failed has so long to ask again before it is told to come back. The longest pause of stock clients is 20 s; after eight
+    /// tries they rest on the socket for ever, and nothing but its end makes them begin anew.
+    static let replayPatience = TimeAmount.seconds(30)
 
     /// The client asked for something. If that is not a replay, its first catch-up starts now.
     func clientSpoke(replaying: Bool) {
+        listening?.cancel()
+        listening = nil
+        sequence.unasked = nil
         guard case .waiting = phase else { return }
         phase = .catchingUp
         if !replaying { beginWithoutReplay() }
     }
 
-    func beginWithoutReplay() {
-        startCatchUp(.opened(since: openedAt.advanced(by: .zero - Self.openingMargin)))
+    /// The client has not asked for anything: from now on it is told what happens all the same. A replay that it asks for later, here or on another
+    /// socket, is to miss nothing that came before.
+    func clientListens() {
+        guard case .waiting = phase, !isClosing else { return }
+        sequence.unasked = session.replayableSince
+        phase = .catchingUp
+        beginWithoutReplay()
     }
+
+    /// From where on a client is told what it did not ask for. The lists of a session cannot have been loaded before it was made.
+    var beginning: Timestamp { max(openedAt.advanced(by: .zero - Self.openingMargin), session.createdAt) }
+
+    func beginWithoutReplay() { startCatchUp(.opened(since: beginning)) }
 
     /// `Event.replay`: starts anew from there, whatever was going on.
     func startReplay(_ request: SocketRequest, from time: Timestamp) {
@@ -60,11 +78,16 @@ extension Socket {
     /// Joins what became known while another catch-up ran.
     func startLateJoins() {
         guard isOpen, catchUpTask == nil, case .live = phase else { return }
+        // What they bring is owed since they became known, which may have been long before another catch-up let them begin.
+        let owedSince = min(membership.waitingSince ?? lastShown, lastShown)
         let ready = membership.takeReady { id in rooms.contains { $0.id == id } }
         guard !ready.isEmpty else { return }
-        if sequence.floor == nil { sequence.floor = lastShown }
+        if sequence.floor == nil { sequence.floor = owedSince }
         startCatchUp(.joined(ready))
     }
+
+    /// Whether this is the catch-up that counts: none has taken its place, and the socket is not about to close.
+    func isCurrent(_ attempt: Int) -> Bool { isOpen && !isClosing && attempt == catchUpAttempt }
 
     private func startCatchUp(_ reason: CatchUp.Reason) {
         if case .opened(let since) = reason { sequence.floor = since }
@@ -72,31 +95,43 @@ extension Socket {
         let attempt = catchUpAttempt
         catchUpTask = Task { [weak self] in
             guard let self else { return }
-            let result: Result<Bool, Failure>
+            let end: CatchUpEnd
             do {
-                result = .success(try await CatchUp.run(reason, for: self))
+                end = .present(isComplete: try await CatchUp.run(reason, for: self, attempt: attempt))
             } catch let failure as Failure {
-                result = .failure(failure)
+                end = .failed(failure)
+            } catch is CatchUp.TooMuch {
+                end = .tooMuch
             } catch {
-                result = .failure(.unavailable)
+                end = .failed(.unavailable)
             }
-            hub.loop.execute { self.catchUpEnded(reason, result, attempt: attempt) }
+            hub.loop.execute { self.catchUpEnded(reason, end, attempt: attempt) }
         }
     }
 
-    private func catchUpEnded(_ reason: CatchUp.Reason, _ result: Result<Bool, Failure>, attempt: Int) {
-        // Cancelled by a newer one, or the socket has closed.
-        guard isOpen, attempt == catchUpAttempt else { return }
+    /// How a catch-up ended.
+    private enum CatchUpEnd {
+        /// The socket is attached to the fan-out. `isComplete`: the log reached back as far as was asked for.
+        case present(isComplete: Bool)
+        /// A service could not be asked.
+        case failed(Failure)
+        case tooMuch
+    }
+
+    private func catchUpEnded(_ reason: CatchUp.Reason, _ end: CatchUpEnd, attempt: Int) {
+        guard isCurrent(attempt) else { return }
         catchUpTask = nil
         membership.pending = []
-        if case .failure = result, case .joined(let conversations) = reason {
+        if case .failed = end, case .joined(let conversations) = reason {
             membership.putBack(conversations)
         }
         hub.tellHeld()
-        switch (result, reason) {
-        case (.success(let isComplete), _):
+        switch (end, reason) {
+        case (.present(let isComplete), _):
             sequence.floor = nil
             phase = .live
+            // Before anything else is said: what waited behind this one is still owed, and limits the time that the answer may carry.
+            startLateJoins()
             if let request = replay, case .replay = reason {
                 replay = nil
                 respond(
@@ -109,17 +144,28 @@ extension Socket {
                     })
             }
             sayHeldTyping()
-            startLateJoins()
-        case (.failure(let failure), .replay):
-            // The client asks again, with pauses of its own; until then it is owed everything.
-            if let request = replay {
-                replay = nil
-                respond(to: request, .failure(failure))
+        case (.failed(let failure), .replay):
+            answerReplay(failure)
+            // The client asks again, with pauses of its own; until then it is owed everything. If it does not, it must not rest on a socket that is told
+            // nothing.
+            hub.loop.scheduleTask(in: Self.replayPatience) { [weak self] in
+                guard let self, isCurrent(attempt) else { return }
+                close(.behind)
             }
-        case (.failure, .opened), (.failure, .joined):
+        case (.failed, .opened), (.failed, .joined):
             let pause = TimeAmount.milliseconds(.random(in: 500...1000))
             hub.loop.scheduleTask(in: pause) { self.retryCatchUp(reason) }
+        case (.tooMuch, _):
+            // To begin anew here would bring the same again. What was sent moved the time from which the client will replay.
+            answerReplay(Failure(.requestTimeout, "There are more changes than can be replayed at once."))
+            close(.behind)
         }
+    }
+
+    private func answerReplay(_ failure: Failure) {
+        guard let request = replay else { return }
+        replay = nil
+        respond(to: request, .failure(failure))
     }
 
     /// A service was away: what is owed is still owed.

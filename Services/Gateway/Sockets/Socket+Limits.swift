@@ -19,9 +19,12 @@ extension Socket {
         patience = left
         if isAbuse { return close(.protocolAbuse) }
         guard let frame else { return }
-        guard let packet = try? ClientPacket(parsing: frame) else {
+        let packet: ClientPacket
+        do {
+            packet = try ClientPacket(parsing: frame)
+        } catch {
             hub.services.metrics.malformedFrames.increment()
-            return close(.unsupportedData)
+            return close(.unreadable(error))
         }
         switch packet {
         case .typing(_, _, let id): if let id { refuse(ClientPacket.Request(id: id, method: "")) }

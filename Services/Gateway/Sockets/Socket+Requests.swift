@@ -15,7 +15,7 @@ extension Socket {
         } catch {
             // There is no request to answer. The frame is not logged: it may hold anything.
             hub.services.metrics.malformedFrames.increment()
-            return close(.unsupportedData)
+            return close(.unreadable(error))
         }
         switch packet {
         case .typing(let conversation, let action, let requestID):
@@ -56,7 +56,8 @@ extension Socket {
             do {
                 startReplay(request, from: try ReplayBody(request.data).from)
             } catch {
-                if catchUpTask == nil, case .catchingUp = phase { beginWithoutReplay() }
+                // A replay that has failed is still owed: only where nothing was asked for before does the socket begin at its opening.
+                if catchUpAttempt == 0, case .catchingUp = phase { beginWithoutReplay() }
                 respond(to: request, .failure(error))
             }
         case .createConversation, .createMessage:
@@ -184,7 +185,7 @@ extension Socket {
         }
         let conversation = try request.packet.conversationID()
         let body = try SendMessageBody(request.data, version: version)
-        return .message(try await services.send(body, to: conversation, by: hub.fanOut, call))
+        return .message(try await services.send(body, to: conversation, call))
     }
 
     // MARK: Presence and typing

@@ -13,7 +13,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
 
     /// Where the socket is in its life.
     enum Phase {
-        /// Open, but the client has not asked for anything yet: it is sent nothing.
+        /// Open, but the client has not asked for anything yet: it is sent nothing, for a moment.
         case waiting
         /// Its first catch-up, or a replay, is running.
         case catchingUp
@@ -24,19 +24,49 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
 
     /// Why the server closes a socket (spec 12.10).
     enum CloseReason {
-        case goingAway, unsupportedData, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, protocolError
+        case goingAway, binary, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, behind, protocolError
+        /// Text that cannot even be answered by a failure.
+        case unreadable(Failure)
+
         var code: WebSocketErrorCode {
             switch self {
             case .goingAway: .goingAway
-            case .unsupportedData: .unacceptableData
+            case .binary, .unreadable: .unacceptableData
             case .tooLarge: .messageTooLarge
             case .protocolAbuse: .policyViolation
             case .protocolError: .protocolError
             case .sessionEnded: WebSocketErrorCode(codeNumber: 4401)
             case .idle: WebSocketErrorCode(codeNumber: 4408)
             // "Try again later": come back and replay.
-            case .tooSlow: WebSocketErrorCode(codeNumber: 1013)
+            case .tooSlow, .behind: WebSocketErrorCode(codeNumber: 1013)
             }
+        }
+
+        /// For the people who look for what is wrong with a client; clients go by the code.
+        var words: String {
+            switch self {
+            case .goingAway: "The server ends this connection. Connect again, and replay."
+            case .binary: "A frame is binary. Packets are JSON in text frames."
+            // A failure names properties, and never says what they hold.
+            case .unreadable(let failure): "A packet cannot be read: \(failure.message)"
+            case .tooLarge: "A frame, or a message of several frames, is larger than 1 MB."
+            case .protocolAbuse: "The client goes on sending more than it may."
+            case .protocolError: "What came is not a WebSocket frame that a client may send."
+            case .sessionEnded: "The session has ended. Sign in again."
+            case .idle: "Nothing was heard of the client for too long. Connect again, and replay."
+            case .tooSlow: "The client does not read what it is sent. Connect again, and replay."
+            case .behind: "The client is owed changes, and does not ask for them. Connect again, and replay."
+            }
+        }
+
+        /// What a close frame carries: the code, and the words as far as there is room (RFC 6455 §5.5: 125 bytes in all).
+        var payload: ByteBuffer {
+            var payload = ByteBuffer()
+            payload.write(webSocketErrorCode: code)
+            var text = words
+            while payload.readableBytes + text.utf8.count > 125 { text.removeLast() }
+            payload.writeString(text)
+            return payload
         }
     }
 
@@ -46,6 +76,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     let version: WireVersion
     let hub: Hub
     var key: UserKey { session.key }
+    /// In which it opened (``FanOut/era``). It does not outlive it.
+    let era: Int
 
     var phase = Phase.waiting
     var isOpen: Bool { if case .closed = phase { false } else { true } }
@@ -88,6 +120,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     /// What the client does at its keyboard in conversations that the socket is not in yet.
     var heldTyping: [ConversationID: TypingAction] = [:]
     var catchUpTask: Task<Void, Never>?
+    /// When the socket goes live although its client has asked for nothing.
+    var listening: Scheduled<Void>?
     /// Tells a catch-up that was replaced from the one that counts.
     var catchUpAttempt = 0
     var replay: SocketRequest?
@@ -112,10 +146,11 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         self.session = session
         self.version = version
         self.hub = hub
+        era = hub.era
         rateKey = RateKey(tokenDigest: session.tokenDigest)
         openedAt = .now()
         since = hub.loop.now
-        lastHeard = .now()
+        lastHeard = since
     }
 
     // MARK: Channel events
@@ -124,6 +159,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         self.context = context
         rawContext = try? context.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self)
         hub.add(self)
+        listening = hub.loop.scheduleTask(in: Self.listenAfter) { [weak self] in self?.clientListens() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { ended() }
@@ -135,6 +171,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     private func ended() {
         guard isOpen else { return }
         phase = .closed
+        listening?.cancel()
+        listening = nil
         catchUpTask?.cancel()
         catchUpTask = nil
         heldUserChanges = []
@@ -145,9 +183,16 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         for waiter in drainWaiters { waiter.succeed() }
         drainWaiters = []
         hub.remove(self)
-        if hasPresence { releasePresence() }
+        givePresenceUp()
         context = nil
         rawContext = nil
+    }
+
+    /// The status of this connection counts no longer. That of a silent peer does not until the connection has ended, which takes another two seconds.
+    func givePresenceUp() {
+        guard hasPresence else { return }
+        hasPresence = false
+        releasePresence()
     }
 
     /// The presence service lets go of this connection's status after a grace period.
@@ -164,7 +209,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             if frame.opcode == .connectionClose { context.close(promise: nil) }
             return
         }
-        lastHeard = .now()
+        lastHeard = hub.loop.now
         switch frame.opcode {
         case .text: if isAdmitted { received(frame.unmaskedData) } else { refuse(frame.unmaskedData) }
         case .ping: if isAdmitted { sendControl(.pong, frame.unmaskedData) } else { refuse(nil) }
@@ -173,7 +218,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             sendControl(.connectionClose, frame.unmaskedData)
             isClosing = true
             context.close(promise: nil)
-        default: close(.unsupportedData)
+        default: close(.binary)
         }
     }
 
@@ -259,10 +304,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         flush()
         guard !isClosing else { return }
         isClosing = true
-        var data = ByteBuffer()
-        data.write(webSocketErrorCode: reason.code)
         let channel = context.channel
-        context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: .connectionClose, data: data)), promise: nil)
+        context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: .connectionClose, data: reason.payload)), promise: nil)
         // The peer answers with a close frame of its own, or is cut off.
         hub.loop.scheduleTask(in: .seconds(2)) { channel.close(promise: nil) }
         catchUpTask?.cancel()
@@ -272,9 +315,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     private func abandon() {
         guard let context, !isClosing else { return }
         isClosing = true
-        var data = ByteBuffer()
-        data.write(webSocketErrorCode: CloseReason.tooSlow.code)
-        context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: .connectionClose, data: data)), promise: nil)
+        context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: .connectionClose, data: CloseReason.tooSlow.payload)), promise: nil)
         let channel = context.channel
         hub.loop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
         hub.leaveAll(self)

@@ -33,7 +33,7 @@ final class SocketUpgrade: Sendable {
     /// - Returns: headers of the handshake's answer, or nil to refuse the upgrade.
     func headers(for head: HTTPRequestHead, on channel: any Channel) -> EventLoopFuture<HTTPHeaders?> {
         let request = SocketHandshake(head)
-        guard request.isSocketPath, let version = request.version, let token = request.token else {
+        guard request.isSocketPath, request.isUpgradable, let version = request.version, let token = request.token else {
             return channel.eventLoop.makeSucceededFuture(nil)
         }
         // What is refused is counted where it goes from here.
@@ -80,6 +80,8 @@ final class SocketUpgrade: Sendable {
 /// What matters of the request that opens a socket.
 struct SocketHandshake: Sendable {
     let isSocketPath: Bool
+    /// As for any request of HTTP/1.1, which alone can be upgraded: ``HTTPExchange`` says what is wrong with another.
+    let isUpgradable: Bool
     /// The first subprotocol of the client's list that is spoken here.
     let version: WireVersion?
     let token: SessionToken?
@@ -88,6 +90,7 @@ struct SocketHandshake: Sendable {
         let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let path = parts.first ?? "/"
         isSocketPath = head.method == .GET && (path == "/" || path == "" || path == "/websocket")
+        isUpgradable = head.version.isModern && head.headers["Host"].count == 1
         version = head.headers[canonicalForm: "Sec-WebSocket-Protocol"].lazy.compactMap { WireVersion(subprotocol: $0) }.first
         let query = parts.count > 1 ? parts[1] : ""
         let parameter = query.split(separator: "&").first { $0.hasPrefix("session_token=") }?.dropFirst("session_token=".count)

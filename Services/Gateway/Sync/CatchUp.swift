@@ -20,35 +20,45 @@ struct CatchUp {
 
     /// How many changes one read brings.
     static let pageSize = 128
-    /// Reads without reaching the present before the catch-up gives up; each brings a page.
+    /// Reads without reaching the present before the catch-up ends with ``TooMuch``; each brings a page.
     static let maximumReads = 10_000
     /// Looks at conversations that were on the user's list a moment ago and are not to be seen, before one is given up.
     static let maximumVainLooks = 100
+    /// Reads, one after the other, that showed nothing where something is owed, before the fan-out is told.
+    static let maximumVainReads = 3
     /// Conversations looked up side by side, at most.
     static let viewsAtOnce = 8
+
+    /// More is owed than one catch-up brings. A client that comes back and replays goes on where this one ended.
+    struct TooMuch: Error {}
 
     private let socket: Socket
     private let hub: Hub
     private let services: GatewayServices
     private let key: UserKey
+    /// Another one may take its place at any time: whatever this one does to the socket, it does only while it is the one that counts.
+    private let attempt: Int
     private var log = OwedLog()
     private var vainLooks = 0
+    private var vainReads = 0
     /// Conversations that stay subscribed meanwhile.
     private var joining: [ConversationID] = []
     /// Views that the page in hand will need, looked up side by side; each is used once.
     private var views: [ConversationID: Result<ConversationView, Failure>] = [:]
 
-    init(_ socket: Socket) {
+    init(_ socket: Socket, attempt: Int) {
         self.socket = socket
+        self.attempt = attempt
         hub = socket.hub
         services = socket.hub.services
         key = socket.key
     }
 
     /// - Returns: whether the log reached back as far as was asked for.
-    /// - Throws: `Failure` if a service could not be asked; the socket is then attached to nothing new. `CancellationError` if the socket closed.
-    static func run(_ reason: Reason, for socket: Socket) async throws -> Bool {
-        var catchUp = CatchUp(socket)
+    /// - Throws: `Failure` if a service could not be asked; the socket is then attached to nothing new. ``TooMuch`` if the present is too far away.
+    ///   `CancellationError` if the socket closed, or another catch-up took the place of this one.
+    static func run(_ reason: Reason, for socket: Socket, attempt: Int) async throws -> Bool {
+        var catchUp = CatchUp(socket, attempt: attempt)
         return try await catchUp.run(reason)
     }
 
@@ -79,7 +89,7 @@ struct CatchUp {
     private mutating func start(_ reason: Reason) async throws -> Bool {
         switch reason {
         case .joined(let conversations):
-            log = OwedLog(joined: conversations, since: socket.openedAt.advanced(by: .zero - Socket.openingMargin))
+            log = OwedLog(joined: conversations, since: socket.beginning)
             return true
         case .opened(let since), .replay(let since):
             // Of what he is added to after this has been read, his own channel tells.
@@ -94,18 +104,20 @@ struct CatchUp {
 
     /// - Parameter isPatient: whether a service that cannot be asked is waited for, as nobody would ask once more.
     private mutating func readUntilPresent(isPatient: Bool) async throws {
-        for _ in 0..<Self.maximumReads {
+        var reads = 0
+        while reads < Self.maximumReads {
             try Task.checkCancellation()
             let before = log
             do {
                 if try await readOn() { return }
+                reads += 1
             } catch let failure as Failure where isPatient {
                 services.logger.debug("a catch-up waits for a service", metadata: ["error.code": "\(failure.code)"])
                 log = before
                 try await Task.sleep(for: .milliseconds(.random(in: 500...1000)))
             }
         }
-        throw Failure(.requestTimeout, "There are more changes than can be replayed.")
+        throw TooMuch()
     }
 
     /// One step. Should it fail, nothing of it has been sent.
@@ -116,6 +128,7 @@ struct CatchUp {
             let page = try await services.readLogs(cursors, userAfter: userAfter, limit: Self.pageSize, GatewayServices.Call(key))
             try await send(try await prepared(page.entries))
             log.finish(page)
+            try await pauseIfVain(page)
             return false
         case .join(let new):
             await join(new)
@@ -128,6 +141,14 @@ struct CatchUp {
             try await findWhatMoved(positions, user)
             return log.isEverythingRead ? try await attach() : false
         }
+    }
+
+    /// The fan-out was handed changes that the log does not hold: it is not the log that it was, unless what is read next shows them after all.
+    private mutating func pauseIfVain(_ page: LogPage) async throws {
+        vainReads = page.metHeads && page.entries.isEmpty ? vainReads + 1 : 0
+        guard vainReads > Self.maximumVainReads else { return }
+        hub.fanOut.doubt()
+        try await Task.sleep(for: .milliseconds(250))
     }
 
     /// Nothing in the log shows these, since all that is told of them lies before a deletion from the user's devices; but he has them on his list again.
@@ -151,39 +172,41 @@ struct CatchUp {
 
     /// Tells the fan-out where this reading ended. Conversations it is ahead in, or that it follows only from now on, are read again.
     private mutating func findWhatMoved(_ positions: [(id: ConversationID, position: Position)], _ user: Position?) async throws {
-        let lasts = try await hub.fanOut.baseline(positions).get()
+        let lasts = try await hub.fanOut.baseline(positions, era: socket.era).get()
         for (entry, last) in zip(positions, lasts) { log.fanOutIsAt(last, in: entry.id) }
         guard let user else { return }
-        log.userFanOutIsAt(try await hub.fanOut.baseline(key, user).get())
+        log.userFanOutIsAt(try await hub.fanOut.baseline(key, user, era: socket.era).get())
     }
 
     /// The user's own log first: whatever it tells from then on waits for the conversation that it concerns.
     private mutating func attach() async throws -> Bool {
         let attachments = log.attachments
         let user = log.userPosition.map { (position: $0, fanOutLast: log.userFanOutLast) }
-        let (refused, isUserRefused) = try await hub.loop
-            .submit { [socket, summaries = log.summaries, departures = log.departures] in
-                for (id, departure) in departures { socket.membership.left(id, departure) }
-                // What he did meanwhile may concern these conversations.
-                if let user, !socket.hub.attachUser(socket, position: user.position, fanOutLast: user.fanOutLast) {
-                    return (attachments.map(\.id), true)
-                }
-                var refused: [ConversationID] = []
-                for id in departures.keys { if let summary = summaries[id] { socket.sendSummary(summary) } }
-                for attachment in attachments {
-                    guard socket.hub.attach(socket, attachment) else {
-                        refused.append(attachment.id)
-                        continue
-                    }
-                    if let summary = summaries[attachment.id] { socket.sendSummary(summary) }
-                }
-                socket.membership.pending = Set(refused)
-                socket.hub.tellHeld()
-                return (refused, false)
+        let (refused, isUserRefused) = try await whileCurrent { [hub, summaries = log.summaries, departures = log.departures] socket in
+            for (id, departure) in departures { socket.membership.left(id, departure) }
+            // What he did meanwhile may concern these conversations.
+            if let user, !hub.attachUser(socket, position: user.position, fanOutLast: user.fanOutLast) {
+                return (attachments.map(\.id), true)
             }
-            .get()
-        log.attached(except: refused)
-        if isUserRefused { log.userOwed = true } else { log.userAttached() }
+            var refused: [ConversationID] = []
+            for id in departures.keys { if let summary = summaries[id] { socket.sendSummary(summary) } }
+            for attachment in attachments {
+                guard hub.attach(socket, attachment) else {
+                    refused.append(attachment.id)
+                    continue
+                }
+                if let summary = summaries[attachment.id] { socket.sendSummary(summary) }
+            }
+            socket.membership.pending = Set(refused)
+            hub.tellHeld()
+            return (refused, false)
+        }
+        if isUserRefused {
+            log.userRefused()
+        } else {
+            log.attached(except: refused)
+            log.userAttached()
+        }
         return refused.isEmpty && !isUserRefused
     }
 
@@ -300,9 +323,16 @@ struct CatchUp {
         while next < items.count {
             try Task.checkCancellation()
             let start = next
-            next = try await hub.loop.submit { [socket] in socket.sendReplay(items, from: start) }.get()
+            next = try await whileCurrent { $0.sendReplay(items, from: start) }
             if next < items.count { try await socket.drained() }
         }
+    }
+
+    /// Runs `body` on the loop, unless another catch-up has taken the place of this one before the loop gets to it.
+    private func whileCurrent<T: Sendable>(_ body: @escaping @Sendable (Socket) -> T) async throws -> T {
+        let result = try await hub.loop.submit { [socket, attempt] in socket.isCurrent(attempt) ? body(socket) : nil }.get()
+        guard let result else { throw CancellationError() }
+        return result
     }
 
     private func onLoop(_ body: @escaping @Sendable (Socket) -> Void) async {

@@ -222,11 +222,16 @@ struct OwedLog {
             .reduce(into: [:]) { summaries, item in
                 let (id, standing) = item
                 summaries[id] = Summary(
-                    id: id, position: standing.numbers.position,
-                    // Nothing is unread to whoever is not in it any more (spec 5.1).
-                    unread: standing.isMember ? standing.numbers.unread(of: standing.messageCount) : 0,
+                    id: id, position: standing.numbers.position, unread: standing.numbers.unread(of: standing.messageCount),
                     total: standing.numbers.total(of: standing.messageCount))
             }
+    }
+
+    /// The user's own log has moved on, so that nothing could be attached: it is read again. Nothing has been said yet either, of no conversation, also of
+    /// none that the user has left.
+    mutating func userRefused() {
+        userOwed = true
+        owe(standings.filter { $0.value.isAttachable }.map(\.key))
     }
 
     /// The user's own log is told by the fan-out from now on.

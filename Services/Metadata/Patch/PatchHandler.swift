@@ -11,12 +11,15 @@ import Redis
 struct PatchHandler: Sendable {
     let store: MetadataStore
     let redis: RedisClient
-    let validation: PatchValidation
+    let validation: MetadataPatchValidation
+    /// Of the database, as far as this process knows it.
+    private let epoch: @Sendable () -> String
     private let patches = Counter(label: "metadata_patches_total", dimensions: [("outcome", "changed")])
     private let unchanged = Counter(label: "metadata_patches_total", dimensions: [("outcome", "unchanged")])
     private let refused = Counter(label: "metadata_patches_total", dimensions: [("outcome", "refused")])
 
-    init(store: MetadataStore, redis: RedisClient, validation: PatchValidation) {
+    init(store: MetadataStore, redis: RedisClient, validation: MetadataPatchValidation, epoch: @escaping @Sendable () -> String = { "" }) {
+        self.epoch = epoch
         self.store = store
         self.redis = redis
         self.validation = validation
@@ -25,9 +28,11 @@ struct PatchHandler: Sendable {
     /// Acknowledged means committed. The publication is only a hint: it is sent after the commit and never waited for.
     func patch(_ request: ProtoPatchMetadataRequest, deadline: ContinuousClock.Instant) async throws -> ProtoPatchMetadataResponse {
         guard let actor = UserID(request.actor) else { throw Failure.invalid("actor", "is not a user id") }
+        let operations = request.operations.map { MetadataOperation($0) }
+        try validation.check(operations)
         let patch = MetadataPatch(
             app: try AppID(contract: request.appID), conversation: try ConversationID(contract: request.conversationID), actor: actor,
-            operations: try validation.operations(request.operations), origin: request.hasOrigin ? Change.Origin(request.origin) : nil)
+            operations: operations, origin: request.hasOrigin ? Change.Origin(request.origin) : nil)
         let change: Change?
         do {
             change = try await store.commit(patch, deadline: deadline)
@@ -41,7 +46,7 @@ struct PatchHandler: Sendable {
         }
         patches.increment()
         redis.publishWithoutWaiting(
-            try ConversationPublication.change(change).encoded(), to: Channels.conversation(change.conversationID))
+            try ConversationPublication.change(change).encoded(epoch: epoch()), to: Channels.conversation(change.conversationID))
         var response = ProtoPatchMetadataResponse()
         response.change = ProtoChange(change)
         return response

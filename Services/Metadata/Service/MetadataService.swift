@@ -18,6 +18,7 @@ public final class MetadataService: Service {
     private let large: PostgresPool
     private let reads: PostgresPool
     private let redis: RedisClient
+    private let epoch: EpochWatch
     private let server: RPCServer
     private let logger: Logger
 
@@ -40,9 +41,13 @@ public final class MetadataService: Service {
         configuration.queueLimit = settings.redisQueue
         configuration.queueLimitBytes = settings.redisQueueBytes
         redis = RedisClient(configuration: configuration, eventLoopGroup: eventLoopGroup, logger: logger)
-        let store = MetadataStore(writes: writes, large: large, reads: reads, maximumKeys: settings.maximumKeys)
+        let epoch = EpochWatch(database: large)
+        self.epoch = epoch
+        let store = MetadataStore(writes: writes, large: large, reads: reads, limits: settings.limits)
         let router = MetadataService.router(
-            patches: PatchHandler(store: store, redis: redis, validation: PatchValidation(maximumItems: settings.maximumPatchItems)),
+            patches: PatchHandler(
+                store: store, redis: redis, validation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems),
+                epoch: { epoch.known }),
             trees: TreesHandler(store: store), logger: logger)
         server = RPCServer(
             configuration: settings.rpc, eventLoopGroup: eventLoopGroup, logger: logger,
@@ -69,7 +74,7 @@ public final class MetadataService: Service {
 
     /// Serves until the task is cancelled or shuts down gracefully: then calls in flight are finished first, and connections closed after them.
     public func run() async throws {
-        let services: [any Service] = [writes, large, reads, redis, server]
+        let services: [any Service] = [writes, large, reads, redis, epoch, server]
         try await ServiceGroup(configuration: .init(services: services.map { .init(service: $0) }, logger: logger)).run()
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contracts
+public import Model
 public import RPC
 public import ServiceKit
 
@@ -27,12 +28,12 @@ public struct MetadataSettings: Sendable {
     public var redisQueue = 16_384
     /// `STRATA_REDIS_QUEUE_BYTES` (64 MB; 64 KB to 2 GB): bytes of their arguments.
     public var redisQueueBytes = 64 << 20
-    /// `STRATA_METADATA_MAX_KEYS` (0: no limit; up to 10,000,000): values that one conversation may have. Counting costs time, so there is no limit
-    /// unless an operator wants one.
-    public var maximumKeys: Int?
+    /// `STRATA_METADATA_MAX_KEYS` (0: no limit; up to 10,000,000): values that one conversation may have. `STRATA_METADATA_MAX_BYTES` (1 MB; 0: no
+    /// limit; up to 1 GB): bytes of their paths and values. The same as the conversations service has.
+    public var limits = MetadataLimits(bytes: Limits.metadataTreeBytes)
     /// `STRATA_METADATA_MAX_PATCH_ITEMS` (20,000; 1 to 1,000,000): operations and values of one patch. A conversation is locked while a patch of it is
     /// carried out, 20,000 take about a second.
-    public var maximumPatchItems = 20_000
+    public var maximumPatchItems = MetadataPatchValidation.defaultMaximumItems
 
     /// Settings with these addresses, and for the rest the defaults above.
     public init(postgresURL: String, redisURL: String, rpc: RPCServerConfiguration) {
@@ -55,7 +56,8 @@ public struct MetadataSettings: Sendable {
         redisQueue = try settings.int("STRATA_REDIS_QUEUE", default: redisQueue, in: 1...1 << 20)
         redisQueueBytes = try settings.int("STRATA_REDIS_QUEUE_BYTES", default: redisQueueBytes, in: 1 << 16...Int(Int32.max))
         let keys = try settings.int("STRATA_METADATA_MAX_KEYS", default: 0, in: 0...10_000_000)
-        maximumKeys = keys == 0 ? nil : keys
+        let bytes = try settings.int("STRATA_METADATA_MAX_BYTES", default: Limits.metadataTreeBytes, in: 0...1 << 30)
+        limits = MetadataLimits(keys: keys == 0 ? nil : keys, bytes: bytes == 0 ? nil : bytes)
         maximumPatchItems = try settings.int("STRATA_METADATA_MAX_PATCH_ITEMS", default: maximumPatchItems, in: 1...1_000_000)
     }
 }

@@ -3,7 +3,7 @@
 import Model
 import Postgres
 
-/// The service's three statements; everything they promise is in `0003_metadata.sql`.
+/// The service's statements; everything they promise is said beside the functions of schema `metadata` (Shared/Schema).
 struct MetadataStore: Sendable {
     /// Short writes, which travel in groups.
     let writes: PostgresPool
@@ -11,25 +11,25 @@ struct MetadataStore: Sendable {
     let large: PostgresPool
     /// Reads, which neither wait for locks nor hold any.
     let reads: PostgresPool
-    /// Values a conversation may have; nil: no limit.
-    let maximumKeys: Int?
+    /// What a conversation's tree may grow to.
+    let limits: MetadataLimits
 
     private static let patch = Statement(
         "metadata.patch",
         sql: """
             SELECT outcome, position, created_at, message_count, effects
-            FROM metadata.patch($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::int8, $6::int8, $7::int8)
+            FROM metadata.patch($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::int8, $6::int8, $7::int8, $8::int8)
             """)
 
     private static let readTrees = Statement(
-        "metadata.trees", sql: "SELECT position, paths, vals FROM metadata.trees($1::uuid, $2::uuid[], $3::text[]) ORDER BY n",
+        "metadata.trees", sql: "SELECT position, paths, vals FROM metadata.trees_within($1::uuid, $2::uuid[], $3::text[], $4::int8) ORDER BY n",
         isIdempotent: true)
 
     /// Commits a patch.
     /// - Returns: the change, or nil if the patch changed nothing.
     /// - Throws: ``Model/Failure``; any other error is a fault of ours.
     func commit(_ patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Change? {
-        let pool = patch.isLarge ? large : writes
+        let pool = patch.operations.isLarge ? large : writes
         let rows: Rows
         do {
             rows = try await pool.query(
@@ -39,7 +39,7 @@ struct MetadataStore: Sendable {
                     .jsonb(OperationsJSON.encode(patch.operations)),
                     patch.origin.map { .int8(Int64(bitPattern: $0.connection)) } ?? .null,
                     patch.origin.map { .int8(Int64(bitPattern: $0.request)) } ?? .null,
-                    maximumKeys.map { .int8(Int64($0)) } ?? .null,
+                    limits.keys.map { .int8(Int64($0)) } ?? .null, limits.bytes.map { .int8(Int64($0)) } ?? .null,
                 ], lockKey: UInt64(hashing: patch.conversation.rawValue), deadline: deadline)
         } catch {
             throw refusal(error) ?? error
@@ -54,7 +54,8 @@ struct MetadataStore: Sendable {
         case "none": return nil
         case "not_found": throw Failure.notFound("conversation")
         case "access_denied": throw Failure.accessDenied("You are not a participant of this conversation any more.")
-        case "too_many_keys": throw Failure.invalid("metadata", "would have more than \(maximumKeys ?? 0) keys")
+        case "too_many_keys": throw limits.tooManyKeys
+        case "too_large": throw limits.tooLarge
         default: throw MalformedAnswer()
         }
         return Change(
@@ -77,20 +78,22 @@ struct MetadataStore: Sendable {
         var position: Position
     }
 
-    /// All of them from one snapshot, in the order of `keys`. What does not exist has position 0 and no leaves.
+    /// Those that fit, from one snapshot, in the order of `keys`. What does not exist has position 0 and no leaves.
+    /// - Parameter bytes: that they may have, about; nil: no bound. The first one is always among them.
     /// - Throws: ``Model/Failure``; any other error is a fault of ours.
-    func trees(_ keys: [TreeKey], app: AppID, deadline: ContinuousClock.Instant) async throws -> [StoredTree] {
+    func trees(_ keys: [TreeKey], bytes: Int64? = nil, app: AppID, deadline: ContinuousClock.Instant) async throws -> [StoredTree] {
         let rows: Rows
         do {
             rows = try await reads.query(
                 Self.readTrees,
                 [
                     .uuid(app.rawValue), .uuidArray(keys.map(\.conversation.rawValue)), .textArray(keys.map { $0.formerUser?.rawValue }),
+                    bytes.map { .int8($0) } ?? .null,
                 ], deadline: deadline)
         } catch {
             throw refusal(error) ?? error
         }
-        guard rows.count == keys.count else { throw MalformedAnswer() }
+        guard rows.count <= keys.count, bytes != nil || rows.count == keys.count, keys.isEmpty || !rows.isEmpty else { throw MalformedAnswer() }
         return try rows.map { row in
             let paths = try row.get(1, as: [String].self)
             let values = try row.get(2, as: [String].self)

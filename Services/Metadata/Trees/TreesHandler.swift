@@ -25,7 +25,8 @@ struct TreesHandler: Sendable {
             guard formerUser != nil || !item.hasFormerUserID else { throw Failure.invalid("former_user_id", "is not a user id") }
             wanted.append(.init(conversation: try ConversationID(contract: item.conversationID), formerUser: formerUser))
         }
-        let trees = try await store.trees(wanted, app: try AppID(contract: request.appID), deadline: deadline)
+        let trees = try await store.trees(
+            wanted, bytes: request.maxBytes > 0 ? request.maxBytes : nil, app: try AppID(contract: request.appID), deadline: deadline)
         var response = ProtoTreesResponse()
         response.items = trees.map { tree in
             var item = ProtoTreesResponse.Item()

@@ -4,27 +4,29 @@ import Contracts
 import FoundationEssentials
 import Model
 import Redis
+import SwiftProtobuf
 
 /// Answers what gateways ask about presence.
 struct PresenceHandler: Sendable {
     let store: PresenceStore
-    /// Leases or users of one request, at most.
-    static let maximumItems = 5000
+    /// When gateways are asked to renew leases.
+    let renewAfter: Duration
 
-    func set(_ request: ProtoSetPresenceRequest, deadline: ContinuousClock.Instant) async throws -> ProtoEmpty {
+    func set(_ request: ProtoSetPresenceRequest, deadline: ContinuousClock.Instant) async throws -> ProtoSetPresenceResponse {
         let status = Presence.Status(rawValue: request.status)
         guard status != nil || request.status == "auto" else {
             throw Failure.invalid("status", "must be available, busy, away, offline, invisible or auto")
         }
         let user = try user(request.lease)
         try await refusing { try await store.set(status, of: request.lease.connection, user, deadline: deadline) }
-        return ProtoEmpty()
+        return .with { $0.renewAfterMs = UInt32(clamping: renewAfter.milliseconds) }
     }
 
     func renew(_ request: ProtoRenewPresenceRequest, deadline: ContinuousClock.Instant) async throws -> ProtoRenewPresenceResponse {
         let leases = try grouped(request.leases)
         let forgotten = try await refusing { try await store.renew(leases, deadline: deadline) }
         var response = ProtoRenewPresenceResponse()
+        response.renewAfterMs = UInt32(clamping: renewAfter.milliseconds)
         for (user, connections) in forgotten {
             for connection in connections { response.forgotten.append(lease(user, connection)) }
         }
@@ -63,7 +65,8 @@ struct PresenceHandler: Sendable {
     }
 
     private func checkCount(_ count: Int) throws(Failure) {
-        guard count <= Self.maximumItems else { throw Failure(.invalidRequest, "At most \(Self.maximumItems) can be named at once.") }
+        let limit = PresenceAPI.maximumItems
+        guard count <= limit else { throw Failure(.invalidRequest, "At most \(limit) can be named at once.") }
     }
 
     private func user(_ lease: ProtoLease) throws -> PresenceStore.User {

@@ -125,7 +125,7 @@ struct PresenceStore: Sweepable {
                 for user in elements.dropFirst().compactMap({ $0.string.flatMap(User.init(member:)) }) {
                     if let call = try? call(scripts.get, user) { calls.append(call) }
                 }
-                return .work(lateness: .milliseconds(late))
+                return .work(lateness: .milliseconds(late), isBatchFull: elements.count - 1 >= periods.sweepBatch)
             }
         guard !calls.isEmpty else { return findings }
         let results = await redis.evaluateAll(calls, deadline: .now + timeout)

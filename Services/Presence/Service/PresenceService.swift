@@ -34,7 +34,8 @@ public final class PresenceService: Service {
         presenceSweep = SweepLoop(
             presence, every: settings.presence.sweepEvery, shortestPeriod: min(settings.presence.lease, settings.presence.grace),
             shards: Channels.shards, logger: logger)
-        let router = PresenceService.router(TypingHandler(store: typing), PresenceHandler(store: presence), logger)
+        let handler = PresenceHandler(store: presence, renewAfter: settings.presence.renewAfter)
+        let router = PresenceService.router(TypingHandler(store: typing), handler, logger)
         server = RPCServer(
             configuration: settings.rpc, eventLoopGroup: eventLoopGroup, logger: logger,
             handler: { context, payload in try await router.handle(context, payload) })

@@ -4,8 +4,8 @@
 enum SweepFinding: Sendable, Equatable {
     /// Nothing is due; the time until something will be, nil if there is nothing.
     case nothing(next: Duration?)
-    /// This was done, the most overdue of it so late.
-    case work(lateness: Duration)
+    /// This was done, the most overdue of it so late; with a full batch, after which there may be more.
+    case work(lateness: Duration, isBatchFull: Bool = false)
     /// Redis did not answer.
     case failed
 }

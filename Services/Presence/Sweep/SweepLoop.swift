@@ -40,38 +40,44 @@ struct SweepLoop<Target: Sweepable>: Service {
             var schedule = SweepSchedule(shards: shards, shortestPeriod: shortestPeriod)
             var isFailing = false
             while !Task.isCancelled {
-                let hasFailed = await look(&schedule)
+                let outcome = await look(&schedule)
+                let hasFailed = outcome == .failed
                 if hasFailed != isFailing, !Task.isCancelled {
                     isFailing = hasFailed
                     logger.log(
                         level: hasFailed ? .warning : .notice, "\(hasFailed ? "sweeping has stopped" : "sweeping goes on")",
                         metadata: ["sweep.name": "\(target.name)"])
                 }
+                // One look takes a batch. After the end of a gateway with a hundred thousand sockets there are many, and each must be told in time.
+                if outcome == .mayHaveMore { continue }
                 // Instances that started together drift apart.
                 try? await Task.sleep(for: every * Double.random(in: 0.75...1.25))
             }
         }
     }
 
-    /// Whether any shard failed.
-    private func look(_ schedule: inout SweepSchedule) async -> Bool {
+    private enum Outcome { case done, mayHaveMore, failed }
+
+    /// What the shards came to together: a failure of one of them counts first.
+    private func look(_ schedule: inout SweepSchedule) async -> Outcome {
         let now = ContinuousClock.now
         let due = schedule.due(at: now)
-        guard !due.isEmpty else { return false }
-        var failed = false
+        guard !due.isEmpty else { return .done }
+        var outcome = Outcome.done
         for (shard, finding) in zip(due, await target.sweep(due)) {
             switch finding {
             case .nothing(let next): schedule.foundNothing(at: shard, now: now, next: next)
-            case .work(let late):
+            case .work(let late, let isBatchFull):
                 schedule.foundWork(at: shard)
                 lateness.record(duration: late)
+                if isBatchFull, outcome == .done { outcome = .mayHaveMore }
             case .failed:
                 schedule.foundWork(at: shard)
                 failures.increment()
-                failed = true
+                outcome = .failed
             }
         }
         looks.increment(by: due.count)
-        return failed
+        return outcome
     }
 }

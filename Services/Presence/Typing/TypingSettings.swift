@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Model
 public import ServiceKit
 
 /// The periods of typing. Every instance must have the same.
@@ -27,6 +28,20 @@ public struct TypingSettings: Sendable {
         repeatAfter = try settings.duration("STRATA_TYPING_REPEAT", default: repeatAfter, in: .zero ... .seconds(600))
         sweepEvery = try settings.duration("STRATA_TYPING_SWEEP", default: sweepEvery, in: .milliseconds(10) ... .seconds(5))
         sweepBatch = try settings.int("STRATA_TYPING_SWEEP_BATCH", default: sweepBatch, in: 1...10_000)
+    }
+
+    /// How long the announcement of `action` is good for. A gateway that hears nothing more for so long has missed the end, or Redis has lost it,
+    /// and tells its clients `finished` itself.
+    ///
+    /// After `started` nothing need be announced until an unannounced repetition has become `paused`, and that `finished`. The margin is for sweeps and
+    /// ways.
+    func goodFor(_ action: TypingAction) -> Duration {
+        let margin = repeatAfter + max(.milliseconds(2500), sweepEvery * 2)
+        return switch action {
+        case .started: pauseAfter + finishAfter + margin
+        case .paused: finishAfter + margin
+        case .finished: .zero
+        }
     }
 
     /// How long the keys outlive the last event, should nobody sweep.

@@ -33,7 +33,8 @@ struct TypingStore: Sweepable {
     @discardableResult
     func event(_ signal: TypingSignal, deadline: ContinuousClock.Instant) async throws -> Outcome {
         func publication(_ action: TypingAction) throws -> RedisArgument {
-            .bytes(try ConversationPublication.typing(.init(conversationID: signal.conversationID, user: signal.user, action: action)).encoded())
+            let signal = TypingSignal(conversationID: signal.conversationID, user: signal.user, action: action)
+            return .bytes(try ConversationPublication.typing(signal, goodFor: settings.goodFor(action)).encoded())
         }
         let shard = signal.conversationID.shard
         let answer = try await redis.evaluate(
@@ -66,7 +67,7 @@ struct TypingStore: Sweepable {
         if let wait = reply.int { return .nothing(next: wait < 0 ? nil : .milliseconds(wait)) }
         guard let counts = reply.array?.compactMap(\.int), counts.count == 3 else { return .failed }
         metrics.countSwept(paused: counts[0], finished: counts[1])
-        return .work(lateness: .milliseconds(counts[2]))
+        return .work(lateness: .milliseconds(counts[2]), isBatchFull: counts[0] + counts[1] >= Int64(settings.sweepBatch))
     }
 }
 

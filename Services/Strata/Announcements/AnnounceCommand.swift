@@ -37,7 +37,27 @@ struct AnnounceCommand: AsyncParsableCommand {
         guard !text.isEmpty, text.utf16.count <= Limits.inlinePartUnits else {
             throw ValidationError("The text must have 1 to \(Limits.inlinePartUnits) characters.")
         }
-        guard !sender.isEmpty, !mimeType.isEmpty else { throw ValidationError("--from and --mime-type must not be empty.") }
+        guard (1...Self.senderLimit).contains(sender.unicodeScalars.count) else {
+            throw ValidationError("--from must have 1 to \(Self.senderLimit) characters.")
+        }
+        if let wrong = recipients.first(where: { UserID($0) == nil }) {
+            let rule = "1 to \(Limits.userIDBytes) bytes, and no control characters"
+            throw ValidationError("--to \(wrong.onOneLine.prefix(40)) is not the id of a user: \(rule).")
+        }
+        guard Self.isMIMEType(mimeType) else {
+            throw ValidationError("--mime-type must look like text/plain; parameters may follow, each behind a semicolon.")
+        }
+    }
+
+    /// Unicode scalars, as of other names that are shown.
+    private static let senderLimit = 128
+
+    /// A type and a subtype of RFC 2045, and parameters. Stricter than the protocol, which passes on any text: here it is typed by hand.
+    static func isMIMEType(_ text: String) -> Bool {
+        let token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+        let pattern = "\(token)/\(token)( *; *\(token)=(\(token)|\"[^\"\\\\]*\"))*"
+        return text.utf8.count <= 255 && text.range(of: "^(?:\(pattern))\\z", options: .regularExpression) != nil
+            && text.utf8.allSatisfy { (0x20..<0x7f).contains($0) }
     }
 
     func run() async throws {

@@ -5,6 +5,9 @@ import ArgumentParser
 /// `strata app`.
 struct AppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "app", abstract: "Creates, lists and suspends apps.",
-        subcommands: [AppCreateCommand.self, AppListCommand.self, AppSuspendCommand.self, AppResumeCommand.self])
+        commandName: "app", abstract: "Creates, lists, suspends and deletes apps.",
+        subcommands: [
+            AppCreateCommand.self, AppListCommand.self, AppSuspendCommand.self, AppResumeCommand.self,
+            AppDeleteCommand.self,
+        ])
 }

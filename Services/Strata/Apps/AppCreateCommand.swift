@@ -37,11 +37,13 @@ struct AppCreateCommand: AsyncParsableCommand {
         let app = try NewApp(name: name, publicKeyFile: publicKey)
         // The key first: an app in the database whose key was never written would be of no use to anybody.
         let ring = KeyRing(home: home)
+        let new = home.newDirectories
         let file = try app.privateKey.map { try ring.add(app, privateKey: $0) }
         do {
             try await AppStore(url: url).insert(app)
         } catch {
             ring.remove(app)
+            new.map(home.removeIfEmpty)
             throw error
         }
         let answer = Answer(

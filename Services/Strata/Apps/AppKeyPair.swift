@@ -27,6 +27,17 @@ package enum AppKeyPair {
         return key.pemRepresentation + "\n"
     }
 
+    /// Reads a private key.
+    /// - Returns: the text of the file.
+    /// - Throws: ``CommandFailure`` if it is not an RSA private key of at least 2048 bits.
+    static func privateKey(ofFile path: String) throws -> String {
+        let text = try read(path)
+        guard (try? _RSA.Signing.PrivateKey(pemRepresentation: text)) != nil else {
+            throw CommandFailure(.usage, "\(path) does not hold an RSA private key of at least 2048 bits in PEM form.")
+        }
+        return text
+    }
+
     /// Reads the text of a key file.
     static func read(_ path: String) throws -> String {
         do {

@@ -17,6 +17,7 @@ struct AppListCommand: AsyncParsableCommand {
         var keys: [String]
         var name: String
         var suspended: Bool
+        var deleting: Bool
     }
 
     func run() async throws {
@@ -24,12 +25,13 @@ struct AppListCommand: AsyncParsableCommand {
         let rows = apps.map { app in
             Row(
                 app: LayerID.app.text(app.id), provider: LayerID.provider.text(app.providerID), keys: app.keyIDs.map(LayerID.key.text),
-                name: app.name, suspended: app.isSuspended)
+                name: app.name, suspended: app.isSuspended, deleting: app.isBeingDeleted)
         }
         if json { return try Console.standard.say(json: rows) }
         guard !rows.isEmpty else { return Console.standard.say("No app yet. Create one with: \(OwnCommand.name) app create") }
         for row in rows {
-            Console.standard.say("\(row.app)  \(row.name)\(row.suspended ? "  (suspended)" : "")")
+            let state = row.deleting ? "  (being deleted)" : row.suspended ? "  (suspended)" : ""
+            Console.standard.say("\(row.app)  \(row.name)\(state)")
         }
     }
 }

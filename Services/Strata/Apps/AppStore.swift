@@ -13,6 +13,8 @@ public struct AppStore: Sendable {
         let keyIDs: [UUID]
         let name: String
         let isSuspended: Bool
+        /// Its deletion has begun, and may be gone on with.
+        var isBeingDeleted = false
     }
 
     private let url: String
@@ -33,18 +35,28 @@ public struct AppStore: Sendable {
     private static let listApps = Statement(
         "app.list",
         sql: """
-            SELECT a.id, a.provider_id, coalesce(array_agg(k.id ORDER BY k.created_at) FILTER (WHERE k.id IS NOT NULL), '{}'), a.name, a.suspended
+            SELECT a.id, a.provider_id, coalesce(array_agg(k.id ORDER BY k.created_at) FILTER (WHERE k.id IS NOT NULL), '{}'), a.name, a.suspended,
+                a.deleting_since IS NOT NULL
             FROM conversations.app a LEFT JOIN conversations.app_key k ON k.app_id = a.id
             GROUP BY a.id ORDER BY a.created_at, a.id
             """, isIdempotent: true)
 
     private static let suspendApp = Statement(
-        "app.suspend", sql: "UPDATE conversations.app SET suspended = $2 WHERE id = $1 RETURNING name", isIdempotent: true)
+        "app.suspend",
+        sql: """
+            UPDATE conversations.app SET suspended = $2 OR deleting_since IS NOT NULL WHERE id = $1 RETURNING name, deleting_since IS NOT NULL
+            """, isIdempotent: true)
 
     /// Suspends an app, or ends that. Its sessions stay, and are good for something again when it is resumed.
     /// - Returns: its name; nil if there is no such app.
+    /// - Throws: ``CommandFailure`` if it is being deleted, which nothing undoes.
     func setSuspended(_ isSuspended: Bool, _ app: UUID) async throws -> String? {
-        try await query(Self.suspendApp, [.uuid(app), .bool(isSuspended)]).map { (row: Row) throws -> String in try row.get(0) }.first
+        guard let row = try await query(Self.suspendApp, [.uuid(app), .bool(isSuspended)]).first else { return nil }
+        let name: String = try row.get(0)
+        guard try isSuspended || !row.get(1, as: Bool.self) else {
+            throw CommandFailure(.unavailable, "\(LayerID.app.text(app)) is being deleted, and cannot be taken into service again.")
+        }
+        return name
     }
 
     /// Registers an app with its key and the digest of its Server API token, all or nothing.
@@ -60,44 +72,35 @@ public struct AppStore: Sendable {
     func list() async throws -> [App] {
         try await query(Self.listApps)
             .map { row in
-                App(id: try row.get(0), providerID: try row.get(1), keyIDs: try row.get(2), name: try row.get(3), isSuspended: try row.get(4))
+                App(
+                    id: try row.get(0), providerID: try row.get(1), keyIDs: try row.get(2), name: try row.get(3), isSuspended: try row.get(4),
+                    isBeingDeleted: try row.get(5))
             }
     }
 
     /// Runs one statement over a connection that is made for it.
     private func query(_ statement: Statement, _ parameters: [Value] = []) async throws -> Rows {
+        try await withConnection { try await $0.query(statement, parameters, deadline: .now + .seconds(10)) }
+    }
+
+    /// Lends a connection to `body`.
+    /// - Parameter patience: how long a statement may take.
+    func withConnection<Answer: Sendable>(patience: Duration = .seconds(5), _ body: (PostgresPool) async throws -> Answer) async throws -> Answer {
         var configuration = try PostgresConfiguration(url: url)
         configuration.connections = 1
         configuration.applicationName = "strata-command"
+        configuration.statementTimeout = patience
+        // A pool only says that it has no connection yet. The first one, made outside of it, says at once why there can be none.
+        try await Migrator(configuration: configuration).execute(script: "SELECT 1")
         let quiet = Logger(label: "strata.command") { _ in SwiftLogNoOpLogHandler() }
         let pool = PostgresPool(configuration: configuration, mode: .exclusive, logger: quiet)
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await pool.run() }
             defer { group.cancelAll() }
-            return try await firstAnswer(pool, statement, parameters)
-        }
-    }
-
-    /// A pool refuses at once while it has no connection. A command has just started it, and waits for the first one.
-    private func firstAnswer(_ pool: PostgresPool, _ statement: Statement, _ parameters: [Value]) async throws -> Rows {
-        let deadline = ContinuousClock.now.advanced(by: .seconds(10))
-        while true {
-            let answer = await attempt(pool, statement, parameters, deadline)
-            if case .failure(let error) = answer, error.code == .connectionUnavailable, ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(50))
-            } else {
-                return try answer.get()
-            }
-        }
-    }
-
-    private func attempt(
-        _ pool: PostgresPool, _ statement: Statement, _ parameters: [Value], _ deadline: ContinuousClock.Instant
-    ) async -> Result<Rows, PostgresError> {
-        do throws(PostgresError) {
-            return .success(try await pool.query(statement, parameters, deadline: deadline))
-        } catch {
-            return .failure(error)
+            // A pool refuses at once while it has no connection, and it has only just been started.
+            let deadline = ContinuousClock.now.advanced(by: .seconds(10))
+            while await !pool.isReachable(deadline: deadline), .now < deadline { try await Task.sleep(for: .milliseconds(50)) }
+            return try await body(pool)
         }
     }
 }

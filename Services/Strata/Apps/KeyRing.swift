@@ -32,6 +32,15 @@ struct KeyRing {
         unlink(keyFile(app.keyID))
     }
 
+    /// Forgets the key of an app that is no more.
+    /// - Returns: whether there was one.
+    func forget(_ app: UUID) -> Bool {
+        guard let entry = read(entryFile(app)) else { return false }
+        unlink(entryFile(app))
+        unlink(keyFile(entry.key))
+        return true
+    }
+
     /// The app `strata token` is to sign for.
     /// - Parameter app: which; nil is the only one there is.
     func entry(for app: UUID?) throws -> Entry {

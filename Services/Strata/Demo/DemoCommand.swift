@@ -19,10 +19,7 @@ struct DemoCommand: AsyncParsableCommand {
     var url: String?
     @Option(name: .customLong("url2"), help: "Base URL of another gateway of the same system.")
     var secondURL: String?
-    @Flag(help: "Accept any TLS certificate of --url.")
-    var insecure = false
-    @Option(help: ArgumentHelp("PEM file of the certificates to trust, instead of those of public authorities. (STRATA_CA)", valueName: "file"))
-    var ca: String?
+    @OptionGroup var trust: TrustOption
     @Option(help: "An app that exists already. (default: a new one)")
     var app: String?
     @Option(help: ArgumentHelp("PEM file of the app's private key, if it was not made here; needs --key-id and --provider.", valueName: "file"))
@@ -44,65 +41,72 @@ struct DemoCommand: AsyncParsableCommand {
 
     func run() async throws {
         let home = StrataHome()
-        let settings = OperatorSettings()
-        let urls = try [url ?? settings.value("STRATA_URL"), secondURL].compactMap { $0 }
-        let gateways = urls.isEmpty ? try await findGateways(home) : try urls.map { try client($0, try trust(settings)) }
-        let (app, new) = try await findApp(home)
-        let system = DemoSystem(gateways: gateways, app: app, home: urls.isEmpty ? home : nil)
+        // What is wrong with the words is said before anything is asked or made.
+        let known = try knownApp(home)
+        let given = try url ?? OperatorSettings().value("STRATA_URL")
+        let (urls, trust) = try await addresses(home, given)
+        try await GatewayClients.with(urls, trusting: trust) { gateways in
+            for gateway in gateways { _ = try await GatewayClients.nonce(of: gateway) }
+            let new = known == nil ? try await newApp(home) : nil
+            guard let app = known ?? new.map(DemoSystem.App.init) else { return }
+            try await play(DemoSystem(gateways: gateways, app: app, home: given == nil ? home : nil))
+            if let new, given != nil {
+                Console.standard.say("\nThe app of this demo is yours:\n\n\(AppCard(new, privateKey: new.privateKey))")
+            }
+        }
+    }
+
+    private func play(_ system: DemoSystem) async throws {
         let transcript = DemoTranscript(console: .standard)
         let script = DemoScript(system: system, transcript: transcript, typingPeriod: .milliseconds(Int64(typingSeconds * 1000)))
-        await script.play()
-        await system.shutdown()
+        try await script.play()
         guard transcript.missing.isEmpty else {
             let list = transcript.missing.map { "\n  ✗ \($0)" }.joined()
             transcript.close("Failed. What was missing or wrong:\(list)")
             throw ExitCode(1)
         }
         transcript.close("Passed: every packet that had to come came, in order, once.")
-        if let new, !urls.isEmpty { transcript.close("The app of this demo is yours:\n\n\(AppCard(new, privateKey: new.privateKey))") }
     }
 
-    private func trust(_ settings: OperatorSettings) throws -> ServerTrust {
-        if insecure { return .anyCertificate }
-        guard let file = try ca ?? settings.value("STRATA_CA") else { return .system }
-        guard let pem = try? String(contentsOfFile: file, encoding: .utf8) else { throw CommandFailure(.noInput, "The file \(file) cannot be read.") }
-        return .roots(pem: pem)
-    }
+    // MARK: Gateways
 
-    private func findGateways(_ home: StrataHome) async throws -> [ProtocolClient] {
+    /// - Parameter given: the URL of a gateway; nil for those of the running `strata dev`.
+    private func addresses(_ home: StrataHome, _ given: String?) async throws -> ([String], ServerTrust) {
+        if let given { return ([given, secondURL].compactMap { $0 }, try trust.serverTrust()) }
         let state = try await RunningState.ofRunning(in: home)
         guard let pem = try? String(contentsOfFile: state.certificate, encoding: .utf8) else {
             throw CommandFailure(.noInput, "The certificate \(state.certificate) cannot be read.")
         }
-        return try state.httpsURLs.map { try client($0, .roots(pem: pem)) }
+        return (state.httpsURLs, .roots(pem: pem))
     }
 
-    private func client(_ url: String, _ trust: ServerTrust) throws -> ProtocolClient {
-        do {
-            return try ProtocolClient(baseURL: url, trust: trust)
-        } catch {
-            throw CommandFailure(.usage, "\(url) is not the base URL of a gateway: \(error)")
+    // MARK: The app
+
+    /// The app that is named; nil if none is.
+    private func knownApp(_ home: StrataHome) throws -> DemoSystem.App? {
+        guard let app else { return nil }
+        let id = try LayerID.app.parse(app, option: "--app")
+        if let key, let keyID, let provider {
+            return DemoSystem.App(
+                id: id, provider: try LayerID.provider.parse(provider, option: "--provider"), key: try LayerID.key.parse(keyID, option: "--key-id"),
+                privateKey: try AppKeyPair.privateKey(ofFile: key), isNew: false)
         }
+        let ring = KeyRing(home: home)
+        let entry = try ring.entry(for: id)
+        return DemoSystem.App(
+            id: entry.app, provider: entry.provider, key: entry.key, privateKey: try ring.privateKey(of: entry), isNew: false)
     }
 
-    /// - Returns: the app, and what there is to know of it if it is new.
-    private func findApp(_ home: StrataHome) async throws -> (DemoSystem.App, NewApp?) {
-        if let app, let key, let keyID, let provider {
-            let known = DemoSystem.App(
-                id: try LayerID.app.parse(app, option: "--app"), provider: try LayerID.provider.parse(provider, option: "--provider"),
-                key: try LayerID.key.parse(keyID, option: "--key-id"), privateKey: try AppKeyPair.read(key), isNew: false)
-            return (known, nil)
-        }
-        if let app {
-            let ring = KeyRing(home: home)
-            let entry = try ring.entry(for: try LayerID.app.parse(app, option: "--app"))
-            let known = DemoSystem.App(
-                id: entry.app, provider: entry.provider, key: entry.key, privateKey: try ring.privateKey(of: entry), isNew: false)
-            return (known, nil)
-        }
-        // Its key is kept nowhere.
+    /// An app of the demo's own. Its key is kept nowhere.
+    private func newApp(_ home: StrataHome) async throws -> NewApp {
         let new = try NewApp(name: "Demo")
         try await AppStore(url: try await database.url(in: home)).insert(new)
-        return (DemoSystem.App(id: new.id, provider: new.providerID, key: new.keyID, privateKey: new.privateKey ?? "", isNew: true), new)
+        return new
+    }
+}
+
+extension DemoSystem.App {
+    fileprivate init(_ new: NewApp) {
+        self.init(id: new.id, provider: new.providerID, key: new.keyID, privateKey: new.privateKey ?? "", isNew: true)
     }
 }

@@ -26,14 +26,34 @@ struct DemoScript: Sendable {
     }
 
     /// Tells the whole story. What goes wrong is in the transcript.
-    func play() async {
+    /// - Throws: ``CommandFailure`` if the gateway refuses the app or its key: then there is no story.
+    func play() async throws {
         transcript.chapter("Ana and Ben sign in")
-        guard await ana.signIn(), await ben.signIn() else { return }
+        for user in [ana, ben] {
+            do {
+                try await user.openSession()
+            } catch let error as ProtocolClientError {
+                guard let failure = refusal(error) else { return transcript.miss("\(user.name) could not sign in: \(error)") }
+                throw failure
+            }
+        }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await ana.run() }
             group.addTask { await ben.run() }
             await tell()
             group.cancelAll()
+        }
+    }
+
+    private func refusal(_ error: ProtocolClientError) -> CommandFailure? {
+        guard error.code == .refused, let answer = error.answer, (400..<500).contains(answer.status), answer.status != 429 else { return nil }
+        let app = LayerID.app.text(system.app.id)
+        switch answer.errorID {
+        case "invalid_app_id": return CommandFailure(.usage, "There is no app \(app) at \(system.gateways[0].baseURL).")
+        case "app_suspended": return CommandFailure(.unavailable, "The app \(app) is suspended.")
+        default:
+            let reason = answer.errorID ?? "status \(answer.status)"
+            return CommandFailure(.usage, "The gateway refuses the identity token (\(reason)). Key, key id and provider must be those of \(app).")
         }
     }
 

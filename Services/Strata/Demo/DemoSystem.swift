@@ -32,9 +32,4 @@ struct DemoSystem: Sendable {
     func identityToken(user: String, displayName: String, nonce: String) async throws -> String {
         try await IdentityToken(provider: app.provider, key: app.key, user: user, nonce: nonce, displayName: displayName).signed(with: app.privateKey)
     }
-
-    /// Closes the connections of REST calls.
-    func shutdown() async {
-        for gateway in gateways { try? await gateway.shutdown() }
-    }
 }

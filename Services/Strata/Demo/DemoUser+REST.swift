@@ -5,28 +5,34 @@ import ProtocolClient
 
 /// Calls as stock clients make them: what fails in transit, or is answered with 408, 502, 503 or 504, is tried again (spec 1.10).
 extension DemoUser {
-    /// Signs in: nonce, identity token, session.
+    /// Signs in.
     /// - Returns: whether it worked.
     func signIn() async -> Bool {
+        do {
+            try await openSession()
+            return true
+        } catch {
+            transcript.miss("\(name) could not sign in: \(error)")
+            return false
+        }
+    }
+
+    /// Signs in: nonce, identity token, session. What fails in passing is tried again.
+    /// - Throws: ``ProtocolClientError``, and ``CommandFailure`` for a key that cannot sign.
+    func openSession() async throws {
         for attempt in 1...20 {
             do {
                 // A nonce is good for one attempt: should only the answer be lost, it has been used.
                 let nonce = try await client.nonce()
                 let identityToken = try await system.identityToken(user: id, displayName: name, nonce: nonce)
                 let token = try await client.signIn(appID: LayerID.app.text(system.app.id), identityToken: identityToken)
-                state.change { $0.token = token }
-                return true
-            } catch let error as ProtocolClientError where Self.isPassing(error) {
+                return state.change { $0.token = token }
+            } catch let error as ProtocolClientError where attempt < 20 && Self.isPassing(error) {
                 transcript.trouble("\(name)'s sign-in failed (\(error)); again")
                 if error.answer == nil { takeNextGateway() }
                 await pause(attempt)
-            } catch {
-                transcript.miss("\(name) could not sign in: \(error)")
-                return false
             }
         }
-        transcript.miss("\(name) could not sign in")
-        return false
     }
 
     /// Asks whether the session is good; signs in again if it is not.

@@ -135,7 +135,7 @@ struct DeploymentSecrets {
     // MARK: URLs
 
     private func databaseURL(_ user: String, _ password: String) -> String {
-        "postgresql://\(user):\(Self.escaped(password))@\(places.postgres)/\(places.database)"
+        "postgresql://\(user):\(Self.escaped(password))@\(places.postgres)/\(Self.escaped(places.database))"
     }
 
     /// Ours need no escaping; an operator's may.

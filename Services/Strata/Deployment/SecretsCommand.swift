@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Foundation
+import RPC
 
 /// `strata secrets`.
 struct SecretsCommand: ParsableCommand {
@@ -24,13 +25,39 @@ struct SecretsCommand: ParsableCommand {
     @Option(help: "Names and addresses, separated by commas, that the certificate covers beside localhost.")
     var tlsHosts = ""
 
+    func validate() throws {
+        for (option, address) in [("--postgres", postgres), ("--redis", redis)] where RPCEndpoint(address) == nil || !Self.isPlain(address) {
+            throw ValidationError("\(option) must look like host:port.")
+        }
+        guard (1...63).contains(database.utf8.count), database.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
+            throw ValidationError("--database must have 1 to 63 bytes, and no control characters.")
+        }
+        if let wrong = further.first(where: { IPAddressBytes($0) == nil && !Self.isHostName($0) }) {
+            throw ValidationError("--tls-hosts: \(wrong.onOneLine) is neither a host name nor an address.")
+        }
+    }
+
+    /// Whether an address can stand in a URL as it is.
+    private static func isPlain(_ text: String) -> Bool {
+        text.range(of: "^[0-9A-Za-z._:\\[\\]-]+\\z", options: .regularExpression) != nil
+    }
+
+    /// Labels of letters, digits and hyphens; a first one may be `*`, for all names one level below.
+    private static func isHostName(_ text: String) -> Bool {
+        let label = "[0-9A-Za-z_]([0-9A-Za-z_-]{0,61}[0-9A-Za-z_])?"
+        return text.utf8.count <= 253 && text.range(of: "^(\\*\\.)?\(label)(\\.\(label))*\\z", options: .regularExpression) != nil
+    }
+
+    private var further: [String] {
+        tlsHosts.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    }
+
     func run() throws {
         var places = DeploymentSecrets.Places()
         places.postgres = postgres
         places.database = database
         places.redis = redis
-        let further = tlsHosts.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-        places.hosts += further.filter { !$0.isEmpty && !places.hosts.contains($0) }
+        places.hosts += further.filter { !places.hosts.contains($0) }
         let made = try DeploymentSecrets(directory: directory, places: places).ensure()
         Console.standard.say(made.isEmpty ? "All secrets are there." : "Made:\n" + made.map { "  \($0)" }.joined(separator: "\n"))
     }

@@ -14,6 +14,8 @@ actor DevSystem {
     private let console: Console
 
     private var lock: HomeLock?
+    /// What was not there before this start; nil: the home was.
+    private var newHome: StrataHome.New?
     private var postgres: PrivatePostgres?
     private var redis: PrivateRedis?
     /// In the order in which they were started.
@@ -45,8 +47,10 @@ actor DevSystem {
     func start() async throws {
         console.say("Strata \(StrataVersion.current), home \(home.path)")
         try binaries.check()
+        let new = home.newDirectories
         try home.make()
         lock = try HomeLock(home)
+        newHome = new
         // Left by one that was killed; it says what runs, and nothing does.
         unlink(home.state)
         OpenFileLimit.raise()
@@ -81,8 +85,12 @@ actor DevSystem {
         await listening?.value
         await redis?.stop()
         await postgres?.stop()
-        // Without the lock the file is another system's.
-        if lock != nil { unlink(home.state) }
+        // Without the lock the home is another system's.
+        if lock != nil {
+            unlink(home.state)
+            // Nothing ran, so there is nothing in it that anybody could want: no data, and no log of what went wrong.
+            if postgres == nil { newHome.map(home.remove) }
+        }
         lock = nil
     }
 

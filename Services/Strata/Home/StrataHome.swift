@@ -40,6 +40,39 @@ struct StrataHome: Sendable, Equatable {
         try Self.makeDirectory(keys, mode: 0o700)
     }
 
+    /// Directories that ``make()`` will make.
+    struct New: Equatable, Sendable {
+        /// Those above the home, the home itself last.
+        let paths: [String]
+    }
+
+    /// Nil if the home is there already.
+    var newDirectories: New? {
+        var paths: [String] = []
+        var path = path
+        while !FileManager.default.fileExists(atPath: path), path.count > 1 {
+            paths.insert(path, at: 0)
+            path = (path as NSString).deletingLastPathComponent
+        }
+        return paths.isEmpty ? nil : New(paths: paths)
+    }
+
+    /// Removes a home that a start has made and not used. Directories above it go only if they are empty.
+    func remove(_ new: New) {
+        guard new.paths.last == path else { return }
+        if let elsewhere = try? FileManager.default.destinationOfSymbolicLink(atPath: postgres) {
+            try? FileManager.default.removeItem(atPath: elsewhere)
+        }
+        try? FileManager.default.removeItem(atPath: path)
+        for directory in new.paths.dropLast().reversed() { rmdir(directory) }
+    }
+
+    /// Removes a home that was made for keys, if there are none in it.
+    func removeIfEmpty(_ new: New) {
+        rmdir(keys)
+        for directory in new.paths.reversed() { rmdir(directory) }
+    }
+
     private static func makeDirectory(_ path: String, mode: mode_t) throws {
         do {
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)

@@ -40,26 +40,35 @@ public struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertibl
         switch error {
         case let failure as CommandFailure: self = failure
         case let error as LocalServerError: self.init(error.code == .portInUse ? .configuration : .unavailable, error.message)
-        case let error as PostgresError: self.init(.unavailable, Self.sentence(for: error))
+        case let error as PostgresError: self.init(error.code == .configuration ? .configuration : .unavailable, Self.sentence(for: error))
         default: return nil
         }
     }
 
     /// The server's own words are shown here, unlike in logs: this is the operator's terminal, and the statements are ours.
     private static func sentence(for error: PostgresError) -> String {
-        let detail = error.serverDetail.map { ": \($0.trimmingCharacters(in: .whitespacesAndNewlines))" } ?? "."
+        let detail = error.serverDetail.map { ": \($0.onOneLine)" } ?? error.reason.map { " (\($0))." } ?? "."
         switch error.code {
         case .connectionUnavailable: return "The database cannot be reached\(detail)"
         case .deadlineExceeded: return "The database does not answer."
         case .configuration: return "The database's URL cannot be used (\(error.reason ?? "it is not understood"))."
         case .server where error.sqlState == "3F000" || error.sqlState == "42P01":
             return "The database has no Strata schema yet. Make it with: strata migrate"
-        default: return "The database refused (\(error.reason ?? "\(error.code)"))\(detail)"
+        default:
+            let why = error.serverDetail.map { ": \($0.onOneLine)" } ?? "."
+            return "The database refused (\(error.reason ?? "\(error.code)"))\(why)"
         }
     }
 
     /// The message.
     public var description: String {
         message
+    }
+}
+
+extension String {
+    /// The words with one space between them, for what others say in several lines.
+    var onOneLine: String {
+        split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
 }

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Foundation
+import Model
 
 /// `strata token`.
 struct TokenCommand: AsyncParsableCommand {
@@ -31,11 +32,21 @@ struct TokenCommand: AsyncParsableCommand {
     var provider: String?
     @Option(help: "Base URL of the gateway to fetch a nonce from. (default: the one of the running `strata dev`)")
     var gateway: String?
+    @OptionGroup var trust: TrustOption
     @Flag(help: "Print JSON.")
     var json = false
 
+    /// Unicode scalars, as the service counts them.
+    private static let displayNameLimit = 128
+
     func validate() throws {
-        guard !user.isEmpty else { throw ValidationError("--user must not be empty.") }
+        guard UserID(user) != nil else {
+            throw ValidationError("--user must have 1 to \(Limits.userIDBytes) bytes of UTF-8, and no control characters.")
+        }
+        guard nonce?.isEmpty != true else { throw ValidationError("--nonce must not be empty.") }
+        guard displayName.map({ (1...Self.displayNameLimit).contains($0.unicodeScalars.count) }) != false else {
+            throw ValidationError("--display-name must have 1 to \(Self.displayNameLimit) characters.")
+        }
         guard (1...86_400).contains(validFor) else { throw ValidationError("--valid-for must be between 1 and 86400 seconds.") }
         let own = [key, keyID, provider].compactMap { $0 }
         guard own.isEmpty || own.count == 3 else { throw ValidationError("--key, --key-id and --provider go together.") }
@@ -55,7 +66,7 @@ struct TokenCommand: AsyncParsableCommand {
     private func findSigner(_ home: StrataHome) throws -> (provider: UUID, key: UUID, privateKey: String) {
         if let key, let keyID, let provider {
             let id = try LayerID.key.parse(keyID, option: "--key-id")
-            return (try LayerID.provider.parse(provider, option: "--provider"), id, try AppKeyPair.read(key))
+            return (try LayerID.provider.parse(provider, option: "--provider"), id, try AppKeyPair.privateKey(ofFile: key))
         }
         let ring = KeyRing(home: home)
         let entry = try ring.entry(for: try app.map { try LayerID.app.parse($0, option: "--app") })
@@ -66,6 +77,8 @@ struct TokenCommand: AsyncParsableCommand {
         if let nonce { return nonce }
         let base = if let gateway { gateway } else { try await RunningState.ofRunning(in: home).httpURLs.first }
         guard let base else { throw CommandFailure(.unavailable, "No gateway runs. Give --nonce, or --gateway URL.") }
-        return try await NonceSource(gateway: base).fetch()
+        return try await GatewayClients.with([base], trusting: try trust.serverTrust()) { gateways in
+            try await GatewayClients.nonce(of: gateways[0])
+        }
     }
 }

@@ -7,11 +7,21 @@ import SwiftProtobuf
 /// What a conversation's channel carries.
 public enum ConversationPublication: Sendable {
     case change(Change)
-    case typing(TypingSignal)
+    /// - Parameter goodFor: If nothing more is heard of this typist for so long, they have finished; nil: an older service does not say.
+    case typing(TypingSignal, goodFor: Duration?)
 
     /// - Throws: ``ContractViolation`` or a decoding error of SwiftProtobuf, for bytes that are no publication.
-    public init(decoding buffer: ByteBuffer) throws {
-        switch try ProtoConversationPublication(protobuf: buffer).content {
+    public init(decoding buffer: ByteBuffer) throws { self = try Self.decode(buffer).publication }
+
+    /// Decodes a publication, and the epoch that its publisher knew when it was made; empty if that did not say.
+    /// - Throws: as ``init(decoding:)``.
+    public static func decode(_ buffer: ByteBuffer) throws -> (publication: ConversationPublication, epoch: String) {
+        let proto = try ProtoConversationPublication(protobuf: buffer)
+        return (try Self(proto), proto.epoch)
+    }
+
+    private init(_ proto: ProtoConversationPublication) throws {
+        switch proto.content {
         case .change(let proto): self = .change(try Change(proto))
         case .typing(let proto):
             let actions = TypingAction.allCases
@@ -19,22 +29,29 @@ public enum ConversationPublication: Sendable {
             self = .typing(
                 TypingSignal(
                     conversationID: try ConversationID(contract: proto.conversationID), user: UserID(trusted: proto.userID),
-                    action: actions[Int(proto.action)]))
+                    action: actions[Int(proto.action)]), goodFor: proto.hasGoodForMs ? .milliseconds(Int64(proto.goodForMs)) : nil)
         case nil: throw ContractViolation("ConversationPublication.content")
         }
     }
 
     /// The bytes to publish.
-    public func encoded() throws -> ByteBuffer {
+    ///
+    /// - Parameter epoch: of the database in which it happened, as far as this process knows; empty if it does not.
+    public func encoded(epoch: String = "") throws -> ByteBuffer {
         var proto = ProtoConversationPublication()
+        proto.epoch = epoch
         switch self {
         case .change(let change): proto.content = .change(ProtoChange(change))
-        case .typing(let signal):
+        case .typing(let signal, let goodFor):
             proto.content = .typing(
                 .with {
                     $0.conversationID = Data(signal.conversationID)
                     $0.userID = signal.user.rawValue
                     $0.action = Int32(TypingAction.allCases.firstIndex(of: signal.action) ?? 0)
+                    if let goodFor {
+                        let (seconds, attoseconds) = goodFor.components
+                        $0.goodForMs = UInt32(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000)
+                    }
                 })
         }
         return try ByteBuffer(protobuf: proto)
@@ -43,8 +60,16 @@ public enum ConversationPublication: Sendable {
 
 extension UserNotice {
     /// - Throws: ``ContractViolation`` or a decoding error of SwiftProtobuf, for bytes that are no notice.
-    public init(decoding buffer: ByteBuffer) throws {
+    public init(decoding buffer: ByteBuffer) throws { self = try Self.decode(buffer).notice }
+
+    /// Decodes a notice, and the epoch that its publisher knew when it was made; empty if that did not say.
+    /// - Throws: as ``init(decoding:)``.
+    public static func decode(_ buffer: ByteBuffer) throws -> (notice: UserNotice, epoch: String) {
         let proto = try ProtoUserPublication(protobuf: buffer)
+        return (try Self(proto), proto.epoch)
+    }
+
+    private init(_ proto: ProtoUserPublication) throws {
         let content: Content
         switch proto.content {
         case .added(let value): content = .added(try ConversationID(contract: value.conversationID), position: Position(value.position))
@@ -56,9 +81,12 @@ extension UserNotice {
     }
 
     /// The bytes to publish.
-    public func encoded() throws -> ByteBuffer {
+    ///
+    /// - Parameter epoch: as for ``ConversationPublication/encoded(epoch:)``.
+    public func encoded(epoch: String = "") throws -> ByteBuffer {
         try ByteBuffer(
             protobuf: ProtoUserPublication.with {
+                $0.epoch = epoch
                 $0.appID = Data(appID)
                 $0.userID = user.rawValue
                 switch content {

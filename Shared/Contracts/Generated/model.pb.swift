@@ -1212,9 +1212,21 @@ public nonisolated struct ProtoTypingSignal: Sendable {
   /// 0 started, 1 paused, 2 finished
   public var action: Int32 = 0
 
+  /// If nothing more is heard of this typist for so long, they have finished. Absent from older services.
+  public var goodForMs: UInt32 {
+    get {_goodForMs ?? 0}
+    set {_goodForMs = newValue}
+  }
+  /// Returns true if `goodForMs` has been explicitly set.
+  public var hasGoodForMs: Bool {self._goodForMs != nil}
+  /// Clears the value of `goodForMs`. Subsequent reads from it will return its default value.
+  public mutating func clearGoodForMs() {self._goodForMs = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _goodForMs: UInt32? = nil
 }
 
 public nonisolated struct ProtoPresenceChange: Sendable {
@@ -1269,6 +1281,9 @@ public nonisolated struct ProtoConversationPublication: Sendable {
     set {content = .typing(newValue)}
   }
 
+  /// Of the database in which the change was made, as far as its publisher knows; empty: it does not say.
+  public var epoch: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -1281,39 +1296,54 @@ public nonisolated struct ProtoConversationPublication: Sendable {
 }
 
 /// What is published on a user's channel, u:<app uuid>:<user id>.
-public nonisolated struct ProtoUserPublication: Sendable {
+public nonisolated struct ProtoUserPublication: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var appID: Data = Data()
+  public var appID: Data {
+    get {_storage._appID}
+    set {_uniqueStorage()._appID = newValue}
+  }
 
-  public var userID: String = String()
+  public var userID: String {
+    get {_storage._userID}
+    set {_uniqueStorage()._userID = newValue}
+  }
 
-  public var content: ProtoUserPublication.OneOf_Content? = nil
+  public var content: OneOf_Content? {
+    get {return _storage._content}
+    set {_uniqueStorage()._content = newValue}
+  }
 
   public var added: ProtoUserPublication.Added {
     get {
-      if case .added(let v)? = content {return v}
+      if case .added(let v)? = _storage._content {return v}
       return ProtoUserPublication.Added()
     }
-    set {content = .added(newValue)}
+    set {_uniqueStorage()._content = .added(newValue)}
   }
 
   public var change: ProtoUserChange {
     get {
-      if case .change(let v)? = content {return v}
+      if case .change(let v)? = _storage._content {return v}
       return ProtoUserChange()
     }
-    set {content = .change(newValue)}
+    set {_uniqueStorage()._content = .change(newValue)}
   }
 
   public var sessionEnded: ProtoUserPublication.SessionEnded {
     get {
-      if case .sessionEnded(let v)? = content {return v}
+      if case .sessionEnded(let v)? = _storage._content {return v}
       return ProtoUserPublication.SessionEnded()
     }
-    set {content = .sessionEnded(newValue)}
+    set {_uniqueStorage()._content = .sessionEnded(newValue)}
+  }
+
+  /// As in ConversationPublication.
+  public var epoch: String {
+    get {_storage._epoch}
+    set {_uniqueStorage()._epoch = newValue}
   }
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1362,6 +1392,8 @@ public nonisolated struct ProtoUserPublication: Sendable {
   }
 
   public init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 /// Why a request was refused; the payload of an application error of Shared/RPC.
@@ -3447,7 +3479,7 @@ nonisolated extension ProtoUserChange.AnnouncementStatus: SwiftProtobuf.Message,
 
 nonisolated extension ProtoTypingSignal: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".TypingSignal"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}conversation_id\0\u{3}user_id\0\u{1}action\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}conversation_id\0\u{3}user_id\0\u{1}action\0\u{4}]\u{2}good_for_ms\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3458,12 +3490,17 @@ nonisolated extension ProtoTypingSignal: SwiftProtobuf.Message, SwiftProtobuf._M
       case 1: try { try decoder.decodeSingularBytesField(value: &self.conversationID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularInt32Field(value: &self.action) }()
+      case 160: try { try decoder.decodeSingularUInt32Field(value: &self._goodForMs) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.conversationID.isEmpty {
       try visitor.visitSingularBytesField(value: self.conversationID, fieldNumber: 1)
     }
@@ -3473,6 +3510,9 @@ nonisolated extension ProtoTypingSignal: SwiftProtobuf.Message, SwiftProtobuf._M
     if self.action != 0 {
       try visitor.visitSingularInt32Field(value: self.action, fieldNumber: 3)
     }
+    try { if let v = self._goodForMs {
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 160)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3480,6 +3520,7 @@ nonisolated extension ProtoTypingSignal: SwiftProtobuf.Message, SwiftProtobuf._M
     if lhs.conversationID != rhs.conversationID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.action != rhs.action {return false}
+    if lhs._goodForMs != rhs._goodForMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3536,7 +3577,7 @@ nonisolated extension ProtoPresenceChange: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension ProtoConversationPublication: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ConversationPublication"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}change\0\u{1}typing\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}change\0\u{1}typing\0\u{2}v\u{1}epoch\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3570,6 +3611,7 @@ nonisolated extension ProtoConversationPublication: SwiftProtobuf.Message, Swift
           self.content = .typing(v)
         }
       }()
+      case 120: try { try decoder.decodeSingularStringField(value: &self.epoch) }()
       default: break
       }
     }
@@ -3591,11 +3633,15 @@ nonisolated extension ProtoConversationPublication: SwiftProtobuf.Message, Swift
     }()
     case nil: break
     }
+    if !self.epoch.isEmpty {
+      try visitor.visitSingularStringField(value: self.epoch, fieldNumber: 120)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoConversationPublication, rhs: ProtoConversationPublication) -> Bool {
     if lhs.content != rhs.content {return false}
+    if lhs.epoch != rhs.epoch {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3603,93 +3649,140 @@ nonisolated extension ProtoConversationPublication: SwiftProtobuf.Message, Swift
 
 nonisolated extension ProtoUserPublication: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".UserPublication"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}added\0\u{1}change\0\u{3}session_ended\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}added\0\u{1}change\0\u{3}session_ended\0\u{2}s\u{1}epoch\0")
+
+  fileprivate class _StorageClass {
+    var _appID: Data = Data()
+    var _userID: String = String()
+    var _content: ProtoUserPublication.OneOf_Content?
+    var _epoch: String = String()
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _appID = source._appID
+      _userID = source._userID
+      _content = source._content
+      _epoch = source._epoch
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
-      case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
-      case 3: try {
-        var v: ProtoUserPublication.Added?
-        var hadOneofValue = false
-        if let current = self.content {
-          hadOneofValue = true
-          if case .added(let m) = current {v = m}
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularBytesField(value: &_storage._appID) }()
+        case 2: try { try decoder.decodeSingularStringField(value: &_storage._userID) }()
+        case 3: try {
+          var v: ProtoUserPublication.Added?
+          var hadOneofValue = false
+          if let current = _storage._content {
+            hadOneofValue = true
+            if case .added(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._content = .added(v)
+          }
+        }()
+        case 4: try {
+          var v: ProtoUserChange?
+          var hadOneofValue = false
+          if let current = _storage._content {
+            hadOneofValue = true
+            if case .change(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._content = .change(v)
+          }
+        }()
+        case 5: try {
+          var v: ProtoUserPublication.SessionEnded?
+          var hadOneofValue = false
+          if let current = _storage._content {
+            hadOneofValue = true
+            if case .sessionEnded(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._content = .sessionEnded(v)
+          }
+        }()
+        case 120: try { try decoder.decodeSingularStringField(value: &_storage._epoch) }()
+        default: break
         }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.content = .added(v)
-        }
-      }()
-      case 4: try {
-        var v: ProtoUserChange?
-        var hadOneofValue = false
-        if let current = self.content {
-          hadOneofValue = true
-          if case .change(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.content = .change(v)
-        }
-      }()
-      case 5: try {
-        var v: ProtoUserPublication.SessionEnded?
-        var hadOneofValue = false
-        if let current = self.content {
-          hadOneofValue = true
-          if case .sessionEnded(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.content = .sessionEnded(v)
-        }
-      }()
-      default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.appID.isEmpty {
-      try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
-    }
-    if !self.userID.isEmpty {
-      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
-    }
-    switch self.content {
-    case .added?: try {
-      guard case .added(let v)? = self.content else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
-    }()
-    case .change?: try {
-      guard case .change(let v)? = self.content else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    }()
-    case .sessionEnded?: try {
-      guard case .sessionEnded(let v)? = self.content else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-    }()
-    case nil: break
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._appID.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._appID, fieldNumber: 1)
+      }
+      if !_storage._userID.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._userID, fieldNumber: 2)
+      }
+      switch _storage._content {
+      case .added?: try {
+        guard case .added(let v)? = _storage._content else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+      }()
+      case .change?: try {
+        guard case .change(let v)? = _storage._content else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      }()
+      case .sessionEnded?: try {
+        guard case .sessionEnded(let v)? = _storage._content else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      }()
+      case nil: break
+      }
+      if !_storage._epoch.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._epoch, fieldNumber: 120)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoUserPublication, rhs: ProtoUserPublication) -> Bool {
-    if lhs.appID != rhs.appID {return false}
-    if lhs.userID != rhs.userID {return false}
-    if lhs.content != rhs.content {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._appID != rhs_storage._appID {return false}
+        if _storage._userID != rhs_storage._userID {return false}
+        if _storage._content != rhs_storage._content {return false}
+        if _storage._epoch != rhs_storage._epoch {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

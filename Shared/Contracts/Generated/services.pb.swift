@@ -107,6 +107,11 @@ public nonisolated struct ProtoSession: Sendable {
 
   public var expiresAt: Int64 = 0
 
+  public var createdAt: Int64 = 0
+
+  /// A replay from then on is complete: when the session was made or, for an older one, where the log begins.
+  public var replayableSince: Int64 = 0
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -471,6 +476,9 @@ public nonisolated struct ProtoListAnnouncementsRequest: Sendable {
   /// Clears the value of `fromID`. Subsequent reads from it will return its default value.
   public mutating func clearFromID() {self._fromID = nil}
 
+  /// Of the answer, about; 0 is no bound. There is at least one object in it.
+  public var maxBytes: Int64 = 0
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -487,6 +495,9 @@ public nonisolated struct ProtoListAnnouncementsResponse: Sendable {
   public var announcements: [ProtoAnnouncement] = []
 
   public var total: Int64 = 0
+
+  /// The page goes on: the bytes did not suffice for it.
+  public var isCut: Bool = false
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -743,6 +754,9 @@ public nonisolated struct ProtoListConversationsRequest: Sendable {
   /// Clears the value of `fromID`. Subsequent reads from it will return its default value.
   public mutating func clearFromID() {self._fromID = nil}
 
+  /// Of the answer, about; 0 is no bound. There is at least one object in it.
+  public var maxBytes: Int64 = 0
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -758,6 +772,45 @@ public nonisolated struct ProtoListConversationsResponse: Sendable {
   public var views: [ProtoConversationView] = []
 
   public var total: Int64 = 0
+
+  /// The rest of the page, for which there was no room: to be asked for by id.
+  public var later: [Data] = []
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+/// Conversations as a user sees them, without metadata.
+public nonisolated struct ProtoGetConversationsRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var appID: Data = Data()
+
+  public var userID: String = String()
+
+  public var conversationIds: [Data] = []
+
+  /// Of the answer, about; 0 is no bound. There is at least one object in it.
+  public var maxBytes: Int64 = 0
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+public nonisolated struct ProtoGetConversationsResponse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// In the order of the request; what the user does not see is left out.
+  public var views: [ProtoConversationView] = []
+
+  /// How many of the ids the answer covers; the rest is to be asked for again.
+  public var covered: Int32 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1031,6 +1084,9 @@ public nonisolated struct ProtoListMessagesRequest: Sendable {
   /// Clears the value of `fromID`. Subsequent reads from it will return its default value.
   public mutating func clearFromID() {self._fromID = nil}
 
+  /// Of the answer, about; 0 is no bound. There is at least one object in it.
+  public var maxBytes: Int64 = 0
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1047,6 +1103,9 @@ public nonisolated struct ProtoListMessagesResponse: Sendable {
   public var messages: [ProtoMessage] = []
 
   public var total: Int64 = 0
+
+  /// The page goes on: the bytes did not suffice for it.
+  public var isCut: Bool = false
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1384,6 +1443,9 @@ public nonisolated struct ProtoReadLogsRequest: Sendable {
 
   public var limit: Int32 = 0
 
+  /// Of the answer, about; 0 is no bound. There is at least one entry in it, if there is any.
+  public var maxBytes: Int64 = 0
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1499,6 +1561,9 @@ public nonisolated struct ProtoReadChangesRequest: Sendable {
   /// Their current numbers are reported.
   public var userIds: [String] = []
 
+  /// Of the answer, about; 0 is no bound. There is at least one change in it, if there is any.
+  public var maxBytes: Int64 = 0
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1545,6 +1610,9 @@ public nonisolated struct ProtoHeadsResponse: Sendable {
   public var users: [ProtoHeadsResponse.UserHead] = []
 
   public var asOf: Int64 = 0
+
+  /// Of the database that was read, or of one that has taken its place since.
+  public var epoch: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1620,6 +1688,9 @@ public nonisolated struct ProtoTreesRequest: Sendable {
 
   public var items: [ProtoTreesRequest.Item] = []
 
+  /// Of the answer, about; 0 is no bound. There is at least one tree in it.
+  public var maxBytes: Int64 = 0
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated struct Item: Sendable {
@@ -1654,7 +1725,7 @@ public nonisolated struct ProtoTreesResponse: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// In the order of the request.
+  /// In the order of the request; where there was no room for all, the first of them.
   public var items: [ProtoTreesResponse.Item] = []
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1795,6 +1866,19 @@ public nonisolated struct ProtoSetPresenceRequest: Sendable {
   fileprivate var _lease: ProtoLease? = nil
 }
 
+public nonisolated struct ProtoSetPresenceResponse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// How long the caller may wait until it renews the lease: it then has two more tries. 0 from older services.
+  public var renewAfterMs: UInt32 = 0
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
 public nonisolated struct ProtoRenewPresenceRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1814,6 +1898,9 @@ public nonisolated struct ProtoRenewPresenceResponse: Sendable {
 
   /// Leases that Redis has forgotten; their status must be set again.
   public var forgotten: [ProtoLease] = []
+
+  /// As in SetPresenceResponse.
+  public var renewAfterMs: UInt32 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2000,7 +2087,7 @@ nonisolated extension ProtoFindSessionRequest: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension ProtoSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Session"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}identity\0\u{3}expires_at\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}identity\0\u{3}expires_at\0\u{4}a\u{1}created_at\0\u{3}replayable_since\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2011,6 +2098,8 @@ nonisolated extension ProtoSession: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularMessageField(value: &self._identity) }()
       case 3: try { try decoder.decodeSingularInt64Field(value: &self.expiresAt) }()
+      case 100: try { try decoder.decodeSingularInt64Field(value: &self.createdAt) }()
+      case 101: try { try decoder.decodeSingularInt64Field(value: &self.replayableSince) }()
       default: break
       }
     }
@@ -2030,6 +2119,12 @@ nonisolated extension ProtoSession: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if self.expiresAt != 0 {
       try visitor.visitSingularInt64Field(value: self.expiresAt, fieldNumber: 3)
     }
+    if self.createdAt != 0 {
+      try visitor.visitSingularInt64Field(value: self.createdAt, fieldNumber: 100)
+    }
+    if self.replayableSince != 0 {
+      try visitor.visitSingularInt64Field(value: self.replayableSince, fieldNumber: 101)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2037,6 +2132,8 @@ nonisolated extension ProtoSession: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs.appID != rhs.appID {return false}
     if lhs._identity != rhs._identity {return false}
     if lhs.expiresAt != rhs.expiresAt {return false}
+    if lhs.createdAt != rhs.createdAt {return false}
+    if lhs.replayableSince != rhs.replayableSince {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2728,7 +2825,7 @@ nonisolated extension ProtoGetAnnouncementRequest: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension ProtoListAnnouncementsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ListAnnouncementsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}page_size\0\u{3}from_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}page_size\0\u{3}from_id\0\u{4}L\u{1}max_bytes\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2740,6 +2837,7 @@ nonisolated extension ProtoListAnnouncementsRequest: SwiftProtobuf.Message, Swif
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularInt32Field(value: &self.pageSize) }()
       case 4: try { try decoder.decodeSingularBytesField(value: &self._fromID) }()
+      case 80: try { try decoder.decodeSingularInt64Field(value: &self.maxBytes) }()
       default: break
       }
     }
@@ -2762,6 +2860,9 @@ nonisolated extension ProtoListAnnouncementsRequest: SwiftProtobuf.Message, Swif
     try { if let v = self._fromID {
       try visitor.visitSingularBytesField(value: v, fieldNumber: 4)
     } }()
+    if self.maxBytes != 0 {
+      try visitor.visitSingularInt64Field(value: self.maxBytes, fieldNumber: 80)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2770,6 +2871,7 @@ nonisolated extension ProtoListAnnouncementsRequest: SwiftProtobuf.Message, Swif
     if lhs.userID != rhs.userID {return false}
     if lhs.pageSize != rhs.pageSize {return false}
     if lhs._fromID != rhs._fromID {return false}
+    if lhs.maxBytes != rhs.maxBytes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2777,7 +2879,7 @@ nonisolated extension ProtoListAnnouncementsRequest: SwiftProtobuf.Message, Swif
 
 nonisolated extension ProtoListAnnouncementsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ListAnnouncementsResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}announcements\0\u{1}total\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}announcements\0\u{1}total\0\u{4}N\u{1}is_cut\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2787,6 +2889,7 @@ nonisolated extension ProtoListAnnouncementsResponse: SwiftProtobuf.Message, Swi
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.announcements) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.total) }()
+      case 80: try { try decoder.decodeSingularBoolField(value: &self.isCut) }()
       default: break
       }
     }
@@ -2799,12 +2902,16 @@ nonisolated extension ProtoListAnnouncementsResponse: SwiftProtobuf.Message, Swi
     if self.total != 0 {
       try visitor.visitSingularInt64Field(value: self.total, fieldNumber: 2)
     }
+    if self.isCut != false {
+      try visitor.visitSingularBoolField(value: self.isCut, fieldNumber: 80)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoListAnnouncementsResponse, rhs: ProtoListAnnouncementsResponse) -> Bool {
     if lhs.announcements != rhs.announcements {return false}
     if lhs.total != rhs.total {return false}
+    if lhs.isCut != rhs.isCut {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3305,7 +3412,7 @@ nonisolated extension ProtoGetConversationRequest: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension ProtoListConversationsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ListConversationsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}by_last_message\0\u{3}page_size\0\u{3}from_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}by_last_message\0\u{3}page_size\0\u{3}from_id\0\u{4}K\u{1}max_bytes\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3318,6 +3425,7 @@ nonisolated extension ProtoListConversationsRequest: SwiftProtobuf.Message, Swif
       case 3: try { try decoder.decodeSingularBoolField(value: &self.byLastMessage) }()
       case 4: try { try decoder.decodeSingularInt32Field(value: &self.pageSize) }()
       case 5: try { try decoder.decodeSingularBytesField(value: &self._fromID) }()
+      case 80: try { try decoder.decodeSingularInt64Field(value: &self.maxBytes) }()
       default: break
       }
     }
@@ -3343,6 +3451,9 @@ nonisolated extension ProtoListConversationsRequest: SwiftProtobuf.Message, Swif
     try { if let v = self._fromID {
       try visitor.visitSingularBytesField(value: v, fieldNumber: 5)
     } }()
+    if self.maxBytes != 0 {
+      try visitor.visitSingularInt64Field(value: self.maxBytes, fieldNumber: 80)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3352,6 +3463,7 @@ nonisolated extension ProtoListConversationsRequest: SwiftProtobuf.Message, Swif
     if lhs.byLastMessage != rhs.byLastMessage {return false}
     if lhs.pageSize != rhs.pageSize {return false}
     if lhs._fromID != rhs._fromID {return false}
+    if lhs.maxBytes != rhs.maxBytes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3359,7 +3471,7 @@ nonisolated extension ProtoListConversationsRequest: SwiftProtobuf.Message, Swif
 
 nonisolated extension ProtoListConversationsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ListConversationsResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}views\0\u{1}total\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}views\0\u{1}total\0\u{2}N\u{1}later\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3369,6 +3481,7 @@ nonisolated extension ProtoListConversationsResponse: SwiftProtobuf.Message, Swi
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.views) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.total) }()
+      case 80: try { try decoder.decodeRepeatedBytesField(value: &self.later) }()
       default: break
       }
     }
@@ -3381,12 +3494,96 @@ nonisolated extension ProtoListConversationsResponse: SwiftProtobuf.Message, Swi
     if self.total != 0 {
       try visitor.visitSingularInt64Field(value: self.total, fieldNumber: 2)
     }
+    if !self.later.isEmpty {
+      try visitor.visitRepeatedBytesField(value: self.later, fieldNumber: 80)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoListConversationsResponse, rhs: ProtoListConversationsResponse) -> Bool {
     if lhs.views != rhs.views {return false}
     if lhs.total != rhs.total {return false}
+    if lhs.later != rhs.later {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoGetConversationsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".GetConversationsRequest"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}conversation_ids\0\u{3}max_bytes\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 3: try { try decoder.decodeRepeatedBytesField(value: &self.conversationIds) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.maxBytes) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.appID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
+    }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
+    }
+    if !self.conversationIds.isEmpty {
+      try visitor.visitRepeatedBytesField(value: self.conversationIds, fieldNumber: 3)
+    }
+    if self.maxBytes != 0 {
+      try visitor.visitSingularInt64Field(value: self.maxBytes, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoGetConversationsRequest, rhs: ProtoGetConversationsRequest) -> Bool {
+    if lhs.appID != rhs.appID {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.conversationIds != rhs.conversationIds {return false}
+    if lhs.maxBytes != rhs.maxBytes {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoGetConversationsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".GetConversationsResponse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}views\0\u{1}covered\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.views) }()
+      case 2: try { try decoder.decodeSingularInt32Field(value: &self.covered) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.views.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.views, fieldNumber: 1)
+    }
+    if self.covered != 0 {
+      try visitor.visitSingularInt32Field(value: self.covered, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoGetConversationsResponse, rhs: ProtoGetConversationsResponse) -> Bool {
+    if lhs.views != rhs.views {return false}
+    if lhs.covered != rhs.covered {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3773,7 +3970,7 @@ nonisolated extension ProtoGetMessageRequest: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension ProtoListMessagesRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ListMessagesRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}conversation_id\0\u{3}page_size\0\u{3}from_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}conversation_id\0\u{3}page_size\0\u{3}from_id\0\u{4}K\u{1}max_bytes\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3786,6 +3983,7 @@ nonisolated extension ProtoListMessagesRequest: SwiftProtobuf.Message, SwiftProt
       case 3: try { try decoder.decodeSingularBytesField(value: &self.conversationID) }()
       case 4: try { try decoder.decodeSingularInt32Field(value: &self.pageSize) }()
       case 5: try { try decoder.decodeSingularBytesField(value: &self._fromID) }()
+      case 80: try { try decoder.decodeSingularInt64Field(value: &self.maxBytes) }()
       default: break
       }
     }
@@ -3811,6 +4009,9 @@ nonisolated extension ProtoListMessagesRequest: SwiftProtobuf.Message, SwiftProt
     try { if let v = self._fromID {
       try visitor.visitSingularBytesField(value: v, fieldNumber: 5)
     } }()
+    if self.maxBytes != 0 {
+      try visitor.visitSingularInt64Field(value: self.maxBytes, fieldNumber: 80)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3820,6 +4021,7 @@ nonisolated extension ProtoListMessagesRequest: SwiftProtobuf.Message, SwiftProt
     if lhs.conversationID != rhs.conversationID {return false}
     if lhs.pageSize != rhs.pageSize {return false}
     if lhs._fromID != rhs._fromID {return false}
+    if lhs.maxBytes != rhs.maxBytes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3827,7 +4029,7 @@ nonisolated extension ProtoListMessagesRequest: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension ProtoListMessagesResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ListMessagesResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}messages\0\u{1}total\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}messages\0\u{1}total\0\u{4}N\u{1}is_cut\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3837,6 +4039,7 @@ nonisolated extension ProtoListMessagesResponse: SwiftProtobuf.Message, SwiftPro
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.messages) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.total) }()
+      case 80: try { try decoder.decodeSingularBoolField(value: &self.isCut) }()
       default: break
       }
     }
@@ -3849,12 +4052,16 @@ nonisolated extension ProtoListMessagesResponse: SwiftProtobuf.Message, SwiftPro
     if self.total != 0 {
       try visitor.visitSingularInt64Field(value: self.total, fieldNumber: 2)
     }
+    if self.isCut != false {
+      try visitor.visitSingularBoolField(value: self.isCut, fieldNumber: 80)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoListMessagesResponse, rhs: ProtoListMessagesResponse) -> Bool {
     if lhs.messages != rhs.messages {return false}
     if lhs.total != rhs.total {return false}
+    if lhs.isCut != rhs.isCut {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4415,7 +4622,7 @@ nonisolated extension ProtoBaselineResponse.Entry: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ReadLogsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}cursors\0\u{3}user_after\0\u{1}limit\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}cursors\0\u{3}user_after\0\u{1}limit\0\u{4}K\u{1}max_bytes\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4428,6 +4635,7 @@ nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf
       case 3: try { try decoder.decodeRepeatedMessageField(value: &self.cursors) }()
       case 4: try { try decoder.decodeSingularInt64Field(value: &self._userAfter) }()
       case 5: try { try decoder.decodeSingularInt32Field(value: &self.limit) }()
+      case 80: try { try decoder.decodeSingularInt64Field(value: &self.maxBytes) }()
       default: break
       }
     }
@@ -4453,6 +4661,9 @@ nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf
     if self.limit != 0 {
       try visitor.visitSingularInt32Field(value: self.limit, fieldNumber: 5)
     }
+    if self.maxBytes != 0 {
+      try visitor.visitSingularInt64Field(value: self.maxBytes, fieldNumber: 80)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4462,6 +4673,7 @@ nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.cursors != rhs.cursors {return false}
     if lhs._userAfter != rhs._userAfter {return false}
     if lhs.limit != rhs.limit {return false}
+    if lhs.maxBytes != rhs.maxBytes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4647,7 +4859,7 @@ nonisolated extension ProtoReadLogsResponse.Numbers: SwiftProtobuf.Message, Swif
 
 nonisolated extension ProtoReadChangesRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ReadChangesRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}conversation_id\0\u{1}after\0\u{1}limit\0\u{3}user_ids\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}conversation_id\0\u{1}after\0\u{1}limit\0\u{3}user_ids\0\u{4}L\u{1}max_bytes\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4659,6 +4871,7 @@ nonisolated extension ProtoReadChangesRequest: SwiftProtobuf.Message, SwiftProto
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.after) }()
       case 3: try { try decoder.decodeSingularInt32Field(value: &self.limit) }()
       case 4: try { try decoder.decodeRepeatedStringField(value: &self.userIds) }()
+      case 80: try { try decoder.decodeSingularInt64Field(value: &self.maxBytes) }()
       default: break
       }
     }
@@ -4677,6 +4890,9 @@ nonisolated extension ProtoReadChangesRequest: SwiftProtobuf.Message, SwiftProto
     if !self.userIds.isEmpty {
       try visitor.visitRepeatedStringField(value: self.userIds, fieldNumber: 4)
     }
+    if self.maxBytes != 0 {
+      try visitor.visitSingularInt64Field(value: self.maxBytes, fieldNumber: 80)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4685,6 +4901,7 @@ nonisolated extension ProtoReadChangesRequest: SwiftProtobuf.Message, SwiftProto
     if lhs.after != rhs.after {return false}
     if lhs.limit != rhs.limit {return false}
     if lhs.userIds != rhs.userIds {return false}
+    if lhs.maxBytes != rhs.maxBytes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4762,7 +4979,7 @@ nonisolated extension ProtoHeadsRequest: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension ProtoHeadsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".HeadsResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}heads\0\u{1}added\0\u{1}users\0\u{3}as_of\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}heads\0\u{1}added\0\u{1}users\0\u{3}as_of\0\u{2}t\u{1}epoch\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4774,6 +4991,7 @@ nonisolated extension ProtoHeadsResponse: SwiftProtobuf.Message, SwiftProtobuf._
       case 2: try { try decoder.decodeRepeatedMessageField(value: &self.added) }()
       case 3: try { try decoder.decodeRepeatedMessageField(value: &self.users) }()
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.asOf) }()
+      case 120: try { try decoder.decodeSingularStringField(value: &self.epoch) }()
       default: break
       }
     }
@@ -4792,6 +5010,9 @@ nonisolated extension ProtoHeadsResponse: SwiftProtobuf.Message, SwiftProtobuf._
     if self.asOf != 0 {
       try visitor.visitSingularInt64Field(value: self.asOf, fieldNumber: 4)
     }
+    if !self.epoch.isEmpty {
+      try visitor.visitSingularStringField(value: self.epoch, fieldNumber: 120)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4800,6 +5021,7 @@ nonisolated extension ProtoHeadsResponse: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.added != rhs.added {return false}
     if lhs.users != rhs.users {return false}
     if lhs.asOf != rhs.asOf {return false}
+    if lhs.epoch != rhs.epoch {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4957,7 +5179,7 @@ nonisolated extension ProtoFollowedResponse: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoTreesRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".TreesRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}items\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}items\0\u{4}N\u{1}max_bytes\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4967,6 +5189,7 @@ nonisolated extension ProtoTreesRequest: SwiftProtobuf.Message, SwiftProtobuf._M
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
+      case 80: try { try decoder.decodeSingularInt64Field(value: &self.maxBytes) }()
       default: break
       }
     }
@@ -4979,12 +5202,16 @@ nonisolated extension ProtoTreesRequest: SwiftProtobuf.Message, SwiftProtobuf._M
     if !self.items.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.items, fieldNumber: 2)
     }
+    if self.maxBytes != 0 {
+      try visitor.visitSingularInt64Field(value: self.maxBytes, fieldNumber: 80)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoTreesRequest, rhs: ProtoTreesRequest) -> Bool {
     if lhs.appID != rhs.appID {return false}
     if lhs.items != rhs.items {return false}
+    if lhs.maxBytes != rhs.maxBytes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5305,6 +5532,36 @@ nonisolated extension ProtoSetPresenceRequest: SwiftProtobuf.Message, SwiftProto
   }
 }
 
+nonisolated extension ProtoSetPresenceResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".SetPresenceResponse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{4}`\u{2}renew_after_ms\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 160: try { try decoder.decodeSingularUInt32Field(value: &self.renewAfterMs) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.renewAfterMs != 0 {
+      try visitor.visitSingularUInt32Field(value: self.renewAfterMs, fieldNumber: 160)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoSetPresenceResponse, rhs: ProtoSetPresenceResponse) -> Bool {
+    if lhs.renewAfterMs != rhs.renewAfterMs {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension ProtoRenewPresenceRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".RenewPresenceRequest"
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}leases\0")
@@ -5337,7 +5594,7 @@ nonisolated extension ProtoRenewPresenceRequest: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoRenewPresenceResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".RenewPresenceResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}forgotten\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}forgotten\0\u{4}_\u{2}renew_after_ms\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5346,6 +5603,7 @@ nonisolated extension ProtoRenewPresenceResponse: SwiftProtobuf.Message, SwiftPr
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.forgotten) }()
+      case 160: try { try decoder.decodeSingularUInt32Field(value: &self.renewAfterMs) }()
       default: break
       }
     }
@@ -5355,11 +5613,15 @@ nonisolated extension ProtoRenewPresenceResponse: SwiftProtobuf.Message, SwiftPr
     if !self.forgotten.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.forgotten, fieldNumber: 1)
     }
+    if self.renewAfterMs != 0 {
+      try visitor.visitSingularUInt32Field(value: self.renewAfterMs, fieldNumber: 160)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoRenewPresenceResponse, rhs: ProtoRenewPresenceResponse) -> Bool {
     if lhs.forgotten != rhs.forgotten {return false}
+    if lhs.renewAfterMs != rhs.renewAfterMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -76,8 +76,8 @@ public struct ConversationView: Hashable, Sendable {
         self.numbers = numbers
         self.messageCount = messageCount
     }
-    /// `unread_message_count`.
-    public var unreadCount: Int64 { isParticipant ? numbers.unread(of: messageCount) : 0 }
+    /// `unread_message_count`; of a former participant, as their messages say, what they had not read when they left.
+    public var unreadCount: Int64 { numbers.unread(of: messageCount) }
     /// `total_message_count`.
     public var totalCount: Int64 { numbers.total(of: messageCount) }
 }

@@ -40,6 +40,18 @@ public struct MetadataPath: Hashable, Comparable, Sendable, CustomStringConverti
         self.dotted = String(dotted)
     }
 
+    /// Keys that no client may set. Clients in JavaScript walk a path from object to object, and by these would come to the prototype that all objects share.
+    /// Where they were stored before they were refused they are read, and can be deleted.
+    public static let reservedKeys: Set<Substring> = ["__proto__", "constructor", "prototype"]
+
+    /// Checks that a value may be set here: that none of the keys is reserved.
+    /// - Throws: ``Failure`` naming `metadata.<path>`.
+    public func checkSettable() throws(Failure) {
+        guard !keys.contains(where: { MetadataPath.reservedKeys.contains($0) }) else {
+            throw .invalid("metadata.\(dotted)", "has a key that is reserved: __proto__, constructor or prototype")
+        }
+    }
+
     /// The path of `key` below this one. `key` must have been checked.
     public func appending(_ key: some StringProtocol) -> MetadataPath {
         MetadataPath(trusted: dotted.isEmpty ? String(key) : "\(dotted).\(key)")

@@ -40,6 +40,10 @@ struct ConnectionParameters: Sendable {
             ("lock_timeout", "\(configuration.lockTimeout.wholeMilliseconds)"),
             ("idle_in_transaction_session_timeout", "\(configuration.idleInTransactionTimeout.wholeMilliseconds)"),
         ]
+        if !configuration.readsWholeTables {
+            // Hash joins stay: what a statement was given is joined by them.
+            settings += [("enable_seqscan", "off"), ("enable_bitmapscan", "off"), ("enable_mergejoin", "off")]
+        }
         if !configuration.searchPath.isEmpty {
             let quoted = configuration.searchPath.map {
                 "\"" + $0.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""

@@ -37,6 +37,9 @@ public struct PostgresConfiguration: Sendable {
     public var reconnectMaximum: Duration = .seconds(2)
     /// How long the server has to answer a cancel request before the connection is given up.
     public var cancelGrace: Duration = .seconds(1)
+    /// Whether the planner may read whole tables and whole indexes. A service's statements look rows up by key: with statistics from another time, of an
+    /// empty table say, the planner would take reading all of it for cheaper, and go on doing so when the table has grown.
+    public var readsWholeTables = false
     /// What `pg_stat_activity` shows, and the label of the metrics.
     public var applicationName = "strata"
     /// The role to work as (`SET ROLE`), if not the one that logs in.

@@ -10,12 +10,14 @@ import Synchronization
 public struct Migrator: Sendable {
     private let configuration: PostgresConfiguration
 
-    /// The configuration's role must be allowed to do what the migrations do. Its time limits for statements and locks do not apply here.
+    /// The configuration's role must be allowed to do what the migrations do. Its time limits for statements and locks do not apply here, and whole tables
+    /// may be read.
     public init(configuration: PostgresConfiguration) {
         var configuration = configuration
         configuration.statementTimeout = .zero
         configuration.lockTimeout = .zero
         configuration.idleInTransactionTimeout = .zero
+        configuration.readsWholeTables = true
         self.configuration = configuration
     }
 

@@ -59,7 +59,8 @@ public final class ProtocolClient: Sendable {
     ///   - token: the session's; nil for none.
     ///   - headers: replace those that would be sent: `Accept`, `Content-Type` (that of a patch with PATCH), `Authorization`. An empty value sends none.
     /// - Returns: whatever the server answered, refusals as well.
-    /// - Throws: ``ProtocolClientError`` with ``ProtocolClientError/Code/deadlineExceeded`` or ``ProtocolClientError/Code/transport``.
+    /// - Throws: ``ProtocolClientError`` with ``ProtocolClientError/Code/deadlineExceeded``, ``ProtocolClientError/Code/untrusted`` or
+    ///   ``ProtocolClientError/Code/transport``.
     public func call(
         _ method: String, _ path: String, body: JSONValue? = nil, token: String? = nil, headers: [String: String] = [:],
         deadline: ContinuousClock.Instant? = nil
@@ -98,6 +99,7 @@ public final class ProtocolClient: Sendable {
             throw ProtocolClientError(.deadlineExceeded, "\(method) \(path) took too long")
         } catch {
             if Task.isCancelled { throw CancellationError() }
+            if ServerTrust.isDistrust(error) { throw ProtocolClientError(.untrusted, "\(method) \(path): the certificate is not trusted") }
             throw ProtocolClientError(.transport, "\(method) \(path): \(error)")
         }
     }

@@ -4,7 +4,7 @@
 public struct ProtocolClientError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure. New kinds may be added.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Base: String { case invalidURL, deadlineExceeded, closed, refused, transport, malformed }
+        private enum Base: String { case invalidURL, deadlineExceeded, closed, refused, transport, untrusted, malformed }
         private let base: Base
 
         /// A URL that is none, or of a scheme that does not fit.
@@ -17,6 +17,8 @@ public struct ProtocolClientError: Error, Sendable, CustomStringConvertible {
         public static let refused = Code(base: .refused)
         /// The connection could not be made, or was lost.
         public static let transport = Code(base: .transport)
+        /// The server's TLS certificate is none of those to trust, or another name's.
+        public static let untrusted = Code(base: .untrusted)
         /// The server sent what is not the protocol.
         public static let malformed = Code(base: .malformed)
 

@@ -12,4 +12,11 @@ extension ServerTrust {
         }
         return configuration
     }
+
+    /// Whether a connection failed because its certificate is not trusted. BoringSSL's reason is in the words of the error only.
+    static func isDistrust(_ error: any Error) -> Bool {
+        if let error = error as? NIOSSLExtraError { return error == .failedToValidateHostname }
+        guard case .handshakeFailed(let reason) = error as? NIOSSLError else { return false }
+        return "\(reason)".contains("CERTIFICATE_VERIFY_FAILED")
+    }
 }

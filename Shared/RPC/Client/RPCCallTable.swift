@@ -51,11 +51,11 @@ struct RPCCallTable<Token> {
     mutating func answered(_ id: UInt64, _ payload: ByteBuffer) -> Action {
         guard var call = calls.removeValue(forKey: id) else { return .none }
         guard var whole = call.parts.take() else {
-            guard payload.readableBytes <= maxAnswerBytes else { return .complete(Completion(token: call.token, result: .failure(.tooLarge))) }
+            guard payload.readableBytes <= maxAnswerBytes else { return .complete(Completion(token: call.token, result: .failure(.answerTooLarge))) }
             return .complete(Completion(token: call.token, result: .success(payload)))
         }
         guard whole.readableBytes + payload.readableBytes <= maxAnswerBytes else {
-            return .complete(Completion(token: call.token, result: .failure(.tooLarge)))
+            return .complete(Completion(token: call.token, result: .failure(.answerTooLarge)))
         }
         whole.writeImmutableBuffer(payload)
         return .complete(Completion(token: call.token, result: .success(whole)))
@@ -67,7 +67,7 @@ struct RPCCallTable<Token> {
         guard var call = calls.removeValue(forKey: id) else { return .none }
         var whole = call.parts.take() ?? ByteBuffer()
         guard whole.readableBytes + payload.readableBytes <= maxAnswerBytes else {
-            return .completeAndCancel(Completion(token: call.token, result: .failure(.tooLarge)))
+            return .completeAndCancel(Completion(token: call.token, result: .failure(.answerTooLarge)))
         }
         whole.writeImmutableBuffer(payload)
         call.parts = whole

@@ -77,7 +77,7 @@ final class RPCServerCore: Sendable {
         switch result {
         case .success(let answer) where answer.readableBytes > configuration.maxAnswerBytes:
             log(context, "RPC answer is too large", ["bytes": "\(answer.readableBytes)"])
-            return .failure(.tooLarge)
+            return .failure(.answerTooLarge)
         case .failure(let error) where (error.payload?.readableBytes ?? 0) + 64 > configuration.maxFrameBytes:
             log(context, "RPC error payload is too large", ["bytes": "\(error.payload?.readableBytes ?? 0)"])
             return .failure(.internal)

@@ -53,6 +53,8 @@ public struct RPCError: Error, Sendable, Hashable {
     public static let malformed = RPCError(.malformed)
     /// See ``Code/tooLarge``.
     public static let tooLarge = RPCError(.tooLarge)
+    /// See ``Code/answerTooLarge``.
+    public static let answerTooLarge = RPCError(.answerTooLarge)
     /// See ``Code/internal``.
     public static let `internal` = RPCError(.internal)
 }
@@ -73,6 +75,7 @@ extension RPCError {
             case tooLarge = 9
             case `internal` = 10
             case application = 11
+            case answerTooLarge = 12
         }
 
         let base: Base
@@ -94,8 +97,11 @@ extension RPCError {
         public static let unknownMethod = Code(base: .unknownMethod)
         /// The callee could not read the payload, or the caller the answer.
         public static let malformed = Code(base: .malformed)
-        /// The request does not fit a frame, or the answer is longer than allowed.
+        /// The request does not fit a frame, or is longer than the handler takes: the caller's fault.
         public static let tooLarge = Code(base: .tooLarge)
+        /// The answer is longer than the callee may send or the caller takes: the callee's fault, however small the request was. What was asked for has been
+        /// carried out.
+        public static let answerTooLarge = Code(base: .answerTooLarge)
         /// The handler failed for a reason that is in the callee's log only.
         public static let `internal` = Code(base: .internal)
         /// The callee's own error; see ``RPCError/payload``.

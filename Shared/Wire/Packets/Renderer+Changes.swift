@@ -13,8 +13,7 @@ extension Renderer {
         case .conversationCreated(let conversation): return conversation.map { [created($0, at: change.position)] } ?? []
         case .participantsChanged(let added, let removed, let distinctCleared, _):
             if variant.needsView { return [] }
-            let isOut = variant.role == .affected
-            return [participantsChanged(id, at: change.position, added: added, removed: removed, distinctCleared: distinctCleared, isOut: isOut)]
+            return [participantsChanged(id, at: change.position, added: added, removed: removed, distinctCleared: distinctCleared)]
         case .metadataChanged(let effects): return [metadataChanged(id, at: change.position, effects)]
         case .conversationDeleted: return [conversationDeleted(id, at: .conversation(change.position), .allParticipants, fromPosition: nil)]
         case .messageCreated(_, _, let message): return message.map { created($0, at: change.position, variant: variant) } ?? []
@@ -63,7 +62,7 @@ extension Renderer {
     }
 
     private func participantsChanged(
-        _ id: ConversationID, at position: Position, added: [BasicIdentity], removed: [UserID], distinctCleared: Bool, isOut: Bool
+        _ id: ConversationID, at position: Position, added: [BasicIdentity], removed: [UserID], distinctCleared: Bool
     ) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.beginChange("update", .conversation(id), at: .conversation(position))
@@ -87,13 +86,6 @@ extension Renderer {
             packet.beginOperation("set", "distinct")
             packet.writer.key("value")
             packet.writer.bool(false)
-            packet.endOperation()
-        }
-        // Who is out can read nothing any more, so nothing waits for him.
-        if isOut {
-            packet.beginOperation("set", "unread_message_count")
-            packet.writer.key("value")
-            packet.writer.int(Int64(0))
             packet.endOperation()
         }
         packet.writer.endArray()

@@ -31,8 +31,7 @@ public struct Variant: Hashable, Sendable {
         self.includesNumbers = includesNumbers
         switch change.content {
         case .conversationCreated, .metadataChanged, .conversationDeleted: role = .anyone
-        case .participantsChanged(let added, let removed, _, _):
-            role = added.contains { $0.userID == reader } ? .added : removed.contains(reader) ? .affected : .anyone
+        case .participantsChanged(let added, _, _, _): role = added.contains { $0.userID == reader } ? .added : .anyone
         case .messageCreated(_, _, let message): role = message.map { .reader(MessageReader(reader, of: $0)) } ?? .anyone
         case .messageDeleted(_, _, let last):
             if last.overrides[reader] != nil {

@@ -7,7 +7,8 @@ public enum ClientPacket: Hashable, Sendable {
     case request(Request)
     /// `requestID`: the client wants a response.
     case typing(ConversationID, TypingAction, requestID: String?)
-    /// A signal nobody is told of, since it is about something that is no conversation (spec 12.6); it wants no response.
+    /// A signal that nobody is told of, and that wants no response: it is about something that is no conversation (spec 12.6), or of a kind that a later
+    /// version of the protocol may have.
     case dropped
     /// Something with a `request_id` that can only be answered by a failure.
     case refused(requestID: String, method: String, Failure)
@@ -76,12 +77,16 @@ public enum ClientPacket: Hashable, Sendable {
     private static func signal(_ body: Members) throws(Failure) -> ClientPacket {
         let id = try requestID(body)
         do throws(Failure) {
-            guard try body.requiredString("type") == "typing_indicator" else { throw body.invalid("type", "is not a known signal") }
+            guard try body.requiredString("type") == "typing_indicator" else {
+                if id == nil { return .dropped }
+                throw body.invalid("type", "is not a known signal")
+            }
             guard case .string(let object)? = body["object"]?["id"], let conversation = ConversationID(parsing: object) else {
                 if id == nil, case .string(let object)? = body["object"]?["id"], object.hasPrefix("layer:///") { return .dropped }
                 throw .invalid("object.id", "is not the id of a conversation")
             }
             guard case .string(let word)? = body["data"]?["action"], let action = TypingAction(rawValue: word) else {
+                if id == nil, case .string? = body["data"]?["action"] { return .dropped }
                 throw .invalid("data.action", "must be started, paused or finished")
             }
             return .typing(conversation, action, requestID: id)

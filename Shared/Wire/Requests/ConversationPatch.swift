@@ -15,12 +15,13 @@ public struct ConversationPatch: Hashable, Sendable {
     ///   conversation is named by the index of the operation, for example `0.operation`.
     public init(_ json: JSONValue) throws(Failure) {
         guard case .array(let operations) = json else { throw Failure(.invalidRequest, "The body must be an array of operations.") }
-        for (index, operation) in operations.enumerated() { try read(operation, at: index) }
+        var room = Limits.metadataRequestBytes
+        for (index, operation) in operations.enumerated() { try read(operation, at: index, room: &room) }
     }
 
     private enum Verb: String { case set, delete, add, remove }
 
-    private mutating func read(_ json: JSONValue, at index: Int) throws(Failure) {
+    private mutating func read(_ json: JSONValue, at index: Int, room: inout Int) throws(Failure) {
         guard case .object = json else { throw ConversationPatch.malformed("\(index)", "must be an object") }
         let members = try Members(json)
         guard case .string(let word)? = members["operation"], let verb = Verb(rawValue: word) else {
@@ -32,7 +33,7 @@ public struct ConversationPatch: Hashable, Sendable {
         guard members["index"] == nil else { throw .invalid("index", "is not supported") }
         switch first {
         case "participants" where segments.count == 1: participants.append(try ConversationPatch.participants(verb, members, at: index))
-        case "metadata": metadata.append(try ConversationPatch.metadata(verb, members, segments.dropFirst(), at: index))
+        case "metadata": metadata.append(try ConversationPatch.metadata(verb, members, segments.dropFirst(), at: index, room: &room))
         default: throw .invalid(ConversationPatch.shortened(property), "cannot be patched")
         }
     }
@@ -55,7 +56,7 @@ public struct ConversationPatch: Hashable, Sendable {
     }
 
     private static func metadata(
-        _ verb: Verb, _ members: Members, _ keys: ArraySlice<String>, at index: Int
+        _ verb: Verb, _ members: Members, _ keys: ArraySlice<String>, at index: Int, room: inout Int
     ) throws(Failure) -> MetadataOperation {
         // A key may hold an escaped dot, and must not become two keys by joining.
         guard keys.allSatisfy({ $0.utf8.allSatisfy(MetadataPath.isKeyByte) }) else {
@@ -66,8 +67,9 @@ public struct ConversationPatch: Hashable, Sendable {
         let name = path == .root ? "metadata" : "metadata.\(path.dotted)"
         switch verb {
         case .set:
+            try path.checkSettable()
             guard let value = members.raw("value") else { throw .missing("\(index).value") }
-            return .set(path, leaves: try MetadataBody.leaves(of: value, at: path))
+            return .set(path, leaves: try MetadataBody.leaves(of: value, at: path, room: &room))
         case .delete:
             guard path != .root else { throw pointless("metadata", "cannot be deleted, only set to an empty object") }
             return .delete(path)

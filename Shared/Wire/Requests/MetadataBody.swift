@@ -4,17 +4,23 @@ import Model
 /// Reads metadata out of a request: nested objects with strings as leaves (spec 5.1).
 enum MetadataBody {
     /// The leaves of an object, or the only leaf of a string, below `path`.
+    /// - Parameter room: the bytes of paths and values that the request may still have.
     /// - Throws: ``Failure`` naming `metadata.<path>` of the first thing that cannot be taken.
-    static func leaves(of value: JSONValue, at path: MetadataPath) throws(Failure) -> [MetadataLeaf] {
+    static func leaves(of value: JSONValue, at path: MetadataPath, room: inout Int) throws(Failure) -> [MetadataLeaf] {
         var leaves: [MetadataLeaf] = []
-        try collect(value, at: path, depth: path.keys.count, into: &leaves)
+        try collect(value, at: path, depth: path.keys.count, into: &leaves, room: &room)
         return leaves
     }
 
     /// The tree of an object.
-    static func tree(_ value: JSONValue) throws(Failure) -> MetadataTree { MetadataTree(leaves: try leaves(of: value, at: .root)) }
+    static func tree(_ value: JSONValue) throws(Failure) -> MetadataTree {
+        var room = Limits.metadataRequestBytes
+        return MetadataTree(leaves: try leaves(of: value, at: .root, room: &room))
+    }
 
-    private static func collect(_ value: JSONValue, at path: MetadataPath, depth: Int, into leaves: inout [MetadataLeaf]) throws(Failure) {
+    private static func collect(
+        _ value: JSONValue, at path: MetadataPath, depth: Int, into leaves: inout [MetadataLeaf], room: inout Int
+    ) throws(Failure) {
         switch value {
         case .string(let text):
             guard path != .root else { throw .invalid("metadata", "must be an object") }
@@ -23,11 +29,16 @@ enum MetadataBody {
             }
             // Strings read from JSON have none; those of other callers could.
             guard !text.utf8.contains(0) else { throw .invalid(name(of: path), "contains a NUL character") }
-            leaves.append(MetadataLeaf(path: path, value: text))
+            let leaf = MetadataLeaf(path: path, value: text)
+            room -= leaf.bytes
+            guard room >= 0 else {
+                throw Failure(.invalidRequest, "A request can have at most \(Limits.metadataRequestBytes) bytes of paths and values of metadata.")
+            }
+            leaves.append(leaf)
         case .object(let members):
             for member in members.unique {
                 let below = try appending(member.name, to: path, depth: depth + 1)
-                try collect(member.value, at: below, depth: depth + 1, into: &leaves)
+                try collect(member.value, at: below, depth: depth + 1, into: &leaves, room: &room)
             }
         default:
             throw .invalid(name(of: path), path == .root ? "must be an object" : "must be a string or an object")
@@ -43,6 +54,8 @@ enum MetadataBody {
         guard key.utf8.allSatisfy(MetadataPath.isKeyByte) else {
             throw .invalid(name(of: path) + "." + PatchPath.escape(key), "has a key with a character other than letters, digits, - and _")
         }
+        // Those above were checked before.
+        if MetadataPath.reservedKeys.contains(key[...]) { try whole.checkSettable() }
         guard depth <= Limits.metadataDepth else { throw .invalid(name(of: whole), "is nested deeper than \(Limits.metadataDepth) levels") }
         return whole
     }

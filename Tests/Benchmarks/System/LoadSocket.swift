@@ -11,7 +11,10 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     private var pending = ByteBuffer()
     private var isUpgraded = false
     private let opened: EventLoopPromise<Void>
+    private let replay: EventLoopPromise<Bool>
     private var channel: (any Channel)?
+    /// Of this socket, for who means to close it without a word.
+    var connection: (any Channel)? { channel }
     /// `create` packets of messages received.
     private(set) var messages = 0
     /// All packets.
@@ -23,7 +26,7 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     private(set) var delays: [Double] = []
     var keepsDelays = false
 
-    private init(opened: EventLoopPromise<Void>) { self.opened = opened }
+    private init(opened: EventLoopPromise<Void>, replay: EventLoopPromise<Bool>) { (self.opened, self.replay) = (opened, replay) }
 
     /// What the server said when it closed the socket.
     private(set) var closeCode: UInt16?
@@ -37,15 +40,22 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     ) async throws -> LoadSocket {
         let loop = group.next()
         let opened = loop.makePromise(of: Void.self)
-        let socket = LoadSocket(opened: opened)
+        let socket = LoadSocket(opened: opened, replay: loop.makePromise())
         var bootstrap = ClientBootstrap(group: loop).channelOption(.tcpOption(.tcp_nodelay), value: 1)
         if let receiveBuffer { bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: receiveBuffer) }
-        let channel =
-            try await bootstrap
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(socket) }
-            }
-            .connect(host: "127.0.0.1", port: port).get()
+        let channel: any Channel
+        do {
+            channel =
+                try await bootstrap
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(socket) }
+                }
+                .connect(host: "127.0.0.1", port: port).get()
+        } catch {
+            opened.fail(error)
+            socket.replay.succeed(false)
+            throw error
+        }
         let request = """
             GET /?session_token=\(token) HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: layer-3.0\r\n\r\n
@@ -66,6 +76,23 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
     }
 
     func close() { channel?.close(promise: nil) }
+
+    /// Waits for the answer to the replay that was asked for.
+    /// - Returns: whether it was a success; false too if it does not come in time, or the socket is closed.
+    func replayed(within limit: Duration) async throws -> Bool {
+        guard let channel else { return false }
+        let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(limit)) { self.replay.succeed(false) }
+        defer { timeout.cancel() }
+        return try await replay.futureResult.get()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        opened.fail(BenchProblem("the connection was closed"))
+        replay.succeed(false)
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     /// Reads nothing more, as a client that hangs.
     func pauseReading() async throws { try await channel?.setOption(.autoRead, value: false).get() }
@@ -129,12 +156,15 @@ final class LoadSocket: ChannelInboundHandler, @unchecked Sendable {
 
     private static let createMark: StaticString = "\"operation\":\"create\""
     private static let refusalMark: StaticString = "\"success\":false"
+    private static let replayMark: StaticString = "Event.replay"
     private static let timeMark: StaticString = "\"body\":\"T"
 
     /// Looks at a packet without reading it: that the load costs little is what makes the rest measurable on the same machine.
     private func count(_ packet: UnsafeRawBufferPointer) {
         guard Self.find(Self.createMark, in: packet, first: 120) != nil else {
-            if Self.find(Self.refusalMark, in: packet, first: 400) != nil {
+            let isRefused = Self.find(Self.refusalMark, in: packet, first: 400) != nil
+            if Self.find(Self.replayMark, in: packet, first: 400) != nil { replay.succeed(!isRefused) }
+            if isRefused {
                 refused += 1
                 if refused == 1 { firstRefusal = String(decoding: packet, as: UTF8.self) }
             }

@@ -120,6 +120,34 @@ enum S05 {
                 f.succeeded(try await ana.call("POST", "/conversations", User.conversation([], metadata: .object([fits: "x"]))), 201)
                 f.refused(try await ana.call("POST", "/conversations", User.conversation([], metadata: .object([long: "x"]))), "invalid_property")
             },
+            Rule("5.1", "the keys __proto__, constructor and prototype are 422 with their path, at any depth, wherever they are set", .doc) { f in
+                let ana = try await f.user("ana")
+                for (value, path): (JSONValue, String) in [
+                    (["__proto__": ["polluted": "x"]], "metadata.__proto__"), (["a": ["constructor": "x"]], "metadata.a.constructor"),
+                    (["a": ["b": ["prototype": "x"]]], "metadata.a.b.prototype"),
+                ] {
+                    f.refused(
+                        try await ana.call("POST", "/conversations", User.conversation([], metadata: value)), "invalid_property", property: path)
+                    let id = try await ana.converse([], metadata: ["kept": "1"])
+                    f.refused(try await ana.call("PATCH", Layer.path(id), [set("metadata", value)]), "invalid_property", property: path)
+                    f.refused(try await ana.call("PATCH", Layer.path(id), [set(path, "x")]), "invalid_property", property: path)
+                    f.succeeded(try await ana.call("PATCH", Layer.path(id), [delete(path)]), 204)
+                    f.equal(try await ana.load(id)["metadata"], ["kept": "1"])
+                }
+            },
+            Rule("5.1", "paths and values of more than 1 MB are 422 metadata, and change nothing; a tree can shrink at any time", .doc) { f in
+                let ana = try await f.user("ana")
+                func values(_ range: Range<Int>) -> JSONValue {
+                    .object(Dictionary(uniqueKeysWithValues: range.map { ("k\($0)", .string(String(repeating: "v", count: 2048))) }))
+                }
+                let id = try await ana.converse([], metadata: values(100..<500))
+                f.refused(
+                    try await ana.call("PATCH", Layer.path(id), [set("metadata.more", values(100..<212))]), "invalid_property",
+                    property: "metadata")
+                f.equal(try await ana.load(id)["metadata"], values(100..<500))
+                f.succeeded(try await ana.call("PATCH", Layer.path(id), [set("metadata.more", values(100..<208))]), 204)
+                f.succeeded(try await ana.call("PATCH", Layer.path(id), [delete("metadata.more"), set("metadata.k100", "")]), 204)
+            },
             Rule("5.1", "the number of keys has no limit of its own") { f in
                 let ana = try await f.user("ana")
                 let tree = JSONValue.object(Dictionary(uniqueKeysWithValues: (0..<1000).map { ("key\($0)", .string("\($0)")) }))
@@ -543,6 +571,36 @@ enum S05 {
             }
             f.equal(try await users[1].get(Layer.path(id) + "/messages").ids.count, 2)
             f.equal(try await users[1].load(id)["participants"].ids.count, 2)
+        },
+        Rule("5.5", "who is added again has read everything before, as they and as others see it", .doc) { f in
+            let users = try await f.users("ana", "ben")
+            let id = try await users[0].converse(users[1])
+            for operation in [remove(users[1]), add(users[1])] {
+                try await users[0].send("unread", to: id)
+                try await users[0].patch(id, operation)
+            }
+            f.equal(try await users[1].load(id)["unread_message_count"], 0)
+            for user in users {
+                let messages = try await user.get(Layer.path(id) + "/messages").array ?? []
+                f.equal(messages.map { $0["recipient_status"][users[1].id] }, ["read", "read"])
+            }
+            f.equal((try await users[1].get(Layer.path(id) + "/messages").array ?? []).map { $0["is_unread"] }, [false, false])
+            try await users[0].send("new", to: id)
+            f.equal(try await users[1].load(id)["unread_message_count"], 1)
+        },
+        Rule("5.5", "the counts of who was removed are those of their messages", .doc) { f in
+            let users = try await f.users("ana", "ben")
+            let id = try await users[0].converse(users[1])
+            var messages: [String] = []
+            for text in ["1", "2", "3"] { messages.append(try await users[0].sendID(text, to: id)) }
+            try await users[1].receipt("read", messages[1])
+            try await users[0].patch(id, remove(users[1]))
+            try await users[0].send("later", to: id)
+            let object = try await users[1].load(id)
+            f.equal([object["unread_message_count"].int, object["total_message_count"].int], [2, 3])
+            let list = try await users[1].get(Layer.path(id) + "/messages").array ?? []
+            f.equal(list.map { $0["is_unread"] }, [true, false, true])
+            f.equal(list.map { $0["recipient_status"][users[1].id] == "read" }, [false, true, false])
         },
         Rule("5.5", "an operation without an id, or with a bad one, is refused and nothing is applied") { f in
             let users = try await f.users("ana", "ben")

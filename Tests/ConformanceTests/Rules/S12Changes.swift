@@ -380,7 +380,19 @@ enum S12Changes {
             let socket = try await scene.ana.socket()
             let start = scene.other.receivedCount
             try await socket.typing("dancing", in: scene.conversation)
-            _ = try? await socket.ask("Counter.read")
+            f.check(try await socket.ask("Counter.read").isSuccess, "the socket does not go on")
+            try await scene.sent("x")
+            f.check(!scene.other.packets(from: start).contains { $0.type == "signal" }, "a signal")
+        },
+        Rule("12.6", "a signal of an unknown type is dropped, and the socket goes on") { f in
+            let scene = try await Scene(f)
+            let socket = try await scene.ana.socket()
+            let start = scene.other.receivedCount
+            let object: JSONValue = ["id": .string(scene.conversation)]
+            for body in [["type": "wave"], ["type": "wave", "object": object, "data": ["action": "started"]]] as [JSONValue] {
+                try await socket.send(["type": "signal", "body": body])
+            }
+            f.check(try await socket.ask("Counter.read").isSuccess, "the socket does not go on")
             try await scene.sent("x")
             f.check(!scene.other.packets(from: start).contains { $0.type == "signal" }, "a signal")
         },

@@ -20,7 +20,10 @@ enum S16 {
         return (try? JSONValue(parsing: body))?["text"].string ?? body
     }
 
-    static let rules: [Rule] = starting + lists + writing + coming
+    /// In the order of their sections, and within a section as they stand below.
+    static let rules: [Rule] = (starting + lists + beforeSockets + writing + coming).enumerated()
+        .sorted { ($0.element.section, $0.offset) < ($1.element.section, $1.offset) }
+        .map(\.element)
 
     private static let starting: [Rule] = [
         Rule("16.1", "start: ping, nonce, challenge, session, socket and identity side by side, presence") { f in
@@ -107,6 +110,70 @@ enum S16 {
                 f.check(packet.data["position"].int != nil && packet.data["identity"]["id"].string == ben.id, "\(packet.data)")
                 await client.look()
             }
+        },
+    ]
+
+    /// Signed in with a new session, and the socket opened only after `load`, which gets the client; everything that the opening brought has come.
+    /// - Returns: the changes that came.
+    private static func opensLate(
+        _ ben: StockClient, toldBy ana: StockClient, in conversation: String, load: () async throws -> Void
+    ) async throws -> [ReceivedPacket] {
+        try await ben.signIn()
+        try await ben.loadIdentity()
+        try await load()
+        try await ben.openSocket()
+        try await ben.announcePresence()
+        let fence = try await ana.send("fence", to: conversation)["id"].string
+        let told = try await ben.change("create", "Message", fence)
+        await ben.look()
+        let packets = await ben.socket?.history ?? []
+        return packets.filter { $0.type == "change" && $0.index < told.index }
+    }
+
+    private static let beforeSockets: [Rule] = [
+        Rule("16.2", "a first page of conversations that were just made, loaded before the socket is open, stays the page that was asked for") { f in
+            let (ana, ben) = (StockClient(f, "ana"), StockClient(f, "ben", gateway: 1))
+            try await ana.start()
+            var conversations: [String] = []
+            for _ in 0..<7 { conversations.append(try await ana.converse(with: [ben])) }
+            let packets = try await opensLate(ben, toldBy: ana, in: conversations[6]) {
+                let page = try await ben.rest("GET", "/conversations?sort_by=created_at&page_size=3", gives: 200)
+                f.equal(page.ids, Array(conversations.reversed().prefix(3)))
+            }
+            f.equal(packets.filter { $0.objectType == "Conversation" && $0.operation == "create" }.map { $0.objectID ?? "" }, [])
+        },
+        Rule("16.3", "messages that were just sent are paged through to the last, also before the socket is open, and are not told on top of it") {
+            f in
+            let (ana, ben) = (StockClient(f, "ana"), StockClient(f, "ben", gateway: 1))
+            try await ana.start()
+            let conversation = try await ana.converse(with: [ben])
+            var sent: [String] = []
+            for number in 0..<70 { sent.append(try await ana.send("\(number)", to: conversation)["id"].string ?? "") }
+            let packets = try await opensLate(ben, toldBy: ana, in: conversation) {
+                var loaded: [String] = []
+                while true {
+                    let from = loaded.last.map { "&from_id=\($0)" } ?? ""
+                    let page = try await ben.rest("GET", Layer.path(conversation) + "/messages?page_size=10" + from, gives: 200)
+                    loaded += page.ids
+                    if page.ids.count < 10 { break }
+                }
+                f.equal(loaded, sent.reversed())
+            }
+            f.equal(packets.filter { $0.objectType == "Message" }.map(\.summary), [])
+        },
+        Rule("16.2", "somebody followed and unfollowed before the socket is open does not appear again") { f in
+            let (ana, ben, cleo) = (StockClient(f, "ana"), StockClient(f, "ben", gateway: 1), StockClient(f, "cleo"))
+            try await ana.start()
+            try await cleo.signIn()
+            let conversation = try await ana.converse(with: [ben])
+            let packets = try await opensLate(ben, toldBy: ana, in: conversation) {
+                for method in ["PUT", "DELETE"] {
+                    let answer = try await ben.rest(method, "/following/users/\(cleo.userID)")
+                    f.check(answer.isSuccess, "\(method): \(answer.status)")
+                }
+                f.check(!(try await ben.rest("GET", "/identities?page_size=500", gives: 200)).ids.contains(cleo.id), "still followed")
+            }
+            f.equal(packets.filter { $0.objectID == cleo.id && $0.operation != "delete" }.map(\.summary), [])
         },
     ]
 

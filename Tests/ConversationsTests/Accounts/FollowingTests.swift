@@ -43,7 +43,17 @@ extension StoreTests {
                         .followed(Identity(basic: BasicIdentity(userID: UserID(trusted: "yan")))),
                         .followed(Identity(basic: BasicIdentity(userID: UserID(trusted: "zoe")))), .unfollowed(UserID(trusted: "zoe")),
                     ])
-                #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == changes)
+                // Of those that cancel out the last is told, to whoever loaded his list in between.
+                var read = changes
+                read[1].content = .obsolete
+                #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == read)
+                try await calls.follow(["zoe"])
+                #expect(
+                    try await calls.readLogs(as: "ana", [:], userAfter: Position(1)).userChanges.map(\.content) == [
+                        .followed(Identity(basic: BasicIdentity(userID: UserID(trusted: "zoe")))), .obsolete,
+                        .followed(Identity(basic: BasicIdentity(userID: UserID(trusted: "zoe")))),
+                    ])
+                try await calls.unfollow("zoe")
                 #expect(try calls.notices("zoe").isEmpty)
 
                 _ = try await calls.conversation(["ben"])

@@ -62,6 +62,23 @@ import Testing
         }
     }
 
+    @Test("a session tells when it was made, and since when a replay is complete: since then or, if the log begins later, since there")
+    func begins() async throws {
+        try await AccountsFixture.run { accounts in
+            let digest = try await accounts.open(accounts.token()).sessionToken.digest
+            let made = try await accounts.base.number("SELECT (extract(epoch FROM created_at) * 1000000)::int8 FROM conversations.session")
+            let session = try await accounts.sessions.find(digest, deadline: .soon)
+            #expect(session.createdAt.microseconds == made)
+            #expect(session.replayableSince == session.createdAt)
+            try await accounts.base.execute(
+                "UPDATE conversations.log_begin SET at = (SELECT created_at + interval '1 hour' FROM conversations.session)")
+            let later = try await accounts.sessions.find(digest, deadline: .soon)
+            #expect(later.createdAt == session.createdAt)
+            // With the margin that a replay is given.
+            #expect(later.replayableSince == session.createdAt.advanced(by: .seconds(3600 + 30)))
+        }
+    }
+
     @Test("a check names those that are over, in the order asked, and no others")
     func checking() async throws {
         try await AccountsFixture.run { accounts in

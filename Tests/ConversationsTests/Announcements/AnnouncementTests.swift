@@ -11,6 +11,7 @@ extension StoreTests {
         @Test("an announcement reaches each recipient's list and log, and nobody else's")
         func send() async throws {
             try await CallsFixture.run { calls in
+                try await calls.register()
                 let first = try await calls.announce(["ana", "ben", "ana"])
                 let second = try await calls.announce(["ana"], from: "Boss")
                 let list = try await calls.announcements(of: "ana")
@@ -30,9 +31,20 @@ extension StoreTests {
             }
         }
 
+        @Test("an app that does not exist, or is suspended, is named as the reason, and nothing is written")
+        func unknownApp() async throws {
+            try await CallsFixture.run { calls in
+                #expect(try await calls.refusal { try await calls.announce(["ana"]) }?.code == .invalidAppID)
+                try await calls.register(suspended: true)
+                #expect(try await calls.refusal { try await calls.announce(["ana"]) }?.code == .appSuspended)
+                #expect(try await calls.announcements(of: "ana").isEmpty && calls.notices("ana").isEmpty)
+            }
+        }
+
         @Test("receipts move forward, are told once and to their giver alone")
         func receipts() async throws {
             try await CallsFixture.run { calls in
+                try await calls.register()
                 let id = try await calls.announce(["ana", "ben"])
                 for kind in [ReceiptKind.delivery, .delivery, .read, .delivery, .read] { try await calls.receipt(kind, id, by: "ana") }
                 #expect(try await calls.announcements(of: "ana").first?.status == .read)
@@ -47,6 +59,7 @@ extension StoreTests {
         @Test("removed for one user it stays for the others, and its log tells the removal only")
         func remove() async throws {
             try await CallsFixture.run { calls in
+                try await calls.register()
                 let id = try await calls.announce(["ana", "ben"])
                 try await calls.removeAnnouncement(id, by: "ana")
                 #expect(try await calls.announcements(of: "ana").isEmpty)

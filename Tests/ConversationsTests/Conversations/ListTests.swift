@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Model
+import Postgres
+import Schema
+import TestSupport
 import Testing
 
 @testable import Conversations
@@ -67,6 +70,90 @@ extension StoreTests {
                 try await calls.delete(newest.id, by: "ana", .myDevices)
                 #expect(try await calls.list(byLastMessage: true).views.map(\.conversation.id) == [second, first])
                 #expect(try await calls.list(as: "ben", byLastMessage: true).views.map(\.conversation.id) == [first, second])
+            }
+        }
+
+        @Test("by the last message: what changed since, or was hidden, or left, stands where its message does, on however many pages")
+        func manyByLastMessage() async throws {
+            try await CallsFixture.run { calls in
+                var ids: [ConversationID] = []
+                for _ in 0..<60 { ids.append(try await calls.conversation(["ben"])) }
+                // The last message of each, in another order than they were created; then changes that are no messages.
+                let order = (0..<60).map { $0 * 7 % 60 }
+                for index in order where index % 5 != 0 { try await calls.send(ids[index], by: "ben") }
+                for index in stride(from: 0, to: 60, by: 3) { try await calls.patch(ids[index], metadata: [set("title", "another")]) }
+                try await calls.patch(ids[order[59]], [remove("ana")])
+                let silent = (0..<60).reversed().filter { $0 % 5 == 0 }
+                let expected = (order.reversed().filter { $0 % 5 != 0 } + silent).map { ids[$0] }
+                for size in [1, 7, 59, 60, 100] {
+                    var paged: [ConversationID] = []
+                    while true {
+                        let page = try await calls.list(byLastMessage: true, pageSize: size, from: paged.last)
+                        #expect(page.total == 60)
+                        if page.views.isEmpty { break }
+                        paged += page.views.map(\.conversation.id)
+                    }
+                    #expect(paged == expected)
+                }
+            }
+        }
+
+        @Test("a conversation that was hidden is back on the list with the next message, and only for who hid it did it leave")
+        func hiddenAndBack() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben", "cleo"])
+                try await calls.send(id, by: "ben")
+                for user in ["ana", "cleo"] { try await calls.delete(id, by: user, .myDevices) }
+                #expect(try await calls.list().total == 0)
+                #expect(try await calls.list(as: "ben").total == 1)
+                try await calls.send(id, by: "ben")
+                for user in ["ana", "ben", "cleo"] { #expect(try await calls.list(as: user).views.map(\.conversation.id) == [id]) }
+                // Again, and by leaving it, which no message undoes.
+                try await calls.delete(id, by: "ana", .myDevices)
+                try await calls.delete(id, by: "cleo", .myDevices, leave: true)
+                try await calls.send(id, by: "ben")
+                #expect(try await calls.list().total == 1)
+                #expect(try await calls.list(as: "cleo").total == 0)
+                try await calls.patch(id, by: "ben", [add("cleo")])
+                #expect(try await calls.list(as: "cleo").total == 1)
+                #expect(try await calls.misplaced() == 0)
+            }
+        }
+
+        @Test("what was hidden, had come back, was left or deleted before lists had a directory of their own is listed, or not, as it was")
+        func migrated() async throws {
+            let url = try await TestServers.postgres()
+            let migrator = Migrator(configuration: try PostgresConfiguration(url: url))
+            _ = try await migrator.migrate(Schema.migrations.filter { $0.version < 23 }, logger: ServiceFixture.quietLogger)
+            let app = AppID.random()
+            let ids = (0..<5).map { _ in ConversationID.random() }
+            // Plain; hidden; hidden and back; left and hidden; deleted for all.
+            let (hidden, back, left, deleted) = (ids[1], ids[2], ids[3], ids[4])
+            for id in ids {
+                try await migrator.execute(
+                    script: """
+                        INSERT INTO conversations.conversation (
+                            id, app_id, created_at, created_by, is_distinct, position, last_change_at, message_count, last_ordinal, deleted_position)
+                        VALUES ('\(id)', '\(app)', now(), 'ana', false, 9, now(), 3, 0, \(id == deleted ? "9" : "NULL"));
+                        INSERT INTO conversations.roster VALUES ('\(id)', '{ana,ben}');
+                        INSERT INTO conversations.participant (
+                            conversation_id, user_id, app_id, first_joined, joined, uncounted, hidden_count, is_hidden, left_position, left_ordinal)
+                        VALUES ('\(id)', 'ben', '\(app)', 1, 1, 3, 0, false, NULL, NULL),
+                            ('\(id)', 'ana', '\(app)', 1, 1, 3, \(id == back ? 2 : 3), \([hidden, back, left].contains(id)),
+                            \(id == left ? "9, 3" : "NULL, NULL"));
+                        INSERT INTO conversations.user_conversation (app_id, user_id, conversation_id, created_at)
+                        SELECT p.app_id, p.user_id, p.conversation_id, now() FROM conversations.participant p WHERE p.conversation_id = '\(id)';
+                        """)
+            }
+            try await ServiceFixture.migrate(url)
+            try await CallsFixture.run(on: url) { calls in
+                let calls = calls.with(app: app)
+                #expect(try await calls.misplaced() == 0)
+                #expect(try await calls.list().total == 2)
+                #expect(try await calls.list(as: "ben").total == 4)
+                for id in [hidden, left] { try await calls.send(id, by: "ben") }
+                #expect(try await Set(calls.list(byLastMessage: true).views.map(\.conversation.id)) == [ids[0], back, hidden])
+                #expect(try await calls.misplaced() == 0)
             }
         }
 

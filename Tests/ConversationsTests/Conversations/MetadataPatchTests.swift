@@ -48,7 +48,7 @@ extension StoreTests {
         func tooManyKeys() async throws {
             try await CallsFixture.run { calls in
                 func keys(_ count: Int) -> [String: String] { Dictionary(uniqueKeysWithValues: (0..<count).map { ("k.k\($0)", "1") }) }
-                let limit = CallsFixture.metadataKeysLimit
+                let limit = CallsFixture.metadataLimits.keys ?? 0
                 let refused = try await calls.refusal { try await calls.create(["ben"], id: .random(), metadata: keys(limit + 1)) }
                 #expect(refused?.detail == .property("metadata"))
                 let id = try await calls.conversation(["ben"], metadata: keys(limit))
@@ -57,6 +57,26 @@ extension StoreTests {
                 #expect(try await calls.get(id).conversation.participants.count == 2)
                 try await calls.patch(id, metadata: [set("k.k0", "2"), delete("k.k1"), set("other", "1")])
                 #expect(try await calls.tree(id).count == limit)
+            }
+        }
+
+        @Test("a tree cannot grow beyond the limit of bytes, by creation or by a patch, and nothing else of the patch is done then")
+        func tooLarge() async throws {
+            try await CallsFixture.run { calls in
+                func values(_ count: Int) -> [String: String] {
+                    Dictionary(uniqueKeysWithValues: (10..<10 + count).map { ("k\($0)", String(repeating: "v", count: 1997)) })
+                }
+                let told = Failure.invalid("metadata", "would have more than 30000 bytes of paths and values")
+                #expect(try await calls.refusal { try await calls.create(["ben"], id: .random(), metadata: values(16)) } == told)
+                let id = try await calls.conversation(["ben"], metadata: values(15))
+                for operation in [set("more", ""), set("k10", String(repeating: "w", count: 1998))] {
+                    #expect(try await calls.refusal { try await calls.patch(id, [add("cleo")], metadata: [operation]) } == told)
+                }
+                #expect(try await calls.get(id).conversation.participants.count == 2)
+                #expect(try await calls.readChanges(id).head == Position(1))
+                try await calls.patch(id, [add("cleo")], metadata: [delete("k10"), set("k99", String(repeating: "w", count: 1997))])
+                #expect(try await calls.tree(id).count == 15)
+                #expect(try await calls.refusal { try await calls.patch(id, metadata: [set("more", "")]) } == told)
             }
         }
 
@@ -69,12 +89,42 @@ extension StoreTests {
                 try await calls.patch(id, metadata: [set("a", value), set(path, "1")])
                 #expect(try await calls.tree(id) == ["a": value, path: "1"])
                 for operation in [set("a", value + "x"), set(path + "k", "1"), set("z", ["z.a": value + "x"])] {
-                    #expect(try await calls.refusal { try await calls.patch(id, metadata: [set("b", "1"), operation]) } != nil)
+                    let refusal = try await calls.refusal { try await calls.patch(id, metadata: [set("b", "1"), operation]) }
+                    #expect(refusal?.code == .invalidProperty)
                 }
-                #expect(try await calls.refusal { try await calls.create(["ben"], id: .random(), metadata: ["a": value + "x"]) } != nil)
+                let create = try await calls.refusal { try await calls.create(["ben"], id: .random(), metadata: ["a": value + "x"]) }
+                #expect(create == .invalid("metadata.a", "is longer than 2048 bytes"))
                 #expect(try await calls.tree(id) == ["a": value, path: "1"])
                 #expect(try await calls.readChanges(id).head == Position(2))
                 #expect(try await calls.list().total == 1)
+            }
+        }
+
+        @Test("with participants, too, a patch is checked before it reaches the database, as the metadata service does it")
+        func validation() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let tooMany = (0..<CallsFixture.patchItems / 2 + 1).map { set("k\($0)", "1") }
+                for operations in [[set("a b", "1")], [set("a", ["b": "1"])], [set("a", ["a.b": "1", "a.b.c": "2"])], tooMany] {
+                    let told = #expect(throws: Failure.self) {
+                        try MetadataPatchValidation(maximumItems: CallsFixture.patchItems).check(operations)
+                    }
+                    #expect(try await calls.refusal { try await calls.patch(id, [add("ben")], metadata: operations) } == told, "\(operations)")
+                }
+                #expect(try await calls.readChanges(id).head == Position(1))
+            }
+        }
+
+        @Test("many values, or long ones, go alone on connections of their own")
+        func alone() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                // With any other connection these would wait for ever.
+                let large = calls.withLargePoolOnly
+                try await large.patch(id, [remove("eve")], metadata: [set("", ["a": "1"])])
+                try await large.patch(id, [remove("eve")], metadata: (0..<33).map { set("k\($0)", "1") })
+                try await large.patch(id, [remove("eve")], metadata: (0..<9).map { set("k\($0)", String(repeating: "v", count: 2000)) })
+                #expect(try await calls.tree(id).count == 34)
             }
         }
 

@@ -75,7 +75,7 @@ extension StoreTests {
 
                 let view = try await calls.get(id, as: "ben")
                 #expect(!view.isParticipant && view.conversation.participants.isEmpty && view.conversation.position == Position(5))
-                #expect(view.totalCount == 2 && view.unreadCount == 0 && view.lastMessage?.id == second.id)
+                #expect(view.totalCount == 2 && view.unreadCount == 1 && view.lastMessage?.id == second.id)
                 let messages = try await calls.messages(id, as: "ben")
                 #expect(messages.total == 2 && messages.messages.map(\.id) == [second.id, first.id])
                 #expect(try await calls.message(first.id, as: "ben").status(of: UserID(trusted: "ben")) == .read)
@@ -112,7 +112,7 @@ extension StoreTests {
             }
         }
 
-        @Test("who is added again sees everything, what he missed as read")
+        @Test("who is added again sees everything, all of it as read, as others see it too")
         func addedAgain() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"], metadata: ["t": "1"])
@@ -122,12 +122,48 @@ extension StoreTests {
                 try await calls.delete(deleted.id, by: "ana", .allParticipants)
                 let changes = try await calls.patch(id, [add("ben")])
                 let view = try await calls.get(id, as: "ben")
-                #expect(view.isParticipant && view.totalCount == 2 && view.unreadCount == 1 && view.lastMessage?.id == missed.id)
+                #expect(view.isParticipant && view.totalCount == 2 && view.unreadCount == 0 && view.lastMessage?.id == missed.id)
                 #expect(changes.first?.numbers == [UserID(trusted: "ben"): view.numbers])
                 #expect(try await calls.messages(id, as: "ben").messages.map(\.id) == [missed.id, before.id])
                 #expect(try await calls.keptTree(id, "ben").isEmpty)
-                try await calls.receipt(.read, before.id, by: "ben")
-                #expect(try await calls.get(id, as: "ben").unreadCount == 0)
+                for message in [before, missed] {
+                    for user in ["ana", "ben"] {
+                        #expect(try await calls.message(message.id, as: user).status(of: UserID(trusted: "ben")) == .read)
+                    }
+                    // A receipt comes too late to have an effect.
+                    try await calls.receipt(.read, message.id, by: "ben")
+                }
+                #expect(try await calls.get(id, as: "ben").conversation.position == view.conversation.position)
+                try await calls.send(id, by: "ana")
+                #expect(try await calls.get(id, as: "ben").unreadCount == 1)
+            }
+        }
+
+        @Test("adding people, new ones and former ones, reads no message however many there are, and counts exactly")
+        func addedToLong() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                try await calls.fill(id, with: 1000)
+                try await calls.delete(calls.bulkMessage(id, 1), by: "ana", .allParticipants)
+                try await calls.delete(calls.bulkMessage(id, 2), by: "ben", .myDevices)
+                try await calls.delete(calls.bulkMessage(id, 3), by: "ben", .myDevices)
+                try await calls.patch(id, [remove("ben")])
+                try await calls.fill(id, with: 1000)
+                // Seen and hidden by him, seen, and missed.
+                for ordinal in [2, 4, 1500] { try await calls.delete(calls.bulkMessage(id, ordinal), by: "ana", .allParticipants) }
+                #expect(try await calls.get(id, as: "ben").totalCount == 1000 - 4)
+                let add = #"[{"kind":"add","users":["ben","cleo"]}]"#
+                #expect(try await calls.messageRowsRead(by: calls.sqlPatch(id, by: "ana", participants: add)) == 0)
+                for (user, hidden) in [("ana", 4), ("ben", 5), ("cleo", 4)] {
+                    let view = try await calls.get(id, as: user)
+                    #expect(view.totalCount == Int64(2000 - hidden), "\(user)")
+                    #expect(user == "ana" || view.unreadCount == 0, "\(user)")
+                }
+                // What is deleted from now on counts once more for each of them.
+                try await calls.delete(calls.bulkMessage(id, 5), by: "ana", .allParticipants)
+                for (user, hidden) in [("ana", 5), ("ben", 6), ("cleo", 5)] {
+                    #expect(try await calls.get(id, as: user).totalCount == Int64(2000 - hidden), "\(user)")
+                }
             }
         }
 

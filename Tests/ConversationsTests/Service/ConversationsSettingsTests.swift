@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import Model
 import RPC
 import ServiceKit
 import Testing
@@ -21,15 +22,35 @@ import Testing
     func defaults() throws {
         let settings = try read([:])
         #expect(settings.participantsLimit == 250)
+        #expect(settings.metadataLimits == MetadataLimits(bytes: 1 << 20))
+        #expect(settings.maximumPatchItems == 20_000)
         #expect(settings.retention == .seconds(30 * 86_400))
         #expect(settings.sessionLifetime == .seconds(30 * 86_400))
+        #expect(settings.quotas == Quotas())
+    }
+
+    @Test("quotas are numbers; 0 is no limit")
+    func quotas() throws {
+        let given = [
+            "STRATA_FOLLOWED_LIMIT": "1", "STRATA_PUSH_TOKENS_LIMIT": "2", "STRATA_UPLOADS_LIMIT": "3", "STRATA_UPLOADS_BYTES": "4",
+            "STRATA_APP_UPLOADS_LIMIT": "5", "STRATA_APP_UPLOADS_BYTES": "6",
+        ]
+        var quotas = try read(given).quotas
+        #expect([quotas.followed, quotas.pushTokens, quotas.uploads] == [1, 2, 3])
+        #expect([quotas.uploadBytes, quotas.appUploads, quotas.appUploadBytes] == [4, 5, 6])
+        quotas = try read(given.mapValues { _ in "0" }).quotas
+        #expect(quotas.followed == nil && quotas.pushTokens == nil && quotas.uploads == nil && quotas.uploadBytes == nil)
+        #expect(quotas.appUploads == nil && quotas.appUploadBytes == nil)
     }
 
     @Test("what is given counts")
     func given() throws {
         let settings = try read([
             "STRATA_RETENTION": "48h", "STRATA_PARTICIPANTS_LIMIT": "25", "STRATA_SESSION_LIFETIME": "2d", "STRATA_RPC_PORT": "0",
+            "STRATA_METADATA_MAX_BYTES": "0", "STRATA_METADATA_MAX_KEYS": "7", "STRATA_METADATA_MAX_PATCH_ITEMS": "9",
         ])
+        #expect(settings.metadataLimits == MetadataLimits(keys: 7))
+        #expect(settings.maximumPatchItems == 9)
         #expect(settings.retention == .seconds(48 * 3600))
         #expect(settings.participantsLimit == 25)
         #expect(settings.sessionLifetime == .seconds(2 * 86_400))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
 import Model
+import Postgres
 import Testing
 
 @testable import Conversations
@@ -23,6 +25,25 @@ extension StoreTests {
                 let second = try await now()
                 #expect(second != first)
                 #expect(try await now() == second)
+                #expect((second.count, second) > (first.count, first), "the later epoch is the greater")
+            }
+        }
+
+        @Test("a copy of the disk, which is on the same timeline, shows by its log: it ends before what was seen")
+        func putBack() async throws {
+            try await CallsFixture.run { calls in
+                func check(_ known: String, _ seen: Int64) async throws -> String {
+                    let rows = try await calls.database.runAlone(.epochCheck, [.text(known), .int8(seen)], deadline: .soon)
+                    return try #require(try rows.first?.get(0, as: String.self))
+                }
+                let first = try await EpochSource(database: calls.database).current(deadline: .soon)
+                let reached = try await calls.number("SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint")
+                #expect(try await check(first, reached) == first)
+                let second = try await check(first, reached + 1 << 40)
+                #expect(second != first)
+                // Another process that had seen as much takes what the first one found.
+                #expect(try await check(first, reached + 1 << 40) == second)
+                #expect(try await calls.heads(since: Model.Timestamp(microseconds: 0)).epoch == second)
             }
         }
     }

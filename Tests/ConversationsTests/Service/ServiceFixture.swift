@@ -62,7 +62,8 @@ struct ServiceFixture {
         configuration.connections = 3
         let database = Database(
             hot: PostgresPool(configuration: configuration, mode: .grouping, logger: quietLogger),
-            exclusive: PostgresPool(configuration: configuration, mode: .exclusive, logger: quietLogger))
+            exclusive: PostgresPool(configuration: configuration, mode: .exclusive, logger: quietLogger),
+            large: PostgresPool(configuration: configuration, mode: .exclusive, logger: quietLogger))
         let recorder = Recorder()
         let publisher = Publisher(logger: quietLogger) { channel, payload in recorder.record(channel, payload) }
         let fixture = ServiceFixture(
@@ -70,6 +71,7 @@ struct ServiceFixture {
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await database.hot.run() }
             group.addTask { try await database.exclusive.run() }
+            group.addTask { try await database.large.run() }
             defer { group.cancelAll() }
             return try await body(fixture)
         }

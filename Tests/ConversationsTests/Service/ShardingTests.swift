@@ -14,7 +14,8 @@ import Testing
     private static let parts = 8
     private static let tables = [
         "conversations.conversation": "id", "conversations.roster": "conversation_id", "conversations.participant": "conversation_id",
-        "conversations.message": "conversation_id", "metadata.leaf": "conversation_id",
+        "conversations.message": "conversation_id", "conversations.receipt_block": "conversation_id", "metadata.leaf": "conversation_id",
+        "metadata.tree": "conversation_id", "metadata.kept_leaf": "conversation_id",
     ]
 
     /// The migrations, with these tables split.
@@ -38,6 +39,7 @@ import Testing
 
     /// Runs a statement and names the parts that were looked at or written: whose counters, which go on over several transactions, have risen.
     private static let touched = """
+        CREATE OR REPLACE FUNCTION conversations.range_limit() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 2;
         CREATE FUNCTION counters() RETURNS text[] LANGUAGE sql VOLATILE AS $$
             SELECT array_agg(t.relname || ' ' || t.seq_scan + coalesce(t.idx_scan, 0) + t.n_tup_ins + t.n_tup_upd + t.n_tup_del)
             FROM pg_stat_xact_user_tables t WHERE t.relname ~ '_p[0-9]+$'
@@ -74,6 +76,8 @@ import Testing
                 }
             }
             #expect(seen.count > 1)
+            let blocks = try await pool.query(Statement("blocks", sql: "SELECT count(*) FROM conversations.receipt_block"), deadline: .soon)
+            #expect(try #require(blocks.first).get(0, as: Int64.self) > 0)
             // What names no conversation is seen to touch them all.
             let rows = try await pool.query(
                 Statement("touched", sql: "SELECT touched($1)"), [.text("SELECT count(*) FROM conversations.message")], deadline: .soon)
@@ -94,7 +98,8 @@ import Testing
         let create = "'\(id)', ARRAY['ben'], \(round % 2 == 0), ARRAY['t'], ARRAY['1'], 250, NULL, NULL"
         let sends = messages.map { ("send", call("conversations.send_message", "ana", "'\(id)', '\($0)', '', NULL, NULL, NULL")) }
         return [("create", call("conversations.create_conversation", "ana", create))] + sends + [
-            ("read", receipt(messages[0], 2)), ("delivery", receipt(messages[1], 1)),
+            ("read", receipt(messages[0], 2)), ("delivery", receipt(messages[1], 1)), ("read another", receipt(messages[2], 2)),
+            ("read one that is too many for a row", receipt(messages[4], 2)),
             ("edit a part", call("conversations.edit_parts", "ana", "'\(messages[1])', '', 'x', '[]', now(), '{}', NULL, NULL")),
             ("mark some read", call("conversations.mark_all_read", "ben", "'\(id)', 4, 1, NULL, NULL")),
             ("mark all read", call("conversations.mark_all_read", "ben", "'\(id)', NULL, 1, NULL, NULL")),

@@ -2,6 +2,7 @@
 import Contracts
 import Foundation
 import Model
+import Postgres
 import SwiftProtobuf
 
 @testable import Conversations
@@ -50,6 +51,17 @@ extension CallsFixture {
                 if let from { $0.fromUserID = from }
             })
         return (answer.identities.map(\.basic.userID), answer.total)
+    }
+
+    /// Registers the app, which nothing but announcements asks for.
+    func register(suspended: Bool = false) async throws {
+        _ = try await admin.query(
+            Statement(
+                "test.register",
+                sql: """
+                    INSERT INTO conversations.app (id, name, provider_id, suspended) VALUES ($1, 'test', gen_random_uuid(), $2)
+                    ON CONFLICT (id) DO UPDATE SET suspended = $2
+                    """), [.uuid(app.rawValue), .bool(suspended)], deadline: .soon)
     }
 
     @discardableResult

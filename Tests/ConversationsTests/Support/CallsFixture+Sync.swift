@@ -129,7 +129,10 @@ extension CallsFixture {
     func keptTree(_ id: ConversationID, _ user: String) async throws -> [String: String] {
         try await leaves(
             """
-            SELECT e.v ->> 0, e.v ->> 1 FROM metadata.kept_tree k CROSS JOIN LATERAL jsonb_array_elements(k.leaves) e(v)
+            SELECT l.path, l.value
+            FROM metadata.kept_tree k
+            CROSS JOIN LATERAL metadata.trees('\(app)', ARRAY[k.conversation_id], ARRAY[k.user_id]) t
+            CROSS JOIN LATERAL unnest(t.paths, t.vals) l(path, value)
             WHERE k.conversation_id = '\(id)' AND k.user_id = '\(user)'
             """)
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import Foundation
 import Logging
 import Model
 import NIOCore
@@ -25,6 +26,8 @@ struct CallsFixture: Sendable {
     /// The same instance, when none of its publications arrive.
     let unheard: CallRouter
     let published: ServiceFixture.Recorder
+    /// An instance whose only connections to the database are those for large metadata.
+    let onlyLarge: CallRouter
     /// The superuser's hands: what holds locks, and what watches.
     let admin: PostgresPool
     let keeper: PostgresPool
@@ -33,16 +36,30 @@ struct CallsFixture: Sendable {
 
     /// Participants of a conversation at most.
     static let participantsLimit = 6
-    static let metadataKeysLimit = 100
+    /// Operations and values of a patch at most.
+    static let patchItems = 200
+    static let metadataLimits = MetadataLimits(keys: 100, bytes: 30_000)
     /// Beyond it receipts are told to the sender and the reader only.
     static let receiptAudienceLimit = 4
+    static let quotas: Quotas = {
+        var quotas = Quotas()
+        (quotas.followed, quotas.pushTokens) = (12, 4)
+        (quotas.uploads, quotas.uploadBytes) = (40, 4000)
+        (quotas.appUploads, quotas.appUploadBytes) = (50, 5000)
+        return quotas
+    }()
     /// Long enough for receipts that are given at once to meet.
     static let receiptWindow = Duration.milliseconds(20)
 
     /// Runs `body` with everything started, and ends it afterwards.
+    /// - Parameters:
+    ///   - url: a database with all migrations; nil is the one that these tests share.
+    ///   - connections: of each pool of the service.
     @discardableResult
-    static func run<Value: Sendable>(_ body: (CallsFixture) async throws -> Value) async throws -> Value {
-        let url = try await migrated.value
+    static func run<Value: Sendable>(
+        on url: String? = nil, connections: Int = 3, _ body: (CallsFixture) async throws -> Value
+    ) async throws -> Value {
+        let url = if let url { url } else { try await migrated.value }
         let logger = ServiceFixture.quietLogger
         func pool(_ connections: Int, _ mode: PostgresPool.Mode, role: String? = nil) throws -> PostgresPool {
             var configuration = try PostgresConfiguration(url: url)
@@ -53,7 +70,10 @@ struct CallsFixture: Sendable {
             return PostgresPool(configuration: configuration, mode: mode, logger: logger)
         }
         func database() throws -> Database {
-            Database(hot: try pool(3, .grouping, role: "strata_conversations"), exclusive: try pool(3, .exclusive, role: "strata_conversations"))
+            Database(
+                hot: try pool(connections, .grouping, role: "strata_conversations"),
+                exclusive: try pool(connections, .exclusive, role: "strata_conversations"),
+                large: try pool(1, .exclusive, role: "strata_conversations"))
         }
         let (database, other) = (try database(), try database())
         let recorder = ServiceFixture.Recorder()
@@ -61,10 +81,15 @@ struct CallsFixture: Sendable {
         let fixture = CallsFixture(
             app: .random(), database: database,
             router: router(database, publisher, logger), second: router(other, publisher, logger),
-            unheard: router(other, Publisher(logger: logger) { _, _ in }, logger), published: recorder, admin: try pool(2, .exclusive),
+            unheard: router(other, Publisher(logger: logger) { _, _ in }, logger), published: recorder,
+            onlyLarge: router(
+                Database(hot: try pool(1, .grouping), exclusive: try pool(1, .exclusive), large: database.large), publisher, logger),
+            admin: try pool(2, .exclusive),
             keeper: try pool(1, .exclusive))
         return try await withThrowingTaskGroup(of: Void.self) { group in
-            for pool in [database.hot, database.exclusive, other.hot, other.exclusive, fixture.admin, fixture.keeper] {
+            for pool in [
+                database.hot, database.exclusive, database.large, other.hot, other.exclusive, other.large, fixture.admin, fixture.keeper,
+            ] {
                 group.addTask { try await pool.run() }
             }
             defer { group.cancelAll() }
@@ -75,7 +100,8 @@ struct CallsFixture: Sendable {
     private static func router(_ database: Database, _ publisher: Publisher, _ logger: Logger) -> CallRouter {
         let support = CallSupport(
             database: database, directory: IdentityDirectory(database: database), publisher: publisher, epoch: EpochSource(database: database),
-            participantsLimit: participantsLimit, receiptAudienceLimit: receiptAudienceLimit, metadataKeysLimit: metadataKeysLimit)
+            participantsLimit: participantsLimit, receiptAudienceLimit: receiptAudienceLimit, metadataLimits: metadataLimits,
+            metadataValidation: MetadataPatchValidation(maximumItems: patchItems), quotas: quotas)
         var router = CallRouter(logger: logger)
         ConversationsService.register(support, receiptWindow: receiptWindow, on: &router)
         return router
@@ -84,11 +110,14 @@ struct CallsFixture: Sendable {
     private func changed(app: AppID? = nil, router: CallRouter? = nil) -> CallsFixture {
         CallsFixture(
             app: app ?? self.app, database: database, router: router ?? self.router, second: second, unheard: unheard, published: published,
-            admin: admin, keeper: keeper)
+            onlyLarge: onlyLarge, admin: admin, keeper: keeper)
     }
 
     /// The same service for another application.
     func with(app: AppID) -> CallsFixture { changed(app: app) }
+
+    /// An instance that can do nothing but large changes of metadata.
+    var withLargePoolOnly: CallsFixture { changed(router: onlyLarge) }
 
     /// Another instance of the service on the same database.
     var otherInstance: CallsFixture { changed(router: second) }
@@ -121,6 +150,22 @@ struct CallsFixture: Sendable {
     func number(_ sql: String) async throws -> Int64 {
         let rows = try await admin.query(Statement("test.\(sql.hashValue)", sql: sql, isIdempotent: true), deadline: .soon)
         return try #require(rows.first).get(0)
+    }
+
+    /// Runs a statement as the superuser.
+    func execute(_ sql: String) async throws {
+        _ = try await admin.query(Statement("test.\(UUID())", sql: sql), deadline: .now + .seconds(120))
+    }
+
+    /// How many entries of users' directories do not say what is so: whether the conversation is on the user's list.
+    func misplaced() async throws -> Int64 {
+        try await number(
+            """
+            SELECT count(*) FROM conversations.user_conversation u
+            JOIN conversations.conversation c ON c.id = u.conversation_id
+            JOIN conversations.participant p ON p.conversation_id = u.conversation_id AND p.user_id = u.user_id
+            WHERE u.app_id = '\(app)' AND u.is_listed <> conversations.is_visible(c, p)
+            """)
     }
 
     /// The changes of a conversation that were published, by position.

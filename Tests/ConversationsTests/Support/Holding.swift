@@ -11,8 +11,10 @@ extension CallsFixture {
     /// meanwhile.
     ///
     /// The transaction waits at an advisory lock, which a session of its own keeps until then.
+    /// - Parameter meanwhile: is carried out while they wait; it must be done before the transaction goes on.
     func holding<Value: Sendable>(
-        _ statement: String, until count: Int64 = 1, then last: String? = nil, _ racing: @Sendable () async throws -> Value
+        _ statement: String, until count: Int64 = 1, then last: String? = nil, meanwhile: @Sendable () async throws -> Void = {},
+        _ racing: @Sendable () async throws -> Value
     ) async throws -> Value {
         let gate = Int64.random(in: 1...Int64.max)
         try await run("SELECT pg_advisory_lock(\(gate))", on: keeper)
@@ -43,6 +45,13 @@ extension CallsFixture {
                     SELECT a.pid FROM waiting w JOIN pg_stat_activity a ON w.pid = ANY (pg_blocking_pids(a.pid)))
                 SELECT count(*) - 1 FROM waiting
                 """) >= count
+        }
+        do {
+            try await meanwhile()
+        } catch {
+            try await run("SELECT pg_advisory_unlock(\(gate))", on: keeper)
+            try await held
+            throw error
         }
         try await run("SELECT pg_advisory_unlock(\(gate))", on: keeper)
         try await held

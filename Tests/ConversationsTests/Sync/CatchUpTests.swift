@@ -153,7 +153,7 @@ extension StoreTests {
                 #expect(heads.users.filter { $0.appID == Data(calls.app) }.map(\.userID) == ["ben"])
                 #expect(heads.asOf >= created.microseconds)
                 // An instance that was asked nothing before, about a time after all of it.
-                let later = HeadsCache(database: calls.database)
+                let later = HeadsCache(database: calls.database, epoch: EpochSource(database: calls.database))
                 let none = try await later.read(since: heads.asOf + 3600 * 1_000_000, deadline: .soon)
                 #expect(none.heads.isEmpty && none.added.isEmpty && none.users.isEmpty && none.asOf >= heads.asOf)
             }

@@ -27,6 +27,11 @@ struct ClientCopy {
         case .change(let change):
             position = change.position
             apply(change.content)
+            // Who is added, or added again, has read everything before, which no other change tells.
+            guard case .participantsChanged(let added, _, _, _) = change.content else { return }
+            for message in messages.values where message.position < change.position {
+                for identity in added { raise(message.id, identity.userID, to: .read) }
+            }
         case .user(let change):
             ownPosition = change.position
             switch change.content {

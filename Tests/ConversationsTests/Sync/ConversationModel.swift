@@ -154,9 +154,8 @@ struct ConversationModel {
     }
 
     private mutating func readd(_ name: String) {
-        guard let leftAt = users[name]?.leftAt else { return }
         users[name]?.isParticipant = true
         users[name]?.isHidden = false
-        for index in leftAt..<messages.count { users[name]?.statuses[index] = .read }
+        for index in messages.indices { users[name]?.statuses[index] = .read }
     }
 }

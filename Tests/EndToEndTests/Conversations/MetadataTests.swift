@@ -93,5 +93,41 @@ extension EndToEnd {
             #expect(socket.ledger.missing(of: conversation.id, upTo: head) == [])
             #expect(socket.faults == [])
         }
+
+        private static func values(_ range: Range<Int>, bytes: Int) -> JSONValue {
+            .object(Dictionary(uniqueKeysWithValues: range.map { ("k\($0)", .string(String(repeating: "v", count: bytes))) }))
+        }
+
+        @Test("a patch is refused in the same words alone and beside a change of participants, which take it to different services")
+        func refusedAlike() async throws {
+            let users = try await Cluster.shared().app().signIn(["ana", "ben"])
+            let conversation = try await users[0].converse(with: [users[1]], metadata: Self.values(100..<500, bytes: 2048))
+            let before = try await users[0].view(of: conversation)
+            let refused: [(JSONValue, Int, String)] = [
+                (set("metadata.more", Self.values(100..<212, bytes: 2048)), 422, "invalid_property"),
+                (set("metadata.many", Self.values(0..<20_000, bytes: 0)), 400, "invalid_request"),
+                (set("metadata.__proto__.polluted", "x"), 422, "invalid_property"),
+            ]
+            for (operation, status, id) in refused {
+                let alone = try await users[0].call("PATCH", layerPath(conversation.id), [operation])
+                let beside = try await users[0].call("PATCH", layerPath(conversation.id), [add(users[1]), operation])
+                #expect(alone.status == status && alone.json["id"].string == id)
+                #expect(beside.status == status && beside.body == alone.body)
+            }
+            #expect(try await users[0].view(of: conversation) == before)
+        }
+
+        @Test("a tree that is too large is refused at creation, over REST and on a socket")
+        func tooLargeAtCreation() async throws {
+            let user = try await Cluster.shared().app().signIn("ana")
+            // The request is short enough: a key counts in each of the paths that it is in.
+            let metadata = JSONValue.object([String(repeating: "p", count: 1000): Self.values(100..<612, bytes: 1200)])
+            let body: JSONValue = ["participants": [], "distinct": false, "metadata": metadata]
+            let answer = try await user.call("POST", "/conversations", body)
+            #expect(answer.status == 422 && answer.json["id"].string == "invalid_property" && answer.json["data"]["property"].string == "metadata")
+            let socket = try await user.open()
+            let response = try await socket.ask("Conversation.create", nil, body)
+            #expect(!response.isSuccess && response.data["id"].string == "invalid_property")
+        }
     }
 }

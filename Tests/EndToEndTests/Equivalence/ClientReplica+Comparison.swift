@@ -8,7 +8,7 @@ extension ClientReplica {
     /// Not differences, because no stock client could know better, or because they mean the same:
     /// - `participants` of a conversation the user is not in any more: he is told that he was removed, a fresh object has none (spec 5.1).
     /// - In a conversation the user is not in any more: messages that are deleted for all after his leaving, which are gone from a fresh load though nobody
-    ///   tells him, with the total and the last message that follow from it; and who has received and read the others since. Such a conversation as
+    ///   tells him, with the counts and the last message that follow from it; and who has received and read the others since. Such a conversation as
     ///   a whole, if it is one of `deleted`.
     /// - A user in `recipient_status` who was added later and counts as having read (spec 6.1): no packet tells.
     /// - An empty object within metadata equals an absent one; a null member equals an absent one.
@@ -23,7 +23,7 @@ extension ClientReplica {
             case (let held?, let fresh?):
                 var (held, fresh) = (shown(conversation: held), normalised(conversation: fresh))
                 if !isParticipant(in: id) {
-                    for name in ["last_message", "total_message_count"] { (held[name], fresh[name]) = (.null, .null) }
+                    for name in ["last_message", "total_message_count", "unread_message_count"] { (held[name], fresh[name]) = (.null, .null) }
                 }
                 differences += compare(short(id), held, fresh)
             case (nil, _): differences.append("\(short(id)) is not held, but listed")
@@ -31,6 +31,7 @@ extension ClientReplica {
             default: differences.append("\(short(id)) is held, but not listed")
             }
         }
+        differences += disagreements(in: fresh)
         let listedMessages = Dictionary(fresh.messages.values.joined().map { ($0["id"].string ?? "", $0) }) { $1 }
         for id in Set(messages.keys).union(listedMessages.keys).sorted() {
             switch (messages[id], listedMessages[id]) {
@@ -46,6 +47,16 @@ extension ClientReplica {
             }
         }
         return differences
+    }
+
+    /// Where the counts of a fresh load are not what its messages say, whether the user takes part or has left.
+    private func disagreements(in fresh: FreshState) -> [String] {
+        fresh.conversations.compactMap { conversation in
+            let id = conversation["id"].string ?? ""
+            let messages = fresh.messages[id] ?? []
+            let (unread, told) = (messages.filter { $0["is_unread"] == true }.count, conversation["unread_message_count"].int)
+            return unread == told ? nil : "\(short(id)) has \(unread) unread messages, and says \(told ?? -1)"
+        }
     }
 
     private func isForgotten(_ message: JSONValue, _ listed: [String: JSONValue], _ deleted: Set<String>) -> Bool {

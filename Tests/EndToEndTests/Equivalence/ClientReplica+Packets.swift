@@ -62,6 +62,7 @@ extension ClientReplica {
         case "Conversation":
             guard let held = conversations[id] else { return [.conversation(id)] }
             conversations[id] = patched(held, packet)
+            cameToRead(packet, in: id)
         // Of the others, those that are not known are ignored (spec 12.4).
         case "Message": if let held = messages[id] { messages[id] = patched(held, packet) }
         case "MessagePart": partUpdated(id, packet)
@@ -134,6 +135,15 @@ extension ClientReplica {
         case "Identity": identities[id] = nil
         case "Announcement": announcements[id] = nil
         default: faults.append("a \(type) was deleted")
+        }
+    }
+
+    /// Who is added, or added again, has read everything before; no packet tells it of each message.
+    private mutating func cameToRead(_ packet: ReceivedPacket, in conversation: String) {
+        let added = (packet.data.array ?? []).filter { $0["operation"] == "add" && $0["property"] == "participants" }.compactMap { $0["id"].string }
+        guard !added.isEmpty, let position = packet.body["position"].int else { return }
+        for (id, message) in messages where message["conversation"]["id"].string == conversation && (message["position"].int ?? 0) < position * 8192 {
+            for user in added { messages[id]?["recipient_status"][user] = "read" }
         }
     }
 

@@ -115,6 +115,30 @@ extension EndToEnd {
             }
         }
 
+        @Test("presence lasts as long as the connection, whatever the lease, and ends with a gateway that dies")
+        func gatewayOfPresenceKilled() async throws {
+            let settings = ["STRATA_PRESENCE_LEASE": "9s", "STRATA_PRESENCE_GRACE": "9s"]
+            try await Cluster.with(Cluster.Size(gateways: 2, settings: settings)) { cluster in
+                let app = try await cluster.app()
+                let (ana, ben) = (try await app.signIn("ana", via: 1), try await app.signIn("ben", via: 0))
+                let (anas, bens) = (try await ana.open(), try await ben.open())
+                let conversation = try await ana.converse(with: [ben])
+                try await bens.change("create", "Conversation", conversation.id)
+                #expect(try await bens.ask("Presence.subscribe").isSuccess)
+                #expect(try await anas.ask("Presence.update", nil, [set("status", "busy")]).isSuccess)
+                try await bens.change("update", "Identity", ana.identity) { $0.has("set", "presence.status", value: "busy") }
+                // Every three seconds: so this is longer than the lease lasts by itself.
+                let presence = cluster.instances(of: .presence)[0]
+                try await eventually("the lease is renewed again and again") {
+                    try await presence.metric("rpc_server_calls_total", #"method="renewPresence""#) >= 4
+                }
+                #expect(!bens.history.contains { $0.objectID == ana.identity && $0.data.has("set", "presence.status", value: "offline") })
+                await cluster.instances(of: .gateway)[1].kill()
+                try await bens.change("update", "Identity", ana.identity) { $0.has("set", "presence.status", value: "offline") }
+                #expect(bens.faults == [])
+            }
+        }
+
         @Test("an instance that hangs, neither answering nor closing, does not stop the others")
         func hanging() async throws {
             try await Cluster.with(Cluster.Size(conversations: 2)) { cluster in

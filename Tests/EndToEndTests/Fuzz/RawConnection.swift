@@ -91,6 +91,15 @@ final class RawConnection: Sendable {
         await next(within: limit) { Self.parseAnswer(&$0, isBodiless: isBodiless) }
     }
 
+    /// Whether what comes next is this; nothing is taken.
+    func begins(with text: String, within limit: Duration) async -> Bool {
+        let wanted = Array(text.utf8)
+        let found = await inbox.first(within: limit) { inbox -> Bool? in
+            inbox.bytes.count >= wanted.count || inbox.isClosed ? inbox.bytes.starts(with: wanted) : nil
+        }
+        return found == true
+    }
+
     /// The next frame, which is taken.
     func frame(within limit: Duration) async -> Outcome<Frame> { await next(within: limit) { Self.parseFrame(&$0) } }
 

@@ -13,7 +13,8 @@ enum PartitionedSchema {
     static let tables = [
         "conversations.conversation": "id", "conversations.roster": "conversation_id", "conversations.participant": "conversation_id",
         "conversations.message": "conversation_id", "conversations.kept_receipts": "conversation_id", "conversations.kept_parts": "conversation_id",
-        log: "conversation_id", "metadata.leaf": "conversation_id", "metadata.kept_tree": "conversation_id",
+        "conversations.receipt_block": "conversation_id", log: "conversation_id", "metadata.leaf": "conversation_id",
+        "metadata.kept_tree": "conversation_id", "metadata.tree": "conversation_id", "metadata.kept_leaf": "conversation_id",
     ]
 
     private static let log = "conversations.change_rest"

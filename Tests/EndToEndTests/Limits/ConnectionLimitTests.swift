@@ -60,6 +60,15 @@ extension EndToEnd {
             }
         }
 
+        @Test("sockets open and hear what is published on every event loop, also beyond the 64th")
+        func loops() async throws {
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_EVENT_LOOP_THREADS": "70"])) { cluster in
+                // Connections land on the loops in turn.
+                let crowd = try await Crowd.of(75, cluster)
+                try await crowd.goesOn("everywhere")
+            }
+        }
+
         @Test("without a proxy the address is that of the connection")
         func peer() async throws {
             try await Cluster.with(Cluster.Size(settings: ["STRATA_CONNECTIONS_PER_ADDRESS": "30"])) { cluster in
@@ -150,12 +159,23 @@ private final class Crowd {
         self.conversation = conversation
     }
 
-    /// Opens sockets until one is refused, or not answered.
-    static func fill(_ cluster: Cluster, atMost limit: Int) async throws -> Crowd {
+    /// So many sockets, none of which is refused.
+    static func of(_ count: Int, _ cluster: Cluster) async throws -> Crowd {
+        let crowd = try await Crowd(cluster)
+        for _ in 0..<count { try await crowd.join() }
+        return crowd
+    }
+
+    private convenience init(_ cluster: Cluster) async throws {
         let users = try await cluster.app().signIn(["ana", "ben"])
         let ana = try await users[0].open()
-        let crowd = Crowd(ana: ana, ben: users[1], conversation: try await users[0].converse(with: [users[1]]))
-        try await ana.change("create", "Conversation", crowd.conversation.id)
+        self.init(ana: ana, ben: users[1], conversation: try await users[0].converse(with: [users[1]]))
+        try await ana.change("create", "Conversation", conversation.id)
+    }
+
+    /// Opens sockets until one is refused, or not answered.
+    static func fill(_ cluster: Cluster, atMost limit: Int) async throws -> Crowd {
+        let crowd = try await Crowd(cluster)
         while crowd.sockets.count < limit {
             do {
                 try await crowd.join()

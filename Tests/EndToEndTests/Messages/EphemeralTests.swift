@@ -70,6 +70,27 @@ extension EndToEnd {
             #expect(wasFastEnough)
         }
 
+        @Test("a message ends its sender's typing, whichever session sends it through whichever gateway")
+        func messageElsewhereEndsTyping() async throws {
+            var wasFastEnough = false
+            for _ in 1...10 where !wasFastEnough {
+                let app = try await Cluster.shared().app()
+                let (ana, ben) = (try await app.signIn("ana", via: 0), try await app.signIn("ben", via: 0))
+                let elsewhere = try await app.signIn("ana", via: 1)
+                let (anas, bens) = (try await ana.open(), try await ben.open())
+                let conversation = try await ana.converse(with: [ben])
+                for socket in [anas, bens] { try await socket.change("create", "Conversation", conversation.id) }
+                let begin = ContinuousClock.now
+                _ = try await startTyping(anas, conversation, seenOn: bens)
+                // No socket of the second gateway is in this conversation.
+                try await elsewhere.send("done", to: conversation)
+                let finished = try await typing("finished", conversation, on: bens)
+                wasFastEnough = begin.duration(to: finished.receivedAt) < Cluster.typingPeriod
+                if wasFastEnough { #expect(!bens.history.contains { $0.isTyping("paused") }) }
+            }
+            #expect(wasFastEnough)
+        }
+
         @Test("typing ends although the gateway connection of the typist is gone")
         func typistGone() async throws {
             let scene = try await scene()
@@ -112,6 +133,25 @@ extension EndToEnd {
             await scene.anas.abort()
             try await scene.bens.change("update", "Identity", "layer:///identities/ana") { $0.has("set", "presence.status", value: "offline") }
             #expect(scene.bens.faults == [])
+        }
+
+        @Test("sync tells of everybody who is followed, however many they are")
+        func manyFollowed() async throws {
+            let app = try await Cluster.shared().app()
+            let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben", via: 1))
+            let bens = try await ben.open()
+            #expect(try await bens.ask("Presence.update", nil, [set("status", "busy")]).isSuccess)
+            // 21 conversations of 250 are more than the presence service takes at once.
+            for room in 0..<21 {
+                let others = (0..<248).map { JSONValue.string("layer:///identities/\(room).\($0)") }
+                try await ana.does("POST", "/conversations", ["participants": .array(others + [.string(ben.identity)]), "distinct": false])
+            }
+            let anas = try await ana.open()
+            let sync = try await anas.ask("Presence.sync", nil, ["since": "2020-01-01T00:00:00.000Z"])
+            #expect(sync.isSuccess)
+            let changes = try #require(sync.data["changes"].array)
+            #expect(changes.compactMap { $0["object"]["id"].string } == [ben.identity])
+            #expect(try await anas.ask("Presence.subscribe").isSuccess)
         }
 
         @Test("a status that is none is refused, and sync is answered in any case")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ProtocolClient
 import Testing
 
 @testable import Soak
@@ -35,6 +36,20 @@ struct CheckerTests {
         positions.map { .told(position: $0, what: "change") }
     }
 
+    /// What Ana's client holds, and is shown.
+    private static var mirror: Mirror {
+        var mirror = Mirror()
+        mirror.show([
+            "position": 10, "unread_message_count": 1, "total_message_count": 2, "last_message": ["id": "m3"],
+            "participants": [["id": "layer:///identities/ana"], ["id": "layer:///identities/ben"]], "metadata": ["a": ["b": "v2"]],
+        ])
+        mirror.show(message: [
+            "id": "m1", "position": .integer(2 * Int64(Mirror.positionStep)), "sender": ["id": "layer:///identities/ana"],
+            "recipient_status": ["layer:///identities/ana": "read", "layer:///identities/ben": "read"],
+        ])
+        return mirror
+    }
+
     /// Nothing is wrong with it.
     private static var good: History {
         History(
@@ -46,7 +61,7 @@ struct CheckerTests {
                 operation("ben", .send(message: "m4"), 16, 21, .unknown), operation("cleo", .send(message: "m5"), 17, 18, .refused),
             ],
             views: [
-                History.View(user: "ana", conversation: id, events: told([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])),
+                History.View(user: "ana", conversation: id, events: told([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), mirror: mirror),
                 // His connection was cut after the fifth, and what he had not looked at came again.
                 History.View(
                     user: "ben", conversation: id, events: told([1, 2, 3, 4, 5]) + [.beginAnew] + told([3, 4, 5, 6, 7, 8, 9, 10])),
@@ -64,7 +79,7 @@ struct CheckerTests {
                     messages: [
                         History.Conversation.Message(id: "m1", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]),
                         History.Conversation.Message(id: "m3", sender: "ben", recipients: ["ana", "ben"], readers: ["ben"]),
-                    ], unread: ["ana": 1, "ben": 0])
+                    ], unread: ["ana": 1, "ben": 0], shown: ["ana": mirror])
             ])
     }
 
@@ -133,6 +148,14 @@ struct CheckerTests {
         Damage("metadata is not what was written last", .inconsistent) { $0.conversations[0].metadata = ["a": "v1"] },
         Damage("a participant is missing", .inconsistent) { $0.conversations[0].participants = ["ana"] },
         Damage("an unread count is wrong", .inconsistent) { $0.conversations[0].unread["ana"] = 2 },
+        Damage("an unread count is not what the messages say to somebody who left", .inconsistent) { history in
+            history.conversations[0].counts = ["ana": .init(said: 1, shown: 1), "cleo": .init(said: 0, shown: 2)]
+        },
+        Damage("what was there when somebody came is unread for them", .inconsistent) { history in
+            let old = history.conversations[0].messages[0]
+            history.conversations[0].messages[0] = .init(
+                id: old.id, sender: old.sender, recipients: old.recipients + ["cleo"], readers: old.readers)
+        },
         Damage("a message that was deleted for all is still listed", .invented) { history in
             history.conversations[0].messages.append(.init(id: "m2", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]))
         },
@@ -140,7 +163,16 @@ struct CheckerTests {
             // The last writer of a key would not be the last.
             history.operations[5] = operation("cleo", .set(path: "a.b", value: "v2"), -2, -1)
         },
+        Damage("a client was told another number of unread messages", .stale) { $0.views[0].mirror.unread = 7 },
+        Damage("a client was told another number of messages", .stale) { $0.views[0].mirror.total = 3 },
+        Damage("a client was told another last message", .stale) { $0.views[0].mirror.lastMessage = "m1" },
+        Damage("a client was told another title", .stale) { $0.views[0].mirror.metadata = ["a.b": "v1"] },
+        Damage("a client was told other participants", .stale) { $0.views[0].mirror.participants.removeFirst() },
+        Damage("a client was not told that a message has been read", .stale) { history in
+            history.views[0].mirror.messages["m1"]?.statuses["layer:///identities/ben"] = "sent"
+        },
         Damage("an indicator stands although nobody types", .stuck) { $0.typing.removeAll { $0.action != "started" && $0.reader == "ana" } },
+        Damage("a message is never answered, although nothing is broken", .starved) { $0.isUndisturbed = true },
         Damage("a connection broke its rules", .protocolBroken) { $0.faults.append("counter 3 where 2 was due") },
     ]
 
@@ -150,6 +182,19 @@ struct CheckerTests {
         damage.apply(&history)
         let kinds = Set(Checker.violations(of: history).map(\.kind))
         #expect(kinds.contains(damage.kind), "\(kinds)")
+    }
+
+    @Test("what the end of a run cut short, and one unanswered request among many, are not held against anybody")
+    func served() {
+        var history = Self.good
+        history.isUndisturbed = true
+        for index in history.operations.indices { history.operations[index].isCutShort = true }
+        #expect(Checker.violations(of: history) == [])
+        let lists = (0..<10).map { Self.operation("ana", .list, 100 + $0, 101 + $0, $0 < 2 ? .unknown : .acknowledged) }
+        history.operations += lists
+        #expect(Checker.violations(of: history) == [])
+        history.operations += lists.prefix(1)
+        #expect(Checker.violations(of: history).map(\.kind) == [.starved])
     }
 
     @Test("every kind of violation is brought about by some damage")

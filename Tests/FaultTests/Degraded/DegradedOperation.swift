@@ -140,7 +140,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
                 try await scene.anas.request(
                     "Message.create", objectID: scene.conversation.id, data: TestUser.message("by socket"), deadline: Waiting.deadline)
             case .replay:
-                try await scene.cleos.request("Event.replay", data: ["from_timestamp": .string(scene.since)], deadline: Waiting.deadline)
+                try await scene.openCleos().request("Event.replay", data: ["from_timestamp": .string(scene.since)], deadline: Waiting.deadline)
             case .presenceUpdate: try await scene.anas.request("Presence.update", data: [set("status", "available")], deadline: Waiting.deadline)
             default:
                 try await scene.anas.request("Presence.sync", data: ["ids": [.string(scene.ben.identity)]], deadline: Waiting.deadline)

@@ -8,6 +8,7 @@ struct DegradedScene: Sendable {
     let app: TestApp
     let ana: TestUser
     let ben: TestUser
+    let cleo: TestUser
     let conversation: Conversation
     let anas: ProtocolSocket
     /// Has asked for presence, so that he hears of Ana's.
@@ -30,7 +31,8 @@ struct DegradedScene: Sendable {
         let answer = try await sockets[1].request("Presence.subscribe", deadline: Waiting.deadline)
         guard answer.isSuccess else { throw UnexpectedCell("Presence.subscribe: \(answer.data)") }
         let scene = DegradedScene(
-            app: app, ana: users[0], ben: users[1], conversation: conversation, anas: sockets[0], bens: sockets[1], cleos: sockets[2], since: since)
+            app: app, ana: users[0], ben: users[1], cleo: users[2], conversation: conversation, anas: sockets[0], bens: sockets[1], cleos: sockets[2],
+            since: since)
         // All of it works, and the sockets have joined the conversation, before anything happens to it.
         for operation in DegradedOperation.allCases {
             let deadline = Waiting.deadline
@@ -40,6 +42,9 @@ struct DegradedScene: Sendable {
         }
         return scene
     }
+
+    /// Cleo's socket; another one if that was closed because it did not ask again in time after a replay had failed.
+    func openCleos() async throws -> ProtocolSocket { cleos.closure == nil ? cleos : try await cleo.openSilent() }
 
     /// The gateway must not serve anybody only because it knew him a moment ago.
     func awaitForgottenSessions() async throws {

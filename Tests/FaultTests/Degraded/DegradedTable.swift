@@ -50,6 +50,12 @@ struct DegradedTable: Sendable {
             ten seconds where it hangs. **silent**: accepted, and nobody is told, as ephemeral things may be. **away**: there is no process to ask. Sessions are looked up in PostgreSQL, and known to a
             gateway for five seconds; then every request over REST that needs one is refused, while sockets stay open.
 
+            A replay that a client asks for meanwhile is answered with `success: false`. It may ask again; a socket whose client has not asked again within 30 seconds is closed with 1013, so that none
+            stays open and is told nothing. A socket that began without a replay, or that is to be brought into a conversation, goes on trying by itself, and is told everything when the part is there again.
+
+            Where PostgreSQL comes back in an older state, or a replica takes its place, gateways close all sockets with 1001 as soon as they learn of it, within about 20 seconds; clients come back and replay
+            ([operating.md](operating.md)).
+
             \(table { cells[$0]?[$1]?.description ?? "" })
 
             ## How soon it is well again

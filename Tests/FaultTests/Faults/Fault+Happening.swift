@@ -36,6 +36,7 @@ extension Fault {
         case .databaseClockAhead: try await jump(cluster.surroundings.databaseClock, by: 20, for: period)
         case .databaseClockBehind: try await jump(cluster.surroundings.databaseClock, by: -20, for: period)
         case .readersStop: try await stopReaders(of: load, for: period)
+        case .hostileUsers: try await letHarm(load, on: cluster, for: period, &generator)
         case .rollingRestart:
             for process in cluster.processes {
                 await process.end()
@@ -124,6 +125,24 @@ extension Fault {
         for socket in sockets { try? await socket.pauseReading() }
         try await Task.sleep(for: period)
         for socket in sockets { try? await socket.resumeReading() }
+    }
+
+    /// Hostile users come, do what they mean to do, and go. It takes them a while to have something to do it with.
+    private func letHarm(_ load: Load, on cluster: Cluster, for period: Duration, _ generator: inout SeededGenerator) async throws {
+        let seed = generator.next()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                // Another fault may keep them from signing in; then they try again.
+                while !Task.isCancelled {
+                    if let hostile = try? await HostileUsers.start(against: load, on: cluster, seed: seed) { return await hostile.run() }
+                    try? await Task.sleep(for: .milliseconds(200))
+                }
+            }
+            try? await Task.sleep(for: max(period, .seconds(8)))
+            // On a slow machine preparations take longer. Another fault may be the reason why something is not done at all.
+            _ = await load.recorder.hasAllHostilities(within: period + .seconds(20))
+            group.cancelAll()
+        }
     }
 
     // MARK: Clocks

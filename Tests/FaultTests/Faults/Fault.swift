@@ -14,12 +14,13 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
     case clockAhead, clockBehind, databaseClockAhead, databaseClockBehind
     case diskFull
     case gatewayOutOfFiles, conversationsOutOfFiles, metadataOutOfFiles, presenceOutOfFiles
+    case hostileUsers
 
     /// What excludes each other.
     static let groups: [[Fault]] = [
         [.gatewayKilled, .gatewayHangs, .gatewayOutOfFiles], [.conversationsKilled, .conversationsHangs, .conversationsOutOfFiles],
         [.metadataKilled, .metadataHangs, .metadataOutOfFiles], [.presenceKilled, .presenceHangs, .presenceOutOfFiles],
-        [.redisKilled, .redisHangs], [.postgresRestarted, .postgresKilled, .postgresHangs, .diskFull], [.readersStop],
+        [.redisKilled, .redisHangs], [.postgresRestarted, .postgresKilled, .postgresHangs, .diskFull], [.readersStop], [.hostileUsers],
         [.connectionsCut, .networkSlow, .networkLossy, .networkDivided], [.clockAhead, .clockBehind, .databaseClockAhead, .databaseClockBehind],
     ]
 
@@ -68,6 +69,7 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
         case .conversationsOutOfFiles: "an instance of conversations has no descriptors left"
         case .metadataOutOfFiles: "an instance of metadata has no descriptors left"
         case .presenceOutOfFiles: "an instance of presence has no descriptors left"
+        case .hostileUsers: "hostile users"
         }
     }
 }

@@ -72,7 +72,9 @@ final class FaultTable: Sendable {
         ones, participants added and removed, receipts, typing. Afterwards a checker compares what they were answered and told with the change log. "Unknown" is what got no
         answer, or one that leaves open whether it was done; "otherwise wrong" is whatever breaks a promise and is no loss, repetition or disorder: something told to a
         stranger, a wrong count, metadata that a later acknowledged write should have replaced, a typing indicator that stays. "All told after" is the time from the end of the load,
-        half a second to two of which is the wait for one last message in each conversation.
+        half a second to two of which is the wait for one last change in each conversation. A hostile user keeps to the protocol and
+        the rate limits, and does harm: adds others to conversations with metadata as large as the server accepts, reads every other message, asks for all there is and does not read it, uses the ids of messages
+        twice at the same moment; then nothing is broken, and an honest user who is not served counts as "otherwise wrong", as does a deadlock of the database.
         """
 
     private var title: String { isLong ? "## Long form" : "## Short form" }

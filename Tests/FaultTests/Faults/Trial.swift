@@ -43,6 +43,7 @@ struct Trial: Sendable {
     /// The same, but leaves what is to be made of the violations to the caller.
     /// - Parameter patience: how long everybody may take to be told everything.
     func judge(_ cluster: Cluster, patience: Duration = .seconds(90)) async throws -> (row: FaultTable.Row, violations: [Violation]) {
+        let deadlocks = try? await ServerState.deadlocks(cluster)
         let load = try await Load.start(Load.Size(), seed: seed, on: cluster)
         let begun = ContinuousClock.now
         try await load.run {
@@ -59,8 +60,18 @@ struct Trial: Sendable {
             try await Task.sleep(for: .seconds(1))
         }
         let healed = ContinuousClock.now
-        let history = try await load.settle(cluster, within: patience)
+        var history = try await load.settle(cluster, within: patience)
         let recovery = ContinuousClock.now - healed
+        if faults == [.hostileUsers] {
+            history.isUndisturbed = true
+            // Harm that was not tried shows nothing.
+            history.faults += load.recorder.missingHostilities.map { "hostile users did not get to \($0)" }
+        }
+        if let bytes = load.recorder.largestTree { history.faults.append("metadata of \(bytes) bytes was accepted") }
+        // Its statistics begin anew when PostgreSQL is started again.
+        if let deadlocks, let after = try? await ServerState.deadlocks(cluster), after > deadlocks {
+            history.faults.append("PostgreSQL had to end \(after - deadlocks) deadlocks")
+        }
         let violations = Checker.violations(of: history)
         let counts = load.recorder.counts
         let row = FaultTable.Row(

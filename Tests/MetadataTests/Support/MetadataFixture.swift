@@ -49,7 +49,9 @@ struct MetadataFixture: Sendable {
     static var soon: ContinuousClock.Instant { .now + .seconds(20) }
 
     /// Runs `body` with everything started, and ends it afterwards.
-    static func run<Value: Sendable>(maximumKeys: Int? = nil, _ body: @Sendable (MetadataFixture) async throws -> Value) async throws -> Value {
+    static func run<Value: Sendable>(
+        limits: MetadataLimits = MetadataLimits(), _ body: @Sendable (MetadataFixture) async throws -> Value
+    ) async throws -> Value {
         let url = try await TestDatabase.url
         func pool(_ url: String, _ mode: PostgresPool.Mode, _ connections: Int) throws -> PostgresPool {
             var configuration = try PostgresConfiguration(url: url)
@@ -61,7 +63,7 @@ struct MetadataFixture: Sendable {
         let role = TestDatabase.asService(url)
         let store = MetadataStore(
             writes: try pool(role, .grouping, 3), large: try pool(role, .exclusive, 1), reads: try pool(role, .grouping, 1),
-            maximumKeys: maximumKeys)
+            limits: limits)
         let fixture = MetadataFixture(store: store, url: url, admin: try pool(url, .exclusive, 2))
         return try await running([store.writes, store.large, store.reads, fixture.admin]) { try await body(fixture) }
     }
@@ -94,6 +96,17 @@ struct MetadataFixture: Sendable {
     @discardableResult
     func sql(_ text: String) async throws -> Rows {
         try await admin.query(Statement("test.\(UUID())", sql: text), deadline: Self.soon)
+    }
+
+    /// What is noted of the tree's size, in bytes and leaves, and what it is; empty: nothing is noted.
+    func sizes(_ id: ConversationID) async throws -> [[Int64]] {
+        try await sql(
+            """
+            SELECT t.bytes, t.leaves, coalesce(sum(octet_length(l.path) + octet_length(l.value)), 0)::int8, count(l.path)
+            FROM metadata.tree t LEFT JOIN metadata.leaf l USING (conversation_id) WHERE t.conversation_id = '\(id)' GROUP BY 1, 2
+            """
+        )
+        .map { row in try (0..<4).map { try row.get($0, as: Int64.self) } }
     }
 
     func number(_ text: String) async throws -> Int64 { try await sql(text)[0].get(0, as: Int64.self) }

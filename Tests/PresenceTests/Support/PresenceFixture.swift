@@ -20,7 +20,7 @@ var soon: ContinuousClock.Instant { .now + .seconds(20) }
 /// What was published, in the order of arrival.
 final class PublicationLog: RedisSubscriberDelegate {
     enum Entry: Hashable, Sendable {
-        case typing(TypingSignal)
+        case typing(TypingSignal, goodFor: Duration?)
         case presence(PresencePublication)
     }
 
@@ -38,7 +38,8 @@ final class PublicationLog: RedisSubscriberDelegate {
 
     /// Everything so far.
     var entries: [Entry] { state.withLock { $0.entries } }
-    var signals: [TypingSignal] { entries.compactMap { if case .typing(let signal) = $0 { signal } else { nil } } }
+    var signals: [TypingSignal] { entries.compactMap { if case .typing(let signal, _) = $0 { signal } else { nil } } }
+    var goodFor: [Duration?] { entries.compactMap { if case .typing(_, let goodFor) = $0 { .some(goodFor) } else { nil } } }
     var statuses: [Presence.Status] { entries.compactMap { if case .presence(let change) = $0 { change.presence.status } else { nil } } }
 
     /// Waits until there are that many; the time limit of the test bounds it.
@@ -56,8 +57,8 @@ final class PublicationLog: RedisSubscriberDelegate {
     func subscriber(didReceive message: ByteBuffer, on channel: ByteBuffer) {
         let entry: Entry
         if String(buffer: channel).hasPrefix("c:") {
-            guard case .typing(let signal) = try? ConversationPublication(decoding: message) else { return }
-            entry = .typing(signal)
+            guard case .typing(let signal, let goodFor) = try? ConversationPublication(decoding: message) else { return }
+            entry = .typing(signal, goodFor: goodFor)
         } else {
             guard let change = try? PresencePublication(decoding: message) else { return }
             entry = .presence(change)
@@ -146,6 +147,14 @@ extension TypingSettings {
 }
 
 extension PresencePeriods {
+    /// A lease of a minute and a grace of half of it, with which it is easy to reckon.
+    static var round: PresencePeriods {
+        var periods = PresencePeriods()
+        periods.lease = .seconds(60)
+        periods.grace = .seconds(30)
+        return periods
+    }
+
     static var short: PresencePeriods {
         var periods = PresencePeriods()
         periods.lease = .milliseconds(400)

@@ -23,9 +23,29 @@ struct FeedScenario {
         case noGapFloor
         /// Packets carry the present time although heads could not be compared for long.
         case noStampLimit
+        /// An entry of a user's own log that comes before a socket has told where the sequence starts is forgotten.
+        case earlyEntriesDropped
+        /// A catch-up whose place another one has taken goes on with what it had begun.
+        case staleCatchUps
+        /// A replay is answered before the joins that waited behind it limit the time that may be shown.
+        case answerBeforeJoins
+        /// A client whose replay has failed may rest on its socket for ever.
+        case noReplayPatience
+        /// Changes that were read from the log are told with the numbers known before them.
+        case staleNumbers
+        /// They are told without numbers, and so it stays.
+        case noNumbersAfterRepair
+        /// Whoever only listens is sent packets that carry the present time.
+        case noUnaskedStamp
     }
 
     var sabotage: Sabotage?
+    /// Nothing that is published is lost, and no call fails: then everything must come without heads, which are never compared.
+    var isReliable = false
+    /// Messages are read and deleted, and packets carry counts.
+    var hasNumbers = true
+    /// Of a thousand clients, so many ask for nothing on their first connection, or late.
+    var listeners = 0
 
     var conversations = 4
     var users = 4
@@ -58,8 +78,11 @@ struct FeedScenario {
     var pageSize = 8
     var skew: Int64 = 2_000_000
 
-    init(_ simulation: Simulation, sabotage: Sabotage? = nil) {
+    /// - Parameter isPlain: the world that a seed meant before there were counts, and clients that only listen.
+    init(_ simulation: Simulation, sabotage: Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false) {
         self.sabotage = sabotage
+        self.isReliable = isReliable
+        hasNumbers = !isPlain
         conversations = simulation.int(1...5)
         users = simulation.int(2...5)
         gateways = simulation.int(1...3)
@@ -75,5 +98,9 @@ struct FeedScenario {
         longestFault = [2_000_000, 10_000_000, 50_000_000, 200_000_000][simulation.int(0...3)]
         failingCalls = [0, 10, 100][simulation.int(0...2)]
         pageSize = [2, 8, 64][simulation.int(0...2)]
+        if !isPlain { listeners = [0, 100, 500][simulation.int(0...2)] }
+        guard isReliable else { return }
+        (lost, failingCalls) = (0, 0)
+        faultPace = min(faultPace, 6_000_000)
     }
 }

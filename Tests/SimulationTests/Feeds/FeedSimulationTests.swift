@@ -22,7 +22,18 @@ struct FeedSimulationTests {
     /// - 1590, 2421: a running catch-up showed later times than what waited behind it allowed (`Membership.waitingSince`).
     @Test("seeds that once failed", arguments: [14, 15, 25, 32, 69, 85, 134, 692, 1298, 1365, 1590, 2421] as [UInt64])
     func failedOnce(seed: UInt64) {
-        Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0) }
+        Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isPlain: true) }
+    }
+
+    @Test("what is published reliably comes without heads")
+    func reliable() {
+        Seeds.check(Seeds.chosen(10), suite: Self.suite) { FeedWorld.run($0, isReliable: true) }
+    }
+
+    @Test("an entry of the own log that comes before the sequence starts is not forgotten")
+    func early() {
+        let isNoticed = (1...20).contains { !FeedWorld.run($0, sabotage: .earlyEntriesDropped, isReliable: true).isGood }
+        #expect(isNoticed)
     }
 
     @Test("the same seed is the same run")
@@ -39,10 +50,23 @@ struct FeedSimulationTests {
         arguments: [
             (.noRepair, 4), (.noHeads, 2), (.noAttachRule, 310), (.noSkip, 1), (.durablesDropped, 1), (.noBound, 1), (.noFloor, 1),
             (.noGapFloor, 110),
-            (.noStampLimit, 2),
+            (.noStampLimit, 2), (.noReplayPatience, 1), (.staleCatchUps, 1),
+            (.answerBeforeJoins, 1),
         ] as [(FeedScenario.Sabotage, UInt64)])
     func sabotage(rule: FeedScenario.Sabotage, seed: UInt64) {
-        let isNoticed = (seed..<seed + 10).contains { !FeedWorld.run($0, sabotage: rule).isGood }
+        let isNoticed = (seed..<seed + 10).contains { !FeedWorld.run($0, sabotage: rule, isPlain: true).isGood }
         #expect(isNoticed, "nothing noticed \(rule.rawValue)")
+    }
+
+    @Test("a count that is wrong or missing is noticed", arguments: [.staleNumbers, .noNumbersAfterRepair] as [FeedScenario.Sabotage])
+    func countsSabotaged(rule: FeedScenario.Sabotage) {
+        let reports = (1...10 as ClosedRange<UInt64>).map { FeedWorld.run($0, sabotage: rule) }
+        #expect(reports.contains { $0.violations.contains { $0.contains("is right") } }, "nothing noticed \(rule.rawValue)")
+    }
+
+    @Test("a listener whose packets carry the present time, and who therefore misses something, is noticed")
+    func listenersSabotaged() {
+        let reports = (1...10 as ClosedRange<UInt64>).map { FeedWorld.run($0, sabotage: .noUnaskedStamp) }
+        #expect(reports.contains { !$0.isGood })
     }
 }

@@ -17,10 +17,12 @@ final class FeedWorld {
     var counts: [String: Int] = [:]
 
     /// Runs one seed.
-    static func run(_ seed: UInt64, sabotage: FeedScenario.Sabotage? = nil, follow: ((String) -> Void)? = nil) -> RunReport {
+    static func run(
+        _ seed: UInt64, sabotage: FeedScenario.Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false, follow: ((String) -> Void)? = nil
+    ) -> RunReport {
         let simulation = Simulation(seed: seed)
         simulation.follow = follow
-        let scenario = FeedScenario(simulation, sabotage: sabotage)
+        let scenario = FeedScenario(simulation, sabotage: sabotage, isReliable: isReliable, isPlain: isPlain)
         let world = FeedWorld(simulation, scenario)
         defer { world.gateways = [] }
         return world.run()
@@ -118,7 +120,11 @@ final class FeedWorld {
             pubSub.publish(.signal(conversation), on: .conversation(conversation))
         } else {
             let burst = simulation.chance(20) ? simulation.int(2...60) : 1
-            for _ in 0..<burst { pubSub.publish(.change(log.send(user, to: conversation)), on: .conversation(conversation)) }
+            for _ in 0..<burst {
+                // Somebody who is not in it does nothing there, and what changes nothing is no change.
+                let change = scenario.hasNumbers ? log.act(user, in: conversation) : log.send(user, to: conversation)
+                if let change { pubSub.publish(.change(change), on: .conversation(conversation)) }
+            }
         }
     }
 
@@ -137,7 +143,8 @@ final class FeedWorld {
         let gateway = simulation.int(0...gateways.count - 1)
         let client = clients[simulation.int(0...clients.count - 1)]
         let length = simulation.span(10_000...scenario.longestFault)
-        switch simulation.int(0...7) {
+        // Of what can go wrong, only what clients do leaves the network reliable.
+        switch simulation.int((scenario.isReliable ? 5 : 0)...7) {
         case 0:
             pubSub.lose(gateway)
             gateways[gateway].scheduleHeads()

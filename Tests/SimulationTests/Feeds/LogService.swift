@@ -14,7 +14,20 @@ final class LogService {
         var firstJoined: [Position?]
         var leftAt: [Position?]
         var messages: Int64 = 0
+        /// Of each message ever sent: whether it has been deleted.
+        var isDeleted: [Bool] = []
+        /// The same for each user: whether it does not count as unread.
+        var isUncounted: [[Bool]]
+        var numbers: [UserNumbers]
+        /// What each user is to be shown, after each change.
+        var counts: [[Counts]] = []
         var current: UInt64 { members.last ?? 0 }
+    }
+
+    /// `unread_message_count` and `total_message_count`.
+    struct Counts: Equatable {
+        var unread: Int64?
+        var total: Int64?
     }
 
     static let app = AppID(rawValue: UUID(uuid: (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)))
@@ -40,7 +53,11 @@ final class LogService {
         userIDs = (0..<scenario.users).map { UserID(trusted: "u\($0)") }
         keys = userIDs.map { UserKey(app: Self.app, user: $0) }
         let nobody = [Position?](repeating: nil, count: scenario.users)
-        conversations = Array(repeating: Conversation(firstJoined: nobody, leftAt: nobody), count: scenario.conversations)
+        let none = UserNumbers(uncounted: 0, hidden: 0, position: .zero)
+        conversations = Array(
+            repeating: Conversation(
+                firstJoined: nobody, leftAt: nobody, isUncounted: Array(repeating: [], count: scenario.users),
+                numbers: Array(repeating: none, count: scenario.users)), count: scenario.conversations)
         own = Array(repeating: [], count: scenario.users)
     }
 
@@ -57,21 +74,54 @@ final class LogService {
 
     // MARK: Commits
 
+    /// How long before its commit a change may be stamped.
+    static let longestCommit: Int64 = 3_000_000
+
     /// A change is stamped a little before it is committed, and never before the one before it.
     private func stamp(after last: Timestamp?) -> Timestamp {
-        let early = simulation.chance(5) ? simulation.span(0...3_000_000) : simulation.span(0...20_000)
+        let early = simulation.chance(5) ? simulation.span(0...Self.longestCommit) : simulation.span(0...20_000)
         return max(Timestamp(simulation.now - early), last ?? Timestamp(0))
     }
 
-    private func append(_ content: Change.Content, by actor: Int, to index: Int, members: UInt64) -> Change {
-        let change = Change(
+    /// - Parameter altered: users whose numbers are others after it. They are told so when it is published; the log does not say.
+    private func append(_ content: Change.Content, by actor: Int, to index: Int, members: UInt64, altering altered: [Int] = []) -> Change {
+        var change = Change(
             appID: Self.app, conversationID: ids[index], position: head(of: index).next,
             createdAt: stamp(after: conversations[index].log.last?.createdAt),
             actor: userIDs[actor], origin: nil, messageCount: conversations[index].messages, numbers: [:], content: content)
         conversations[index].log.append(change)
         simulation.note(.init(what: "committed in conversation", a: index, b: actor, c: change.position.rawValue))
         conversations[index].members.append(members)
+        noteCounts(of: index, members)
+        for user in altered {
+            conversations[index].numbers[user].position = change.position
+            change.numbers[userIDs[user]] = conversations[index].numbers[user]
+        }
         return change
+    }
+
+    private func noteCounts(of index: Int, _ members: UInt64) {
+        let conversation = conversations[index]
+        conversations[index].counts
+            .append(
+                userIDs.indices.map { user in
+                    guard members & (1 << UInt64(user)) != 0 else {
+                        // Just left, or long ago: what he had stays.
+                        let isLeaving = conversation.leftAt[user] == head(of: index)
+                        let total =
+                            isLeaving ? conversation.numbers[user].total(of: conversation.messages) : conversation.counts.last?[user].total ?? 0
+                        return Counts(unread: 0, total: total)
+                    }
+                    let numbers = conversation.numbers[user]
+                    return Counts(unread: numbers.unread(of: conversation.messages), total: numbers.total(of: conversation.messages))
+                })
+    }
+
+    /// What `user` must be shown after the change at `position`.
+    func counts(of index: Int, at position: Position, for user: Int) -> Counts { conversations[index].counts[Int(position.rawValue) - 1][user] }
+
+    private func messages(of index: Int, at position: Position) -> Int64 {
+        position == .zero ? 0 : conversations[index].log[Int(position.rawValue) - 1].messageCount
     }
 
     func create(_ index: Int, members: UInt64) -> Change {
@@ -82,19 +132,77 @@ final class LogService {
         return append(.conversationCreated(nil), by: 0, to: index, members: members)
     }
 
+    /// Sends, deletes or reads something, or changes metadata.
+    /// - Returns: nil if there is nothing to do for him.
+    func act(_ user: Int, in index: Int) -> Change? {
+        let bit = UInt64(1) << UInt64(user)
+        guard conversations[index].current & bit != 0 else { return nil }
+        switch simulation.int(0...99) {
+        case 0..<60: return send(user, to: index)
+        case 60..<70: return delete(by: user, in: index)
+        case 70..<90: return read(user, in: index)
+        default: return readAll(user, in: index)
+        }
+    }
+
+    private func messageID(_ index: Int, _ ordinal: Int64) -> MessageID {
+        MessageID(
+            rawValue: UUID(
+                uuid: (UInt8(index), 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, UInt8(ordinal >> 16 & 255), UInt8(ordinal >> 8 & 255), UInt8(ordinal & 255)))
+        )
+    }
+
+    private func uncount(_ ordinal: Int64, for user: Int, in index: Int) -> Bool {
+        guard !conversations[index].isUncounted[user][Int(ordinal) - 1] else { return false }
+        conversations[index].isUncounted[user][Int(ordinal) - 1] = true
+        conversations[index].numbers[user].uncounted += 1
+        return true
+    }
+
+    private func delete(by actor: Int, in index: Int) -> Change? {
+        guard let found = conversations[index].isDeleted.lastIndex(of: false) else { return nil }
+        let (ordinal, members) = (Int64(found + 1), conversations[index].current)
+        conversations[index].isDeleted[found] = true
+        let altered = userIDs.indices.filter { members & (1 << UInt64($0)) != 0 }
+        for user in altered {
+            conversations[index].numbers[user].hidden += 1
+            _ = uncount(ordinal, for: user, in: index)
+        }
+        return append(
+            .messageDeleted(id: messageID(index, ordinal), ordinal: ordinal, lastMessage: Change.LastMessage(changed: false, message: nil)),
+            by: actor, to: index, members: members, altering: altered)
+    }
+
+    private func read(_ user: Int, in index: Int) -> Change? {
+        guard let found = conversations[index].isUncounted[user].lastIndex(of: false) else { return nil }
+        let ordinal = Int64(found + 1)
+        _ = uncount(ordinal, for: user, in: index)
+        let receipt = Change.Receipt(
+            user: userIDs[user], messageID: messageID(index, ordinal), ordinal: ordinal, status: .read, sender: userIDs[0])
+        return append(.receipts([receipt]), by: user, to: index, members: conversations[index].current, altering: [user])
+    }
+
+    private func readAll(_ user: Int, in index: Int) -> Change? {
+        guard conversations[index].isUncounted[user].contains(false) else { return nil }
+        for ordinal in 1...conversations[index].messages { _ = uncount(ordinal, for: user, in: index) }
+        return append(
+            .allRead(user: userIDs[user], upTo: head(of: index), toldTo: nil), by: user, to: index, members: conversations[index].current,
+            altering: [user])
+    }
+
     func send(_ actor: Int, to index: Int) -> Change {
         let members = conversations[index].current
         guard simulation.chance(800) else { return append(.metadataChanged([]), by: actor, to: index, members: members) }
         conversations[index].messages += 1
         let ordinal = conversations[index].messages
-        let id = MessageID(
-            rawValue: UUID(
-                uuid: (UInt8(index), 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, UInt8(ordinal >> 16 & 255), UInt8(ordinal >> 8 & 255), UInt8(ordinal & 255)))
-        )
+        conversations[index].isDeleted.append(false)
+        for user in userIDs.indices { conversations[index].isUncounted[user].append(false) }
+        _ = uncount(ordinal, for: actor, in: index)
+        let id = messageID(index, ordinal)
         let message = Message(
             id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal, sender: BasicIdentity(userID: userIDs[actor]),
             sentAt: Timestamp(simulation.now), parts: [], recipients: [])
-        return append(.messageCreated(id: id, ordinal: ordinal, message), by: actor, to: index, members: members)
+        return append(.messageCreated(id: id, ordinal: ordinal, message), by: actor, to: index, members: members, altering: [actor])
     }
 
     /// Adds or removes `user`.
@@ -105,6 +213,10 @@ final class LogService {
         if isAdded {
             conversations[index].firstJoined[user] = conversations[index].firstJoined[user] ?? position
             conversations[index].leftAt[user] = nil
+            // Everything before counts as read.
+            conversations[index].isUncounted[user] = conversations[index].isUncounted[user].map { _ in true }
+            conversations[index].numbers[user] = UserNumbers(
+                uncounted: conversations[index].messages, hidden: Int64(conversations[index].isDeleted.filter(\.self).count), position: position)
             additions.append((simulation.now, user, index, position))
         } else {
             conversations[index].leftAt[user] = position
@@ -131,7 +243,11 @@ final class LogService {
         return conversations[conversation].leftAt[user] ?? head(of: conversation)
     }
 
-    private func numbers(at position: Position) -> UserNumbers { UserNumbers(uncounted: 0, hidden: 0, position: position) }
+    private func numbers(of user: Int, in index: Int, at position: Position) -> UserNumbers {
+        var numbers = conversations[index].numbers[user]
+        numbers.position = position
+        return numbers
+    }
 
     func baseline(of user: Int, since: Timestamp) -> Baseline {
         var entries: [BaselineEntry] = []
@@ -142,7 +258,8 @@ final class LogService {
             let after = begin < Int(end.rawValue) ? Position(Int64(begin)) : end
             entries.append(
                 BaselineEntry(
-                    id: ids[index], position: end, after: after, numbers: numbers(at: end), messageCount: conversations[index].messages,
+                    id: ids[index], position: end, after: after, numbers: numbers(of: user, in: index, at: end),
+                    messageCount: messages(of: index, at: end),
                     isParticipant: conversations[index].leftAt[user] == nil, oldestAt: nil))
         }
         let ownEnd = Position(Int64(own[user].count))
@@ -172,7 +289,7 @@ final class LogService {
                 found.append((change.createdAt, index, isTold ? .change(change) : .skipped(ids[index], change.position)))
             }
             numbers[ids[index]] = LogPage.Numbers(
-                numbers: self.numbers(at: end), messageCount: conversations[index].messages,
+                numbers: self.numbers(of: user, in: index, at: end), messageCount: messages(of: index, at: end),
                 isParticipant: conversations[index].leftAt[user] == nil, isListed: true)
         }
         if let userAfter {
@@ -186,10 +303,15 @@ final class LogService {
         return LogPage(entries: ordered.prefix(limit).map(\.element.entry), metHeads: found.count <= limit, numbers: numbers)
     }
 
-    func changes(of index: Int, after position: Position) -> ChangePage {
+    /// - Parameter users: whose numbers are asked for, too; participants are told of.
+    func changes(of index: Int, after position: Position, users: [Int]) -> ChangePage {
         let log = conversations[index].log
         let begin = min(Int(position.rawValue), log.count)
-        return ChangePage(changes: Array(log[begin..<min(log.count, begin + limit)]), head: head(of: index), numbers: [:])
+        var numbers: [UserID: UserNumbers] = [:]
+        for user in users where conversations[index].current & (1 << UInt64(user)) != 0 {
+            numbers[userIDs[user]] = self.numbers(of: user, in: index, at: head(of: index))
+        }
+        return ChangePage(changes: Array(log[begin..<min(log.count, begin + limit)]), head: head(of: index), numbers: numbers)
     }
 
     func userChanges(of user: Int, after position: Position) -> [UserChange] {
@@ -202,8 +324,8 @@ final class LogService {
         return ConversationView(
             conversation: Model.Conversation(
                 id: ids[index], createdAt: Timestamp(0), isDistinct: false, participants: [], metadata: nil, position: end),
-            isParticipant: conversations[index].leftAt[user] == nil, lastMessage: nil, numbers: numbers(at: end),
-            messageCount: conversations[index].messages)
+            isParticipant: conversations[index].leftAt[user] == nil, lastMessage: nil, numbers: numbers(of: user, in: index, at: end),
+            messageCount: messages(of: index, at: end))
     }
 
     func heads(since: Timestamp?) -> Heads {

@@ -29,6 +29,8 @@ final class SimulatedCatchUp {
     private var gateway: SimulatedGateway { hub.gateway }
     private var user: UserID { world.log.userIDs[socket.user] }
     private var isCancelled: Bool { !socket.isCurrent(attempt) }
+    /// What is on its way to the hub's loop is done there only for the catch-up that counts.
+    private var isStale: Bool { isCancelled && world.scenario.sabotage != .staleCatchUps }
 
     init(_ socket: SimulatedSocket, _ reason: Reason, attempt: Int) {
         self.socket = socket
@@ -40,7 +42,7 @@ final class SimulatedCatchUp {
     func begin() {
         switch reason {
         case .joined(let conversations):
-            log = OwedLog(joined: conversations, since: socket.openedAt.advanced(by: .seconds(-10)))
+            log = OwedLog(joined: conversations, since: socket.beginning)
             join(log.members) { [self] in step() }
         case .opened(let since), .replay(let since):
             gateway.confirmation(of: [], user: socket.user) { [self] in
@@ -155,12 +157,18 @@ final class SimulatedCatchUp {
     }
 
     private func item(_ change: Change) -> Item {
-        Item(content: .change(world.log.index(of: change.conversationID), change.position), createdAt: change.createdAt)
+        // Nothing is unread to whoever has just left: that is in the packet itself.
+        let isLeaving = world.scenario.hasNumbers && change.excludes(user)
+        return Item(
+            content: .change(world.log.index(of: change.conversationID), change.position, isLeaving ? .init(unread: 0) : nil),
+            createdAt: change.createdAt)
     }
 
     private func item(_ view: ConversationView, at position: Position, _ time: Timestamp?) -> Item {
         let id = world.log.index(of: view.conversation.id)
-        return Item(content: .shown(id, view: view.conversation.position, at: position), createdAt: time)
+        let counts = LogService.Counts(unread: view.unreadCount, total: view.totalCount)
+        return Item(
+            content: .shown(id, view: view.conversation.position, at: position, world.scenario.hasNumbers ? counts : nil), createdAt: time)
     }
 
     private func lookUp(_ id: ConversationID, _ body: @escaping (ConversationView?) -> Void) {
@@ -189,7 +197,7 @@ final class SimulatedCatchUp {
     private func send(_ items: [Item], from start: Int = 0, _ body: @escaping () -> Void) {
         guard start < items.count else { return body() }
         onLoop("catch-up sends on hub") { [self] in
-            guard !isCancelled else { return end(succeeded: false) }
+            guard !isStale else { return end(succeeded: false) }
             let next = socket.sendReplay(items, from: start)
             if next < items.count { socket.drained { [self] in send(items, from: next, body) } } else { body() }
         }
@@ -207,11 +215,17 @@ final class SimulatedCatchUp {
         }
     }
 
+    private func tell(_ summary: OwedLog.Summary?) {
+        guard let summary else { return }
+        let counts = LogService.Counts(unread: summary.unread, total: summary.total)
+        socket.send(.numbers(world.log.index(of: summary.id), at: summary.position, counts), stamp: gateway.wallClock)
+    }
+
     private func attach() {
         let attachments = log.attachments.sorted { world.log.index(of: $0.id) < world.log.index(of: $1.id) }
         let user = log.userPosition.map { (position: $0, fanOutLast: log.userFanOutLast) }
         onLoop("catch-up attaches on hub") { [self] in
-            guard !isCancelled else { return end(succeeded: false) }
+            guard !isStale else { return end(succeeded: false) }
             for (id, departure) in log.departures { socket.membership.left(id, departure) }
             var refused: [ConversationID] = []
             var isUserRefused = false
@@ -219,11 +233,19 @@ final class SimulatedCatchUp {
                 isUserRefused = true
                 refused = attachments.map(\.id)
             } else {
-                for attachment in attachments where !hub.attach(socket, attachment) { refused.append(attachment.id) }
+                let summaries = world.scenario.hasNumbers ? log.summaries : [:]
+                for id in ordered(log.departures.keys) { tell(summaries[id]) }
+                for attachment in attachments {
+                    if hub.attach(socket, attachment) { tell(summaries[attachment.id]) } else { refused.append(attachment.id) }
+                }
                 socket.membership.pending = Set(refused)
             }
-            log.attached(except: refused)
-            if isUserRefused { log.userOwed = true } else { log.userAttached() }
+            if isUserRefused {
+                log.userRefused()
+            } else {
+                log.attached(except: refused)
+                log.userAttached()
+            }
             if refused.isEmpty && !isUserRefused { end(succeeded: true) } else { step() }
         }
     }

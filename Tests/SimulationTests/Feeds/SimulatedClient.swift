@@ -8,11 +8,18 @@ final class SimulatedClient {
     private let world: FeedWorld
     /// What happened since then it must hear of.
     private(set) var since: Int64 = .max
+    /// Of the session, by the clock of the database.
+    private var session: Timestamp?
     private var lastStamp: Timestamp?
+    /// Of the replay that has not been answered with success: it is asked for again from the same time.
+    private var owedFrom: Timestamp?
     private var pipe: SimulatedPipe?
     private var socket: SimulatedSocket?
     private var attempt = 0
     private var isReplayDue = false
+    /// On this connection, one after the other. A stock client tries eight times and then rests.
+    private var failedReplays = 0
+    private static let replayTries = 4
     private(set) var digest = Digest()
 
     // Of the present connection
@@ -25,6 +32,8 @@ final class SimulatedClient {
     private var seen: [[Bool]]
     private var shownUpTo: [Position]
     private var seenOwn: [Bool] = []
+    /// The counts of each conversation, as it was told them last.
+    private var counts: [LogService.Counts?]
 
     init(_ number: Int, user: Int, _ world: FeedWorld) {
         self.number = number
@@ -33,6 +42,7 @@ final class SimulatedClient {
         lastTold = Array(repeating: .zero, count: world.scenario.conversations)
         shownUpTo = lastTold
         seen = Array(repeating: [], count: world.scenario.conversations)
+        counts = Array(repeating: nil, count: world.scenario.conversations)
     }
 
     private var simulation: Simulation { world.simulation }
@@ -44,10 +54,18 @@ final class SimulatedClient {
     func connect() {
         guard pipe == nil else { return }
         attempt += 1
-        if lastStamp == nil { since = simulation.now }
+        if lastStamp == nil {
+            since = simulation.now
+            // A client needs longer from its session to its lists than any commit takes: what is stamped before the session is in them.
+            session =
+                session ?? Timestamp(world.scenario.hasNumbers ? simulation.now - LogService.longestCommit - simulation.span(0...10_000_000) : 0)
+            // It has just loaded its lists.
+            for id in counts.indices { counts[id] = currentCounts(of: id) }
+        }
         let pipe = SimulatedPipe(world, of: number)
         self.pipe = pipe
         counter = 0
+        failedReplays = 0
         connectionStamp = Timestamp(0)
         forgetOrder()
         pipe.received = { [weak self] in self?.received($0) }
@@ -59,17 +77,23 @@ final class SimulatedClient {
             guard self.attempt == attempt else { return }
             hub.loop.execute(.init(what: "socket of client on hub", a: number, b: hub.index)) { [self] in
                 guard self.attempt == attempt else { return }
-                let socket = SimulatedSocket(world.nextSocket(), user: user, hub: hub, pipe: pipe)
+                let session = session ?? Timestamp(0)
+                let socket = SimulatedSocket(world.nextSocket(), user: user, session: session, hub: hub, pipe: pipe)
                 self.socket = socket
                 pipe.lost = { [weak self] in self?.connectionLost(socket) }
-                simulation.after(simulation.span(500...20_000), .init(what: "client asks", a: number)) { [self] in ask(socket) }
+                let isListener = world.scenario.listeners > 0 && simulation.chance(world.scenario.listeners)
+                // On its first connection it may be content with what it is told.
+                if isListener, lastStamp == nil, simulation.chance(500) { return }
+                let pause = isListener ? simulation.span(100_000...20_000_000) : simulation.span(500...20_000)
+                simulation.after(pause, .init(what: "client asks", a: number)) { [self] in ask(socket) }
             }
         }
     }
 
     private func ask(_ socket: SimulatedSocket) {
         guard self.socket === socket else { return }
-        let from = lastStamp
+        let from = world.scenario.hasNumbers ? owedFrom ?? lastStamp : lastStamp
+        owedFrom = from
         isReplayDue = false
         socket.hub.loop.execute(.init(what: "request of client", a: number)) {
             if let from { socket.askedForReplay(from: from) } else { socket.asked() }
@@ -120,10 +144,14 @@ final class SimulatedClient {
             simulation.note(.init(what: succeeded ? "replay done for client" : "replay failed for client", a: number))
         }
         switch packet.content {
-        case .change(let id, let position): told(id, position)
-        case .shown(let id, let view, let position):
+        case .change(let id, let position, let counts):
+            told(id, position)
+            if let counts { told(counts, of: id, at: position) }
+        case .shown(let id, let view, let position, let counts):
             told(id, position, isShown: true)
             shownUpTo[id] = max(shownUpTo[id], view)
+            if let counts { told(counts, of: id, at: view) }
+        case .numbers(let id, let position, let counts): told(counts, of: id, at: position)
         case .own(let position):
             if position <= lastOwn { complain("entry \(position) of the own log came after \(lastOwn)") }
             lastOwn = position
@@ -131,7 +159,13 @@ final class SimulatedClient {
             while seenOwn.count <= index { seenOwn.append(false) }
             seenOwn[index] = true
         case .replayAnswered(let succeeded):
-            guard !succeeded, let socket else { return }
+            // The connection may be lost now.
+            if succeeded {
+                judgeWhatIsOwed()
+                owedFrom = nil
+            }
+            failedReplays = succeeded ? 0 : failedReplays + 1
+            guard !succeeded, let socket, failedReplays < Self.replayTries else { return }
             isReplayDue = true
             simulation.after(simulation.span(100_000...2_000_000), .init(what: "client asks for its replay again", a: number)) { [self] in ask(socket)
             }
@@ -155,6 +189,22 @@ final class SimulatedClient {
         seen[id][index] = true
     }
 
+    /// No count is anything but what it was after the change that it is told with.
+    private func told(_ told: LogService.Counts, of id: Int, at position: Position) {
+        let right = world.log.counts(of: id, at: position, for: user)
+        if told.unread ?? right.unread != right.unread || told.total ?? right.total != right.total {
+            complain("was told \(told) of conversation \(id) at \(position), where \(right) is right")
+        }
+        digest.add((told.unread ?? -1) &* 1_000_003 &+ (told.total ?? -1))
+        counts[id] = LogService.Counts(unread: told.unread ?? counts[id]?.unread, total: told.total ?? counts[id]?.total)
+    }
+
+    /// Nil for somebody who never was in it.
+    private func currentCounts(of id: Int) -> LogService.Counts? {
+        guard world.log.conversations[id].firstJoined[user] != nil else { return nil }
+        return world.log.counts(of: id, at: world.log.head(of: id), for: user)
+    }
+
     private func complain(_ text: String) { simulation.violated("client \(number) of user \(user): \(text)") }
 
     // MARK: Judgement
@@ -176,6 +226,12 @@ final class SimulatedClient {
         if pipe == nil { complain("has no connection in the end") }
         forEachOwed { id, change in complain("was never told change \(change.position) of conversation \(id)") }
         for change in world.log.own[user] where isOwed(change) { complain("was never told entry \(change.position) of its own log") }
+        guard world.scenario.hasNumbers else { return }
+        for id in counts.indices where counts[id] != currentCounts(of: id) {
+            complain(
+                "holds \(counts[id].map { "\($0)" } ?? "no counts") of conversation \(id), where "
+                    + "\(currentCounts(of: id).map { "\($0)" } ?? "none") is right")
+        }
     }
 
     private func isOwed(_ change: UserChange) -> Bool {

@@ -102,7 +102,9 @@ final class SimulatedGateway {
             // The real one comes back to the task in between.
             loop.execute(.init(what: "baseline of user at gateway", a: index)) { [self] in
                 guard let user else { return body(lasts, nil) }
-                body(lasts, userInterest[user.index] == 0 ? user.position : userFeeds[user.index].readElsewhere(to: user.position))
+                guard userInterest[user.index] != 0 else { return body(lasts, user.position) }
+                perform(userFeeds[user.index].readElsewhere(to: user.position), user: user.index)
+                body(lasts, userFeeds[user.index].last ?? user.position)
             }
         }
     }
@@ -122,7 +124,7 @@ final class SimulatedGateway {
         case (.user(let user), .added(let id, let position)):
             toHubs(userInterest[user], "added notice at hub") { $0.userAdded(user, to: id, at: position) }
         case (.user(let user), .own(let change)):
-            guard userInterest[user] != 0 else { return }
+            guard userInterest[user] != 0, sabotage != .earlyEntriesDropped || userFeeds[user].last != nil else { return }
             perform(userFeeds[user].received(change), user: user)
         default: break
         }
@@ -144,8 +146,14 @@ final class SimulatedGateway {
                     simulation.note(.init(what: "handed on: gateway, conversation, position", a: index, b: id, c: change.position.rawValue))
                     toHubs(interest[id], "delivery at hub") { $0.deliver(change, of: id) }
                 }
+            case .deliverFromLog(let changes, let numbers):
+                for change in changes {
+                    simulation.note(.init(what: "read and handed on: gateway, conversation, position", a: index, b: id, c: change.position.rawValue))
+                    toHubs(interest[id], "delivery at hub") { $0.deliver(change, of: id, isFromLog: true) }
+                }
+                if world.scenario.hasNumbers { toHubs(interest[id], "numbers at hub") { $0.numbersRead(numbers, of: id) } }
             case .openGap(let time): toHubs(interest[id], "gap opens at hub") { $0.gapOpened(.conversation(id), since: time) }
-            case .closeGap: toHubs(interest[id], "gap closes at hub") { $0.gapClosed(.conversation(id)) }
+            case .closeGap(let numbers): toHubs(interest[id], "gap closes at hub") { $0.gapClosed(id, numbers: numbers) }
             case .read(let position): read(id, after: position)
             case .lookAgain(let wait): later(wait, id) { $0.lookAgain() }
             case .look(let position, let time, let wait): later(wait, id) { $0.looked(for: position, since: time) }
@@ -160,11 +168,20 @@ final class SimulatedGateway {
         }
     }
 
+    func numbersMissing(in id: Int) {
+        world.counts["numbers read again", default: 0] += 1
+        loop.execute(.init(what: "numbers are missing at gateway", a: index, b: id)) { [self] in
+            guard interest[id] != 0 else { return }
+            perform([feeds[id].numbersMissing()], id)
+        }
+    }
+
     private func read(_ id: Int, after position: Position) {
         guard sabotage != .noRepair else { return }
         world.counts["repairs", default: 0] += 1
+        let users = Set(hubs.filter { interest[id] & (1 << UInt64($0.index)) != 0 }.flatMap { $0.users(in: id) }).sorted()
         world.call(from: self, "repair at the log") {
-            $0.changes(of: id, after: position)
+            $0.changes(of: id, after: position, users: users)
         } then: { [self] page in
             loop.execute(.init(what: "repair at gateway", a: index, b: id)) { [self] in
                 guard interest[id] != 0 else { return }
@@ -225,7 +242,7 @@ final class SimulatedGateway {
     }
 
     private func fetchHeads() {
-        guard sabotage != .noHeads, !heads.isAsking else { return }
+        guard sabotage != .noHeads, !world.scenario.isReliable, !heads.isAsking else { return }
         guard interest.contains(where: { $0 != 0 }) || userInterest.contains(where: { $0 != 0 }) else {
             heads.slept()
             return scheduleHeads()

@@ -8,8 +8,16 @@ import NIOCore
 final class SimulatedHub {
     final class Room {
         var cursor = LogCursor()
-        var members: [(socket: SimulatedSocket, skip: Position)] = []
+        var messageCountAtLast: Int64 = 0
+        var numbersRead: [UserID: UserNumbers] = [:]
+        var members: [Member] = []
         var joining = 0
+    }
+
+    struct Member {
+        let socket: SimulatedSocket
+        var skip: Position
+        var tracked: MemberNumbers
     }
 
     enum Log: Hashable {
@@ -115,7 +123,7 @@ final class SimulatedHub {
             return false
         }
         guard !socket.rooms.contains(id) else { return true }
-        room.members.append((socket, attachment.position))
+        room.members.append(Member(socket: socket, skip: attachment.position, tracked: MemberNumbers(attachment.numbers)))
         socket.rooms.insert(id)
         socket.membership.attached(attachment.id, at: attachment.position)
         world.simulation.note(.init(what: "attached: socket, conversation, position", a: socket.number, b: id, c: attachment.position.rawValue))
@@ -133,20 +141,85 @@ final class SimulatedHub {
 
     // MARK: What arrives
 
-    func deliver(_ change: Change, of id: Int) {
+    func deliver(_ change: Change, of id: Int, isFromLog: Bool = false) {
         guard let room = rooms[id] else { return }
         room.cursor.advance(to: change.position)
+        room.messageCountAtLast = change.messageCount
         let stamp = gateway.wallClock
-        for member in room.members where LogCursor.isNews(change.position, to: member.skip) || sabotage == .noSkip {
-            member.socket.send(.change(id, change.position), stamp: stamp)
+        for index in room.members.indices where LogCursor.isNews(change.position, to: room.members[index].skip) || sabotage == .noSkip {
+            if world.scenario.hasNumbers { hand(change, of: id, isFromLog: isFromLog && sabotage != .staleNumbers, to: &room.members[index]) }
+            let member = room.members[index]
+            member.socket.send(.change(id, change.position, counts(with: change, to: member)), stamp: stamp)
         }
         settle(change, of: id, in: room)
+    }
+
+    private func hand(_ change: Change, of id: Int, isFromLog: Bool, to member: inout Member) {
+        let wasOwed = member.tracked.isOwed
+        member.tracked.handed(change, isFromLog: isFromLog, to: world.log.userIDs[member.socket.user], isTold: true)
+        if !wasOwed, member.tracked.isOwed { gapOpened(.conversation(id), since: change.createdAt) }
+    }
+
+    /// What the packets about a change tell of the counts.
+    private func counts(with change: Change, to member: Member) -> LogService.Counts? {
+        guard world.scenario.hasNumbers else { return nil }
+        let (user, numbers) = (world.log.userIDs[member.socket.user], member.tracked.known)
+        if case .participantsChanged(_, let removed, _, _) = change.content, removed.contains(user) { return .init(unread: 0) }
+        guard member.tracked.areKnown else { return nil }
+        let (unread, total) = (numbers.unread(of: change.messageCount), numbers.total(of: change.messageCount))
+        return switch change.content {
+        case .messageCreated: .init(unread: change.actor == user ? nil : unread, total: total)
+        case .messageDeleted: .init(unread: unread, total: total)
+        case .receipts(let receipts) where receipts.contains { $0.user == user }: .init(unread: unread)
+        case .allRead(user, _, _): .init(unread: unread)
+        default: nil
+        }
+    }
+
+    // MARK: Numbers after a repair
+
+    func users(in id: Int) -> [Int] { rooms[id]?.members.map(\.socket.user) ?? [] }
+
+    func numbersRead(_ numbers: [UserID: UserNumbers], of id: Int) { rooms[id]?.numbersRead = numbers }
+
+    func gapClosed(_ id: Int, numbers: [UserID: UserNumbers]) {
+        if world.scenario.hasNumbers, let room = rooms[id] {
+            room.numbersRead.merge(numbers) { $0.position > $1.position ? $0 : $1 }
+            guard tellNumbersRead(of: id, in: room) else { return gateway.numbersMissing(in: id) }
+            room.numbersRead = [:]
+        }
+        gapClosed(.conversation(id))
+    }
+
+    private func tellNumbersRead(of id: Int, in room: Room) -> Bool {
+        var areAllKnown = true
+        for index in room.members.indices {
+            let user = world.log.userIDs[room.members[index].socket.user]
+            if let numbers = room.numbersRead[user], numbers.position <= room.cursor.last { room.members[index].tracked.take(numbers) }
+            guard room.members[index].tracked.isOwed else { continue }
+            guard room.members[index].tracked.areKnown else {
+                areAllKnown = false
+                continue
+            }
+            room.members[index].tracked.settled()
+            tellNumbers(of: id, room.members[index], unread: room.members[index].tracked.known.unread(of: room.messageCountAtLast), in: room)
+        }
+        return areAllKnown
+    }
+
+    private func tellNumbers(of id: Int, _ member: Member, unread: Int64, in room: Room) {
+        guard sabotage != .noNumbersAfterRepair else { return }
+        let counts = LogService.Counts(unread: unread, total: member.tracked.known.total(of: room.messageCountAtLast))
+        member.socket.send(.numbers(id, at: room.cursor.last, counts), stamp: gateway.wallClock)
     }
 
     private func settle(_ change: Change, of id: Int, in room: Room) {
         guard case .participantsChanged(let added, let removed, _, _) = change.content else { return }
         let gone = room.members.filter { LogCursor.isNews(change.position, to: $0.skip) && removed.contains(world.log.userIDs[$0.socket.user]) }
         for member in gone {
+            if member.tracked.isOwed {
+                if member.tracked.areKnown { tellNumbers(of: id, member, unread: 0, in: room) } else { member.socket.close() }
+            }
             leave(member.socket, id, at: change.position)
             member.socket.startLateJoins()
         }

@@ -5,9 +5,11 @@ import Model
 final class SimulatedPipe {
     /// What a packet says, as far as a client checks it.
     enum Content {
-        case change(Int, Position)
+        case change(Int, Position, LogService.Counts?)
         /// The conversation as of `view`, because of the change at `position` or, after a look at it, of none.
-        case shown(Int, view: Position, at: Position)
+        case shown(Int, view: Position, at: Position, LogService.Counts?)
+        /// Counts alone, as they are after the change.
+        case numbers(Int, at: Position, LogService.Counts)
         case own(Position)
         case signal
         case other
@@ -20,7 +22,7 @@ final class SimulatedPipe {
             switch self {
             case .change: 400
             case .shown: 900
-            case .own: 300
+            case .own, .numbers: 300
             case .signal, .other, .replayAnswered: 150
             case .replayBegins, .close: 0
             }

@@ -6,6 +6,9 @@ import NIOCore
 
 /// One connection on the side of its gateway: the shell around its machines, doing what ``Socket`` does.
 final class SimulatedSocket {
+    /// As ``Gateway/Socket/replayPatience``, in microseconds.
+    private static let replayPatience = Socket.replayPatience.nanoseconds / 1000
+
     enum Phase { case waiting, catchingUp, live, closed }
 
     let number: Int
@@ -25,6 +28,8 @@ final class SimulatedSocket {
     private var outboxBytes = 0
     let openedAt: Timestamp
     let since: NIODeadline
+    /// When the session was made, by the clock of the database.
+    let session: Timestamp
     private var catchUp: SimulatedCatchUp?
     private var catchUpAttempt = 0
     private var drainWaiters: [() -> Void] = []
@@ -32,15 +37,20 @@ final class SimulatedSocket {
     private var world: FeedWorld { hub.world }
     private var sabotage: FeedScenario.Sabotage? { world.scenario.sabotage }
 
-    init(_ number: Int, user: Int, hub: SimulatedHub, pipe: SimulatedPipe) {
+    init(_ number: Int, user: Int, session: Timestamp, hub: SimulatedHub, pipe: SimulatedPipe) {
         self.number = number
         self.user = user
+        self.session = session
         self.hub = hub
         self.pipe = pipe
         openedAt = hub.gateway.wallClock
         since = hub.gateway.deadline
         pipe.becameWritable = { [weak self] in self?.becameWritable() }
         hub.add(self)
+        world.simulation.after(2_000_000, .init(what: "socket has been asked for nothing", a: number)) { [self] in
+            guard phase == .waiting else { return }
+            hub.loop.execute(.init(what: "socket goes live by itself", a: number)) { [self] in listens() }
+        }
     }
 
     /// The connection is gone.
@@ -57,17 +67,29 @@ final class SimulatedSocket {
 
     // MARK: Requests
 
+    var beginning: Timestamp { max(openedAt.advanced(by: .seconds(-10)), session) }
+
+    private func listens() {
+        guard phase == .waiting, !isClosing else { return }
+        world.counts["listeners", default: 0] += 1
+        if sabotage != .noUnaskedStamp { sequence.unasked = session }
+        phase = .catchingUp
+        start(.opened(since: beginning))
+    }
+
     func asked() {
         guard isOpen, !isClosing else { return }
+        sequence.unasked = nil
         if phase == .waiting {
             phase = .catchingUp
-            start(.opened(since: openedAt.advanced(by: .seconds(-10))))
+            start(.opened(since: beginning))
         }
         send(.other, stamp: hub.gateway.wallClock)
     }
 
     func askedForReplay(from time: Timestamp) {
         guard isOpen, !isClosing else { return }
+        sequence.unasked = nil
         isReplayAsked = true
         catchUp = nil
         hub.leaveAll(self)
@@ -96,9 +118,10 @@ final class SimulatedSocket {
 
     func startLateJoins() {
         guard isOpen, catchUp == nil, phase == .live else { return }
+        let owedSince = min(membership.waitingSince ?? lastShown, lastShown)
         let ready = membership.takeReady { rooms.contains(world.log.index(of: $0)) }
         guard !ready.isEmpty else { return }
-        if floor == nil { floor = lastShown }
+        if floor == nil { floor = sabotage == .answerBeforeJoins ? lastShown : owedSince }
         start(.joined(ready))
     }
 
@@ -124,6 +147,7 @@ final class SimulatedSocket {
         case (true, _):
             floor = nil
             phase = .live
+            if sabotage != .answerBeforeJoins { startLateJoins() }
             if isReplayAsked, case .replay = reason {
                 isReplayAsked = false
                 send(.replayAnswered(succeeded: true), stamp: hub.gateway.wallClock)
@@ -132,6 +156,11 @@ final class SimulatedSocket {
         case (false, .replay):
             isReplayAsked = false
             send(.replayAnswered(succeeded: false), stamp: hub.gateway.wallClock)
+            guard sabotage != .noReplayPatience else { return }
+            world.simulation.after(Self.replayPatience, .init(what: "replay was given up: socket", a: number)) { [weak self] in
+                guard let self, attempt == catchUpAttempt else { return }
+                close()
+            }
         case (false, .opened), (false, .joined):
             world.simulation.after(world.simulation.span(500_000...1_000_000), .init(what: "catch-up again", a: number)) { [self] in
                 guard isOpen, catchUp == nil else { return }

@@ -16,16 +16,17 @@ final class SimulatedRedis {
     private(set) var disturbedAt: Int64 = 0
     var publish: (_ typist: Int, TypingAction) -> Void = { _, _ in }
 
-    static let settings = TypingSettings()
+    let settings: TypingSettings
 
-    init(_ simulation: Simulation, typists: Int, shards: Int) {
+    init(_ simulation: Simulation, _ settings: TypingSettings, typists: Int, shards: Int) {
         self.simulation = simulation
+        self.settings = settings
         self.shards = shards
         func milliseconds(_ duration: Duration) -> Int { Int(duration / .milliseconds(1)) }
         models = Array(
             repeating: TypingModel(
-                pause: milliseconds(Self.settings.pauseAfter), finish: milliseconds(Self.settings.finishAfter),
-                repeatAfter: milliseconds(Self.settings.repeatAfter)), count: typists)
+                pause: milliseconds(settings.pauseAfter), finish: milliseconds(settings.finishAfter),
+                repeatAfter: milliseconds(settings.repeatAfter)), count: typists)
     }
 
     private var clock: Int { Int((simulation.now + clockOffset) / 1000) }
@@ -51,6 +52,9 @@ final class SimulatedRedis {
         if let lateness { return .work(lateness: .milliseconds(lateness)) }
         return .nothing(next: next.map { .milliseconds($0) })
     }
+
+    /// Whether the typist's state, if there is one, is still to be announced as finished.
+    func isTyping(_ typist: Int) -> Bool { models[typist].deadline != nil }
 
     // MARK: Faults
 

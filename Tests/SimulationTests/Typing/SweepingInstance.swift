@@ -13,7 +13,7 @@ final class SweepingInstance {
     init(_ number: Int, _ world: TypingWorld) {
         self.number = number
         self.world = world
-        let shortest = min(SimulatedRedis.settings.pauseAfter, SimulatedRedis.settings.finishAfter)
+        let shortest = min(world.scenario.settings.pauseAfter, world.scenario.settings.finishAfter)
         schedule = SweepSchedule(shards: world.scenario.shards, shortestPeriod: world.scenario.sabotage == .longRest ? shortest * 6 : shortest)
     }
 
@@ -21,7 +21,7 @@ final class SweepingInstance {
     private var now: ContinuousClock.Instant { epoch + .microseconds(world.simulation.now - Simulation.start) }
 
     func plan() {
-        let every = Int64(SimulatedRedis.settings.sweepEvery / .microseconds(1))
+        let every = Int64(world.scenario.settings.sweepEvery / .microseconds(1))
         world.simulation.after(world.simulation.span(every * 3 / 4...every * 5 / 4), .init(what: "sweep by instance", a: number)) { [self] in
             look()
         }

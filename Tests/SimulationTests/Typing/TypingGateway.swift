@@ -3,6 +3,7 @@ import Model
 import NIOCore
 
 @testable import Gateway
+@testable import Presence
 
 /// One gateway as far as typing goes: its real ``TypistTable``, and what the clients behind it show.
 final class TypingGateway {
@@ -10,6 +11,8 @@ final class TypingGateway {
         var action: TypingAction
         /// When the clients were last told something.
         var toldAt: Int64
+        /// Until when the last announcement is good.
+        var goodUntil: Int64
     }
 
     /// Beyond the periods: two sweeps that fail, and the ways of calls and publications.
@@ -38,8 +41,10 @@ final class TypingGateway {
     func lost(_ typist: Int) { lostAt[typist] = simulation.now }
 
     func received(_ typist: Int, _ action: TypingAction) {
-        typists.heard(world.typists[typist].signal(action), at: deadline)
-        show(action, of: typist)
+        let goodFor = world.scenario.settings.goodFor(action)
+        let believed = world.scenario.sabotage == .fixedSilence ? Self.timing.typingSilence : TimeAmount(goodFor)
+        typists.heard(world.typists[typist].signal(action), until: deadline + believed)
+        show(action, of: typist, for: Int64(goodFor / .microseconds(1)))
         planCheck()
     }
 
@@ -48,11 +53,12 @@ final class TypingGateway {
         isCheckPlanned = true
         simulation.after(1_000_000, .init(what: "typists are checked by gateway", a: number)) { [self] in
             isCheckPlanned = false
-            let silent = typists.takeSilent(since: deadline - Self.timing.typingSilence)
+            let ended = typists.takeEnded(at: deadline)
             // Of no order, as tables are.
-            for typist in world.typists.indices where silent.contains(world.typists[typist].signal(.finished)) {
+            for typist in world.typists.indices where ended.contains(world.typists[typist].signal(.finished)) {
                 world.counts["ended by gateways", default: 0] += 1
-                show(.finished, of: typist)
+                judgeEnd(of: typist)
+                show(.finished, of: typist, for: 0)
             }
             planCheck()
         }
@@ -60,23 +66,30 @@ final class TypingGateway {
 
     // MARK: What clients see
 
-    private func show(_ action: TypingAction, of typist: Int) {
+    private func show(_ action: TypingAction, of typist: Int, for time: Int64) {
         digest.add(Int64(typist))
         digest.add(simulation.now)
         judge(typist)
-        indicators[typist] = action == .finished ? nil : Indicator(action: action, toldAt: simulation.now)
+        indicators[typist] = action == .finished ? nil : Indicator(action: action, toldAt: simulation.now, goodUntil: simulation.now + time)
     }
 
     /// Whether what is shown so far was shown for too long.
     private func judge(_ typist: Int) {
         guard let indicator = indicators[typist] else { return }
-        let silence = Self.timing.typingSilence.nanoseconds / 1000
-        if simulation.now - indicator.toldAt > silence + 1_000_000 + Self.slack { complain("was shown \(indicator.action) for too long", typist) }
+        if simulation.now > indicator.goodUntil + 1_000_000 + Self.slack { complain("was shown \(indicator.action) for too long", typist) }
         // How old the typist's last word may be, if nothing stood in the way since he said it.
         let heardAt = world.typists[typist].heardAt
-        guard !world.redis.isAway, max(lostAt[typist], world.redis.disturbedAt) < heardAt - 60_000_000 else { return }
-        let limit: Int64 = indicator.action == .started ? 10_000_000 : 20_000_000
+        let (pause, finish) = (world.scenario.settings.pauseAfter, world.scenario.settings.finishAfter)
+        let calm = Int64((pause + finish) * 2 / .microseconds(1)) + 20_000_000
+        guard !world.redis.isAway, max(lostAt[typist], world.redis.disturbedAt) < heardAt - calm else { return }
+        let limit = Int64((indicator.action == .started ? pause : pause + finish) / .microseconds(1))
         if simulation.now - heardAt > limit + Self.slack { complain("was shown \(indicator.action) long after his last word", typist) }
+    }
+
+    /// A gateway ends what it hears no more of. It must not while Redis would still have announced it, and nothing was lost.
+    private func judgeEnd(of typist: Int) {
+        guard let indicator = indicators[typist], !world.redis.isAway, world.redis.isTyping(typist) else { return }
+        if max(lostAt[typist], world.redis.disturbedAt) < indicator.toldAt { complain("was ended too early", typist) }
     }
 
     private func complain(_ text: String, _ typist: Int) {

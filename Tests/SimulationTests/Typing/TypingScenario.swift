@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+@testable import Presence
 
 /// How large a world of typists is and what goes wrong in it, drawn from the seed.
 struct TypingScenario {
@@ -12,11 +13,15 @@ struct TypingScenario {
         case announcedTwice
         /// A shard with nothing due is left alone for too long.
         case longRest
+        /// Gateways know the default periods only, whatever the presence service was told.
+        case fixedSilence
     }
 
     var sabotage: Sabotage?
     var typists = 6
     var shards = 4
+    /// Those of all presence instances. No gateway is told.
+    var settings = TypingSettings()
     var gateways = 2
     var instances = 2
     /// Virtual microseconds in which things happen; then it is quiet.
@@ -37,5 +42,7 @@ struct TypingScenario {
         lost = [0, 0, 10, 200][simulation.int(0...3)]
         failingCalls = [0, 10, 100][simulation.int(0...2)]
         faultPace = [.max / 4, .max / 4, 40_000_000, 120_000_000][simulation.int(0...3)]
+        settings.pauseAfter = .seconds([10, 10, 2, 45][simulation.int(0...3)])
+        settings.finishAfter = .seconds([10, 10, 3, 30][simulation.int(0...3)])
     }
 }

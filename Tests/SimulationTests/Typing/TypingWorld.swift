@@ -27,7 +27,7 @@ final class TypingWorld {
     private init(_ simulation: Simulation, _ scenario: TypingScenario) {
         self.simulation = simulation
         self.scenario = scenario
-        redis = SimulatedRedis(simulation, typists: scenario.typists, shards: scenario.shards)
+        redis = SimulatedRedis(simulation, scenario.settings, typists: scenario.typists, shards: scenario.shards)
         announced = Array(repeating: (.finished, 0), count: scenario.typists)
         let conversation = ConversationID(rawValue: UUID(uuid: (4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4)))
         typists = (0..<scenario.typists).map { SimulatedTypist($0, conversation, self) }

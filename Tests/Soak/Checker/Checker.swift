@@ -54,6 +54,7 @@ struct Checker {
         }
         checker.checkOperations()
         checker.checkOrderOfOperations()
+        checker.checkService()
         for view in history.views { checker.check(view) }
         checker.checkTyping()
         for fault in history.faults { checker.found(.protocolBroken, fault) }
@@ -87,11 +88,15 @@ struct Checker {
     /// What is listed and counted must be what the log amounts to.
     private mutating func checkState(of conversation: History.Conversation) {
         var (participants, metadata, messages): (Set<String>, [String: String], [String]) = ([], [:], [])
+        // What was there when somebody came, or came back, counts as read for them.
+        var mustHaveRead: [String: Set<String>] = [:]
         var isDeleted = false
         for change in conversation.log {
             switch change.kind {
             case .created(let users): participants = Set(users)
-            case .participants(let added, let removed): participants = participants.union(added).subtracting(removed)
+            case .participants(let added, let removed):
+                participants = participants.union(added).subtracting(removed)
+                if !added.isEmpty { for id in messages { mustHaveRead[id, default: []].formUnion(added) } }
             case .metadata(let effects): for effect in effects { Self.apply(effect, to: &metadata) }
             case .message(let id): messages.append(id)
             case .messageDeleted(let id): messages.removeAll { $0 == id }
@@ -111,6 +116,13 @@ struct Checker {
         if Set(listed).count != listed.count { found(.duplicated, "\(id): a message is listed twice") }
         for lost in Set(messages).subtracting(listed) { found(.lost, "\(id): message \(lost) is in the log, but not listed") }
         for strange in Set(listed).subtracting(messages) { found(.invented, "\(id): message \(strange) is listed, but not in the log") }
+        for message in conversation.messages {
+            let unread = mustHaveRead[message.id, default: []].intersection(message.recipients).subtracting(message.readers)
+            for user in unread { found(.inconsistent, "\(id): \(user) came after \(message.id), and has not read it") }
+        }
+        for (user, count) in conversation.counts where count.said != count.shown {
+            found(.inconsistent, "\(id): unread for \(user) is \(count.said), and \(count.shown) messages say so")
+        }
         for (user, count) in conversation.unread {
             let recount = conversation.messages.filter { $0.sender != user && $0.recipients.contains(user) && !$0.readers.contains(user) }.count
             if count != recount { found(.inconsistent, "\(id): unread for \(user) is \(count), counted \(recount)") }
@@ -194,6 +206,28 @@ struct Checker {
         }
     }
 
+    // MARK: What was served
+
+    /// Of the requests that are made once, so many in a hundred may stay without an answer, or be answered with 503: limits are there to be reached, and the
+    /// machine may be slow.
+    private static let allowance = 20
+
+    /// While nothing is broken every message gets through in the end, whatever others do.
+    private mutating func checkService() {
+        guard history.isUndisturbed else { return }
+        let asked = history.operations.filter { !$0.isCutShort }
+        func isOpen(_ operation: History.Operation) -> Bool { if case .unknown = operation.outcome { true } else { false } }
+        func isSend(_ operation: History.Operation) -> Bool { if case .send = operation.action { true } else { false } }
+        for operation in asked where isSend(operation) && isOpen(operation) {
+            found(.starved, "\(operation.conversation): \(operation.action) of \(operation.actor) was never answered")
+        }
+        let others = asked.filter { !isSend($0) }
+        let unserved = others.filter(isOpen)
+        if unserved.count * 100 > others.count * Self.allowance {
+            found(.starved, "\(unserved.count) of \(others.count) requests of honest users were not served, the first one \(unserved[0].action)")
+        }
+    }
+
     // MARK: What was told
 
     private mutating func check(_ view: History.View) {
@@ -214,6 +248,7 @@ struct Checker {
                 seen.insert(position)
             }
         }
+        for difference in view.differences(in: conversation) { found(.stale, "\(name): \(difference)") }
         let presence = Participation(of: view.user, in: conversation.log)
         let there = Set(conversation.messages.map(\.id))
         for position in seen.sorted() where !presence.mayKnow(position) { found(.leaked, "\(name): position \(position)") }
@@ -247,6 +282,14 @@ struct Checker {
     }
 }
 
+extension History.View {
+    /// In what the client differs from what the server shows its user at the end; nothing if he is not in the conversation then.
+    func differences(in conversation: History.Conversation) -> [String] {
+        guard let shown = conversation.shown[user] else { return [] }
+        return mirror.differences(from: shown, for: user, in: conversation.log)
+    }
+}
+
 /// When a user took part in a conversation, by its log.
 struct Participation {
     private var periods: [(from: Int, to: Int)] = []
@@ -270,6 +313,9 @@ struct Participation {
 
     /// Whether he was in it; that he is removed still concerns him.
     func mustKnow(_ position: Int) -> Bool { periods.contains { $0.from <= position && position <= $0.to } }
+
+    /// He has been in it from then to the end.
+    func isThere(since position: Int) -> Bool { periods.last.map { $0.from <= position && $0.to == .max } ?? false }
 
     /// Who comes, or comes back, sees everything before.
     func mayKnow(_ position: Int) -> Bool { periods.contains { position <= $0.to } }

@@ -15,6 +15,10 @@ struct History: Sendable {
             case add(user: String)
             case remove(user: String)
             case read(message: String)
+            /// The user's conversations, of which nothing is kept.
+            case list
+            /// Everything there is.
+            case readAll
         }
 
         enum Outcome: Sendable {
@@ -32,6 +36,8 @@ struct History: Sendable {
         let begun: Int
         let ended: Int
         let outcome: Outcome
+        /// The run ended before it was answered.
+        var isCutShort = false
     }
 
     /// What one user's client was told about one conversation, in order.
@@ -52,6 +58,8 @@ struct History: Sendable {
         let user: String
         let conversation: String
         var events: [Event] = []
+        /// What the client holds because of them.
+        var mirror = Mirror()
     }
 
     /// A typing indicator as a client was told, and when in seconds since the run began.
@@ -102,6 +110,17 @@ struct History: Sendable {
         var messages: [Message]
         /// `unread_message_count`, as each participant is shown it.
         var unread: [String: Int]
+        /// The conversation and its messages, as each participant is shown them.
+        var shown: [String: Mirror] = [:]
+        /// What each user is shown who may see it, also those who left.
+        var counts: [String: Count] = [:]
+
+        struct Count: Sendable {
+            /// `unread_message_count`.
+            let said: Int
+            /// Messages with `is_unread`.
+            let shown: Int
+        }
     }
 
     var operations: [Operation] = []
@@ -110,4 +129,6 @@ struct History: Sendable {
     var conversations: [Conversation] = []
     /// What the connections themselves found wrong: counters, responses after the change they belong to.
     var faults: [String] = []
+    /// Nothing was broken. If some users were hostile, they kept within the limits: the others must be served as ever.
+    var isUndisturbed = false
 }

@@ -17,8 +17,12 @@ struct Violation: Sendable, Equatable, CustomStringConvertible {
         case invented
         /// Counts, lists or trees are not what the log amounts to.
         case inconsistent
+        /// A client was told other counts, metadata, participants or statuses than the server shows it when all is over.
+        case stale
         /// Somebody seems to be typing who has long stopped.
         case stuck
+        /// An honest user was not served although nothing was broken.
+        case starved
         /// A connection broke its own rules.
         case protocolBroken
     }

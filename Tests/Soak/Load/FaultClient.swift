@@ -10,11 +10,18 @@ import TestCluster
 final class FaultClient: Sendable {
     private struct State {
         var ledger = PacketLedger()
+        /// Of the replay that has not been answered with success: it is asked for again from the same time.
+        var owedFrom: String?
         var views: [String: History.View] = [:]
         var socket: ProtocolSocket?
         /// The replay of the present connection was answered.
         var isCaughtUp = false
         var texts: Set<String> = []
+        /// Values of metadata that it was told.
+        var values: Set<String> = []
+        var openedAt = ContinuousClock.now
+        /// What the gateway sent before it had read the request, which may take long, carries one and the same time: this.
+        var unaskedStamp: String?
         /// Who seems to be typing, by conversation.
         var typists: [String: Set<String>] = [:]
         /// What it does to be connected, for who wonders why it is not.
@@ -56,6 +63,18 @@ final class FaultClient: Sendable {
         await state.first(within: limit) { $0.texts.contains(text) ? true : nil } ?? false
     }
 
+    /// Waits until it has been told that metadata has this value.
+    func hasSeen(_ value: String, within limit: Duration) async -> Bool {
+        await state.first(within: limit) { $0.values.contains(value) ? true : nil } ?? false
+    }
+
+    /// Waits until it holds what the server shows its user. What it lacks at the end of that time, the checker finds.
+    func agrees(with conversation: History.Conversation, within limit: Duration) async {
+        _ = await state.first(within: limit) { state in
+            state.views[conversation.id].map { $0.differences(in: conversation).isEmpty } ?? true ? true : nil
+        }
+    }
+
     // MARK: Connections
 
     private func keepConnected() async {
@@ -82,8 +101,11 @@ final class FaultClient: Sendable {
             state.standing = "waits to be told what it missed"
             state.ledger.connectionOpened()
             state.socket = socket
+            state.openedAt = .now
+            state.unaskedStamp = nil
             for id in state.views.keys { state.views[id]?.events.append(.beginAnew) }
-            return state.ledger.lastTimestamp
+            state.owedFrom = state.owedFrom ?? state.ledger.lastTimestamp
+            return state.owedFrom
         }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.consume(packets) }
@@ -110,7 +132,10 @@ final class FaultClient: Sendable {
                         try await socket.request("Counter.read", deadline: .now + .seconds(30))
                     }
                 if answer.isSuccess {
-                    state.change { $0.isCaughtUp = true }
+                    state.change { state in
+                        state.isCaughtUp = true
+                        state.owedFrom = nil
+                    }
                     return
                 }
                 state.change { state in
@@ -140,8 +165,20 @@ final class FaultClient: Sendable {
         }
     }
 
+    /// A socket goes live by itself when it has been asked for nothing for two seconds. What it says then, the replay says again.
+    private func noteUnasked(_ packet: ReceivedPacket, _ state: inout State) {
+        guard !state.isCaughtUp, let stamp = packet.timestamp else { return }
+        if packet.index == 0, packet.receivedAt - state.openedAt >= .seconds(2) {
+            state.unaskedStamp = stamp
+        } else if let unasked = state.unaskedStamp, stamp > unasked {
+            state.unaskedStamp = nil
+            for id in state.views.keys { state.views[id]?.events.append(.beginAnew) }
+        }
+    }
+
     /// - Returns: the conversation whose messages have to be loaded.
     private func note(_ packet: ReceivedPacket, _ state: inout State) -> String? {
+        noteUnasked(packet, &state)
         if packet.isTyping() {
             typing(packet, &state)
             return nil
@@ -152,9 +189,13 @@ final class FaultClient: Sendable {
         }
         if packet.isChange("delete", "Conversation") || removes(packet) { forgetTypists(in: id, &state) }
         if packet.isChange("create", "Message"), let text = packet.data["parts"][0]["body"].string { state.texts.insert(text) }
+        for operation in packet.data.array ?? [] where operation["property"].string?.hasPrefix("metadata") == true {
+            if let value = operation["value"].string { state.values.insert(value) }
+        }
         let properties = (packet.data.array ?? []).map { "\($0["operation"].string ?? "") \($0["property"].string ?? "")" }.joined(separator: " ")
         let what = "\(packet.operation ?? packet.type) \(packet.objectType ?? "") \(packet.objectID ?? "") \(properties)"
         append([.told(position: position, what: what)], to: id, &state)
+        state.views[id]?.mirror.apply(packet.json)
         if packet.isChange("create", "Conversation") {
             append([.shown(position: packet.data["position"].int ?? 0)], to: id, &state)
             return id
@@ -193,13 +234,10 @@ final class FaultClient: Sendable {
         for _ in 0..<100 where !Task.isCancelled {
             if let answer = try? await user.call("GET", layerPath(id) + "/messages?page_size=100", nil), answer.isSuccess || answer.status == 404 {
                 let positions = (answer.json.array ?? []).compactMap { $0["position"].int }
-                state.change { append([.listed(position: (positions.max() ?? 0) / Self.positionStep)], to: id, &$0) }
+                state.change { append([.listed(position: (positions.max() ?? 0) / Mirror.positionStep)], to: id, &$0) }
                 return
             }
             try? await Task.sleep(for: .milliseconds(100))
         }
     }
-
-    /// The position of a message is that of its change times this.
-    static let positionStep = 8192
 }

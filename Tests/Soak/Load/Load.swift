@@ -61,25 +61,33 @@ struct Load: Sendable {
             let ends = try await end(round, until: deadline)
             state = try await ServerState.read(conversations, of: clients.map(\.user), on: system)
             // What was asked for over a network that was broken may be done long after it was given up: then everybody has to be told that, too.
-            let isLast = state.allSatisfy { conversation in ends[conversation.id].map { conversation.log.last?.kind == .message($0) } ?? true }
+            let isLast = state.allSatisfy { conversation in
+                ends[conversation.id].map { conversation.log.last?.kind == .metadata([.init(path: Self.endPath, value: $0)]) } ?? true
+            }
             if isLast, try await ServerState.areUnchanged(state, on: system) { break }
         }
+        // The counts that a repair made come behind the changes it brought.
+        let patience = ContinuousClock.now + .seconds(10)
+        for conversation in state { for client in clients { await client.agrees(with: conversation, within: patience - .now) } }
         for client in clients { await client.stop() }
         return recorder.history(views: clients.flatMap(\.views), conversations: state)
     }
 
-    /// Sends one last message to each conversation, and waits until everybody in it has been told.
-    /// - Returns: the messages, by conversation; none where nobody is.
+    private static let endPath = "end"
+
+    /// Writes one last value to the metadata of each conversation, and waits until everybody in it has been told. A last message would not do: it tells what
+    /// the last message is and how many there are, whatever was told of that before.
+    /// - Returns: the values, by conversation; none where nobody is.
     private func end(_ round: Int, until deadline: ContinuousClock.Instant) async throws -> [String: String] {
         var ends: [String: String] = [:]
-        for (index, id) in conversations.enumerated() {
+        for id in conversations {
             guard let members = try await members(of: id, until: deadline), let sender = clients.first(where: { members.contains($0.user.user) })
             else { continue }
-            let text = "end \(round) of \(id)"
-            var generator = SeededGenerator(seed: seed &+ UInt64(1_000_000 * round + index))
-            ends[id] = await send(text, to: id, as: sender, &generator, attempts: 200)
+            let value = "end \(round) of \(id)"
+            await patch(.set(path: Self.endPath, value: value), in: id, as: sender, attempts: 200)
+            ends[id] = value
             for client in clients where members.contains(client.user.user) {
-                if await !client.hasRead(text, within: deadline - .now) { recorder.add(faults: ["\(client.user.user) was not told \(text)"]) }
+                if await !client.hasSeen(value, within: deadline - .now) { recorder.add(faults: ["\(client.user.user) was not told \(value)"]) }
             }
         }
         return ends
@@ -123,7 +131,9 @@ struct Load: Sendable {
         case 58...67: await set("own.\(client.user.user).k\(generator.int(0...3))", "value \(mark)", in: id, as: client)
         case 68...69: await patch(.delete(path: generator.pick(["a", "a.b", "own.\(client.user.user)"])), in: id, as: client)
         case 70...74: await changeParticipants(of: id, as: client, &generator)
-        case 75...91: await read(id, as: client, &generator)
+        case 75...88: await read(id, as: client, &generator)
+        case 89...90: await readAll(id, as: client)
+        case 91: await list(as: client)
         default: try? await client.socket?.typing(generator.pick(["started", "started", "paused", "finished"]), in: id)
         }
     }
@@ -162,16 +172,16 @@ struct Load: Sendable {
         }
     }
 
-    private func patch(_ action: History.Operation.Action, in id: String, as client: FaultClient) async {
+    private func patch(_ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int = 1) async {
         let operation: JSONValue =
             switch action {
             case .set(let path, let value): ["operation": "set", "property": .string("metadata." + path), "value": .string(value)]
             case .delete(let path): ["operation": "delete", "property": .string("metadata." + path)]
             case .add(let user): ["operation": "add", "property": "participants", "id": .string("layer:///identities/\(user)")]
             case .remove(let user): ["operation": "remove", "property": "participants", "id": .string("layer:///identities/\(user)")]
-            case .send, .read: .null
+            case .send, .read, .readAll, .list: .null
             }
-        await record(action, in: id, as: client) {
+        await record(action, in: id, as: client, attempts: attempts) {
             let answer = try await client.user.client.call(
                 "PATCH", layerPath(id), body: [operation], token: client.user.token, deadline: .now + .seconds(5))
             return Outcome(answer.isSuccess, answer.errorID)
@@ -188,6 +198,22 @@ struct Load: Sendable {
         await record(.read(message: message), in: id, as: client) {
             let answer = try await client.user.client.call(
                 "POST", layerPath(message) + "/receipts", body: ["type": "read"], token: client.user.token, deadline: .now + .seconds(5))
+            return Outcome(answer.isSuccess, answer.errorID)
+        }
+    }
+
+    private func list(as client: FaultClient) async {
+        await record(.list, in: "", as: client, attempts: 3) {
+            let answer = try await client.user.client.call(
+                "GET", "/conversations?page_size=20", token: client.user.token, deadline: .now + .seconds(10))
+            return Outcome(answer.isSuccess, answer.errorID)
+        }
+    }
+
+    private func readAll(_ id: String, as client: FaultClient) async {
+        await record(.readAll, in: id, as: client) {
+            let answer = try await client.user.client.call(
+                "POST", layerPath(id) + "/mark_all_read", body: [:], token: client.user.token, deadline: .now + .seconds(5))
             return Outcome(answer.isSuccess, answer.errorID)
         }
     }
@@ -244,7 +270,8 @@ struct Load: Sendable {
         }
         recorder.add(
             History.Operation(
-                actor: client.user.user, conversation: id, action: action, begun: begun, ended: recorder.moment(), outcome: outcome))
+                actor: client.user.user, conversation: id, action: action, begun: begun, ended: recorder.moment(), outcome: outcome,
+                isCutShort: Task.isCancelled))
     }
 }
 

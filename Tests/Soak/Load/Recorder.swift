@@ -9,6 +9,8 @@ final class Recorder: Sendable {
         var operations: [History.Operation] = []
         var typing: [History.Typing] = []
         var faults: [String] = []
+        var hostile: [Hostility: Int] = [:]
+        var largestTree: Int?
     }
 
     private let moments = Atomic<Int>(0)
@@ -26,6 +28,17 @@ final class Recorder: Sendable {
     func add(_ operation: History.Operation) { state.change { $0.operations.append(operation) } }
     func add(_ typing: History.Typing) { state.change { $0.typing.append(typing) } }
     func add(faults: [String]) { state.change { $0.faults += faults } }
+    /// A hostile user did what it meant to do.
+    func note(_ hostility: Hostility) { state.change { $0.hostile[hostility, default: 0] += 1 } }
+    /// The server took a tree of so many bytes, which is more than it says.
+    func noteTree(of bytes: Int) { state.change { $0.largestTree = max($0.largestTree ?? 0, bytes) } }
+    var largestTree: Int? { state.change { $0.largestTree } }
+    /// What hostile users have not done.
+    var missingHostilities: [Hostility] { state.change { state in Hostility.allCases.filter { state.hostile[$0] == nil } } }
+    /// Waits until each of them has been done.
+    func hasAllHostilities(within limit: Duration) async -> Bool {
+        await state.first(within: limit) { $0.hostile.count == Hostility.allCases.count ? true : nil } ?? false
+    }
 
     /// Waits until somebody is told that `typist` has done so.
     func hasTyping(_ action: String, by typist: String, within limit: Duration) async -> Bool {

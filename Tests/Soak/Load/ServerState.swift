@@ -17,12 +17,20 @@ enum ServerState {
             for user in users {
                 let answer = try await load(layerPath(id), as: user)
                 let participants = (answer.json["participants"].array ?? []).compactMap { $0["user_id"].string }
-                guard answer.isSuccess, participants.contains(user.user) else { continue }
-                conversation.unread[user.user] = answer.json["unread_message_count"].int ?? -1
+                guard answer.isSuccess else { continue }
+                let said = answer.json["unread_message_count"].int ?? -1
+                let objects = try await messages(of: id, as: user)
+                conversation.counts[user.user] = .init(said: said, shown: objects.count { $0["is_unread"] == true })
+                guard participants.contains(user.user) else { continue }
+                conversation.unread[user.user] = said
+                var shown = Mirror()
+                shown.show(answer.json)
+                for object in objects { shown.show(message: object) }
+                conversation.shown[user.user] = shown
                 if conversation.participants.isEmpty {
                     conversation.participants = Set(participants)
-                    conversation.metadata = leaves(of: answer.json["metadata"])
-                    conversation.messages = try await messages(of: id, as: user)
+                    conversation.metadata = shown.metadata
+                    conversation.messages = objects.map(message)
                 }
             }
             conversations.append(conversation)
@@ -47,29 +55,21 @@ enum ServerState {
         }
     }
 
-    private static func messages(of id: String, as user: TestUser) async throws -> [History.Conversation.Message] {
-        var messages: [History.Conversation.Message] = []
-        var from = ""
-        while true {
-            let page = try await load(layerPath(id) + "/messages?page_size=100" + from, as: user).json.array ?? []
-            guard let last = page.last?["id"].string else { return messages }
-            messages += page.map { message in
-                let status = (message["recipient_status"].object ?? [:])
-                    .map { (String($0.key.dropFirst("layer:///identities/".count)), $0.value.string) }
-                return History.Conversation.Message(
-                    id: message["id"].string ?? "", sender: message["sender"]["user_id"].string ?? "", recipients: status.map(\.0),
-                    readers: Set(status.filter { $0.1 == "read" }.map(\.0)))
-            }
-            from = "&from_id=\(last)"
-        }
+    private static func message(_ object: JSONValue) -> History.Conversation.Message {
+        let status = (object["recipient_status"].object ?? [:]).map { (String($0.key.dropFirst("layer:///identities/".count)), $0.value.string) }
+        return History.Conversation.Message(
+            id: object["id"].string ?? "", sender: object["sender"]["user_id"].string ?? "", recipients: status.map(\.0),
+            readers: Set(status.filter { $0.1 == "read" }.map(\.0)))
     }
 
-    private static func leaves(of tree: JSONValue, under path: String = "") -> [String: String] {
-        if let text = tree.string { return [path: text] }
-        return (tree.object ?? [:])
-            .reduce(into: [:]) { leaves, member in
-                leaves.merge(Self.leaves(of: member.value, under: path.isEmpty ? member.key : path + "." + member.key)) { $1 }
-            }
+    private static func messages(of id: String, as user: TestUser) async throws -> [JSONValue] {
+        var messages: [JSONValue] = []
+        while true {
+            let from = messages.last?["id"].string.map { "&from_id=\($0)" } ?? ""
+            let page = try await load(layerPath(id) + "/messages?page_size=100" + from, as: user).json.array ?? []
+            if page.isEmpty { return messages }
+            messages += page
+        }
     }
 
     // MARK: The log
@@ -79,6 +79,23 @@ enum ServerState {
         let sql =
             "SELECT conversation_id, position, kind, coalesce(message_id::text, ''), coalesce(operations::text, '{}') "
             + "FROM conversations.change WHERE conversation_id = ANY ('{\(ids.joined(separator: ","))}') ORDER BY 1, 2"
+        var logs: [String: [History.Conversation.Change]] = [:]
+        for line in try await query(sql, system) {
+            let columns = line.split(separator: "\t", maxSplits: 4, omittingEmptySubsequences: false).map(String.init)
+            guard columns.count == 5, let position = Int(columns[1]), let number = Int(columns[2]) else { throw LoadError("not a change: \(line)") }
+            let operations = try JSONValue(parsing: Array(columns[4].utf8))
+            logs[columns[0], default: []].append(.init(position: position, kind: try kind(number, columns[3], operations)))
+        }
+        return logs
+    }
+
+    /// How often the database had to end a statement because it and another one waited for each other.
+    static func deadlocks(_ system: any TestSystem) async throws -> Int {
+        try await query("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()", system).first.flatMap { Int($0) } ?? 0
+    }
+
+    /// The rows, with tabs between their columns.
+    private static func query(_ sql: String, _ system: any TestSystem) async throws -> [Substring] {
         // Where there is no server, the client alone may be there.
         let psql = try (try? Programs.findPostgres("psql")) ?? Programs.find("psql")
         let exit = try await ChildProcess.run(
@@ -86,14 +103,7 @@ enum ServerState {
                 psql, ["-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", sql, system.databaseURL],
                 output: .capture(limit: 256 << 20)))
         guard exit.isSuccess else { throw LoadError("psql: \(exit.output.suffix(500))") }
-        var logs: [String: [History.Conversation.Change]] = [:]
-        for line in exit.output.split(separator: "\n") {
-            let columns = line.split(separator: "\t", maxSplits: 4, omittingEmptySubsequences: false).map(String.init)
-            guard columns.count == 5, let position = Int(columns[1]), let number = Int(columns[2]) else { throw LoadError("not a change: \(line)") }
-            let operations = try JSONValue(parsing: Array(columns[4].utf8))
-            logs[columns[0], default: []].append(.init(position: position, kind: try kind(number, columns[3], operations)))
-        }
-        return logs
+        return exit.output.split(separator: "\n")
     }
 
     private static func kind(_ number: Int, _ message: String, _ operations: JSONValue) throws -> History.Conversation.Change.Kind {

@@ -3,6 +3,8 @@
 import Foundation
 import Glibc
 import LocalServers
+import NIOCore
+import NIOPosix
 import Testing
 
 @testable import StrataCommand
@@ -14,11 +16,19 @@ struct DevSystemTests {
         let system: DevSystem
         let lines = Collected<String>()
 
-        init(_ directory: String, _ binaries: ServiceBinaries, gateways: Int = 1) throws {
+        /// Listens on the port for HTTP.
+        let squatter: (any Channel)?
+
+        init(
+            _ directory: String, _ binaries: ServiceBinaries, gateways: Int = 1, home name: String = "home", isPortTaken: Bool = false
+        ) throws {
             let lines = lines
-            let ports = try LoopbackPort.free(2)
+            squatter =
+                isPortTaken ? try ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(host: "127.0.0.1", port: 0).wait() : nil
+            var ports = try LoopbackPort.free(2)
+            if let taken = squatter?.localAddress?.port { ports[0] = taken }
             let settings = try DevSettings(flags: .init(gateways: gateways, httpPort: ports[0], httpsPort: ports[1]), environment: [:])
-            home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])
+            home = StrataHome(environment: ["STRATA_HOME": "\(directory)/\(name)"])
             system = DevSystem(
                 home: home, settings: settings, binaries: binaries, environment: ["PATH": "/usr/bin:/bin"],
                 console: Console(out: { lines.add($0) }, error: { lines.add($0) }))
@@ -122,6 +132,26 @@ struct DevSystemTests {
             await second.system.stop()
             #expect(try first.state.processes.allSatisfy { kill($0.pid, 0) == 0 })
             await first.system.stop()
+        }
+    }
+
+    @Test("a start that fails before anything runs removes the directories that it has made, and no others")
+    func nothingLeft() async throws {
+        try await withTemporaryDirectory { directory in
+            let binaries = try FakeServices.make(in: directory)
+            let stage = try Stage(directory, binaries, home: "above/home", isPortTaken: true)
+            let failure = await #expect(throws: CommandFailure.self) { try await stage.system.start() }
+            #expect(failure?.message.contains("is in use") == true)
+            await stage.system.stop()
+            try await stage.squatter?.close()
+            #expect(!FileManager.default.fileExists(atPath: directory + "/above"))
+
+            try FileManager.default.createDirectory(atPath: stage.home.keys, withIntermediateDirectories: true)
+            let again = try Stage(directory, binaries, home: "above/home", isPortTaken: true)
+            await #expect(throws: CommandFailure.self) { try await again.system.start() }
+            await again.system.stop()
+            try await again.squatter?.close()
+            #expect(FileManager.default.fileExists(atPath: stage.home.keys))
         }
     }
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import Metrics
+import Model
+import Postgres
+
+/// What one user, or all users of one app, may have of things that nothing else bounds; nil: no limit.
+///
+/// They are checked in the database, under a lock, and what is over a quota is refused with the name of the property. A quota keeps nothing that is there already.
+public struct Quotas: Sendable, Equatable {
+    /// Users that one user follows without having met them.
+    public var followed: Int? = 10_000
+    /// Devices of one user that can be reached by push.
+    public var pushTokens: Int? = 100
+    /// Contents of one user that are in no message: announced, being uploaded, or not sent yet.
+    public var uploads: Int? = 1000
+    /// Their bytes, as announced.
+    public var uploadBytes: Int? = 10 << 30
+    /// The same of all users of one app.
+    public var appUploads: Int? = 100_000
+    /// Their bytes, as announced.
+    public var appUploadBytes: Int? = 1 << 40
+
+    /// The defaults.
+    public init() {}
+}
+
+/// A quota that was reached, with what is told about it and counted.
+enum QuotaRefusal: String {
+    case followed
+    case pushTokens = "push_tokens"
+    case uploads
+    case uploadBytes = "upload_bytes"
+    case appUploads = "app_uploads"
+    case appUploadBytes = "app_upload_bytes"
+
+    /// Counts it.
+    func failure(_ quotas: Quotas) -> Failure {
+        Counter(label: "strata_conversations_quota_refusals_total", dimensions: [("quota", rawValue)]).increment()
+        let length = "Upload-Content-Length"
+        return switch self {
+        case .followed: .invalid("user_ids", "would be more than \(quotas.followed ?? 0) users that you follow without having met them")
+        case .pushTokens: .invalid("device_id", "would be one of more than \(quotas.pushTokens ?? 0) devices of yours")
+        case .uploads: .invalid(length, "would be of one of more than \(quotas.uploads ?? 0) contents of yours that are in no message")
+        case .uploadBytes: .invalid(length, "would make more than \(quotas.uploadBytes ?? 0) bytes of yours that are in no message")
+        case .appUploads: .invalid(length, "would be of one of more than \(quotas.appUploads ?? 0) contents of this app that are in no message")
+        case .appUploadBytes: .invalid(length, "would make more than \(quotas.appUploadBytes ?? 0) bytes of this app that are in no message")
+        }
+    }
+}
+
+extension Value {
+    /// A limit; nil is none.
+    init(limit: Int?) { self = limit.map { Value.int8(Int64($0)) } ?? .null }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Model
+import RPC
+import SwiftProtobuf
+
+/// Objects that are fetched a batch at a time, so that a page takes no more memory than a batch, whatever is on it.
+protocol Batches: Sendable {
+    associatedtype Item: Sendable
+    /// Whether there are no more.
+    var isFinished: Bool { get }
+    /// The next objects, about ``GatewayServices/batchBytes`` of them, and at least one; nil if there are no more.
+    mutating func next() async throws(Failure) -> [Item]?
+}
+
+extension GatewayServices {
+    /// Bytes of objects that one call brings, about. An object that is larger comes alone.
+    static let batchBytes = 1 << 20
+}
+
+/// How many objects to ask for, when each answer tells how many fitted: about twice as many as last time, for what is read and does not fit is read in vain.
+struct BatchSize: Sendable {
+    private var limit = Int.max
+
+    /// - Parameter left: that could be asked for.
+    func count(of left: Int) -> Int { min(left, limit) }
+
+    /// Of so many that were asked for, so many came.
+    mutating func came(_ count: Int, of asked: Int) { limit = max(1, count < asked || asked == limit ? 2 * count : limit) }
+}
+
+/// A page of conversations with their trees.
+struct ConversationBatches: Batches {
+    private let services: GatewayServices
+    private let call: GatewayServices.Call
+    /// Without their trees.
+    private var views: [ConversationView]
+    /// What follows them.
+    private var later: [ConversationID]
+    private var size = BatchSize()
+
+    init(_ views: [ConversationView], later: [ConversationID] = [], _ services: GatewayServices, _ call: GatewayServices.Call) {
+        self.services = services
+        self.call = call
+        self.views = views
+        self.later = later
+    }
+
+    var isFinished: Bool { views.isEmpty && later.isEmpty }
+
+    mutating func next() async throws(Failure) -> [ConversationView]? {
+        let call = call.renewed
+        while views.isEmpty {
+            guard !later.isEmpty else { return nil }
+            let (found, covered) = try await services.bareConversations(later, call)
+            views = found
+            later.removeFirst(covered)
+        }
+        let asked = views.prefix(size.count(of: views.count))
+        let trees = try await services.someTrees(of: asked.map(\.conversation.id), call)
+        size.came(trees.count, of: asked.count)
+        let batch = await services.composed(Array(asked.prefix(trees.count)), trees, call)
+        views.removeFirst(trees.count)
+        return batch
+    }
+}
+
+/// A page of a list in which the place of an object never changes, so that the last one of a batch tells where the next begins.
+struct CursorBatches<Item: Sendable>: Batches {
+    /// The objects after one, or the first; so many, or fewer where a number of bytes is used up before.
+    typealias Fetch = @Sendable (_ last: Item?, _ count: Int) async throws(Failure) -> (items: [Item], isCut: Bool)
+
+    private let fetch: Fetch
+    /// Fetched, and not handed out.
+    private var items: [Item] = []
+    private var last: Item?
+    private var left: Int
+    private var hasMore = true
+
+    /// Fetches the first batch.
+    init(pageSize: Int, fetch: @escaping Fetch) async throws(Failure) {
+        self.fetch = fetch
+        left = pageSize
+        try await fetchMore()
+    }
+
+    private mutating func fetchMore() async throws(Failure) {
+        let answer = try await fetch(last, left)
+        items = answer.items
+        left -= items.count
+        hasMore = answer.isCut && left > 0 && !items.isEmpty
+        last = items.last ?? last
+    }
+
+    var isFinished: Bool { items.isEmpty && !hasMore }
+
+    mutating func next() async throws(Failure) -> [Item]? {
+        if items.isEmpty, hasMore { try await fetchMore() }
+        guard !items.isEmpty else { return nil }
+        defer { items = [] }
+        return items
+    }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// How often this gateway renews a presence lease. The presence service, which knows how long one lasts, says so in its answers.
+final class RenewalPeriod: Sendable {
+    /// Until told: what suits the leases of sixty seconds that older services give without a word.
+    private let current = Atomic(20)
+
+    /// Whole seconds, at least one: sockets are looked at once a second.
+    var seconds: Int { current.load(ordering: .relaxed) }
+
+    /// - Parameter milliseconds: 0 from a service that does not say.
+    func told(milliseconds: UInt32) {
+        guard milliseconds > 0 else { return }
+        current.store(max(1, Int(milliseconds / 1000)), ordering: .relaxed)
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import NIOCore
+
+/// The body of a request whose client waits for `100 Continue`. It is told to send the body when a route begins to read it; what is refused before that is
+/// answered without.
+struct AwaitedBody: AsyncSequence, Sendable {
+    typealias Element = ByteBuffer
+
+    let body: HummingbirdCore.RequestBody
+    let channel: any Channel
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var base: HummingbirdCore.RequestBody.AsyncIterator
+        /// Until the client has been told.
+        var channel: (any Channel)?
+
+        mutating func next(isolation actor: isolated (any Actor)?) async throws -> ByteBuffer? {
+            channel?.triggerUserOutboundEvent(HTTPRules.BodyIsWanted(), promise: nil)
+            channel = nil
+            return try await base.next(isolation: actor)
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(base: body.makeAsyncIterator(), channel: channel) }
+}
+
+extension Request {
+    /// The same, with a body that asks for itself if the client waits for that.
+    func awaited(on channel: any Channel) -> Request {
+        guard headers[.expect] != nil else { return self }
+        var request = self
+        request.body = HummingbirdCore.RequestBody(asyncSequence: AwaitedBody(body: body, channel: channel))
+        return request
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import Hummingbird
+import NIOCore
+import Wire
+
+/// The text of a JSON array, piece by piece; together they are what it would be in one.
+struct ArrayPieces<Item>: Sendable {
+    private let write: @Sendable (Item, inout JSONWriter) -> Void
+    private var isEmpty = true
+    private(set) var isComplete = false
+
+    init(write: @escaping @Sendable (Item, inout JSONWriter) -> Void) { self.write = write }
+
+    /// The next elements, with what stands around them.
+    mutating func piece(_ items: [Item], isLast: Bool) -> ByteBuffer {
+        var writer = JSONWriter(capacity: 64 << 10)
+        writer.beginArray()
+        for item in items { write(item, &writer) }
+        writer.endArray()
+        var text = writer.buffer
+        if !isLast { text.moveWriterIndex(to: text.writerIndex - 1) }
+        if !isEmpty {
+            // What began the array was sent before.
+            if items.isEmpty { text.moveReaderIndex(forwardBy: 1) } else { text.setInteger(UInt8(ascii: ","), at: text.readerIndex) }
+        }
+        isEmpty = isEmpty && items.isEmpty
+        isComplete = isLast
+        return text
+    }
+}
+
+extension ResponseBodyWriter {
+    /// Bytes that are written at a time.
+    static var pieceBytes: Int { 64 << 10 }
+
+    /// Writes a long text no faster than the client takes it.
+    @concurrent
+    mutating func write(_ text: ByteBuffer, to channel: any Channel, watchedBy stall: StallGuard) async throws {
+        var text = text
+        while let piece = text.readSlice(length: Swift.min(text.readableBytes, Self.pieceBytes)), piece.readableBytes > 0 {
+            try await write(piece)
+            // Only the loop finds out that the client lags behind; ahead of it nobody would be held back.
+            try await channel.eventLoop.submit {}.get()
+            stall.moved()
+        }
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Postgres
+
+/// The end of an app: it is suspended, then everything that is kept for it is deleted in small transactions, which hold no lock for long. A deletion that
+/// was interrupted is gone on with by the next one.
+struct AppDeletion: Sendable {
+    /// What there is of an app.
+    struct Extent: Codable, Equatable, Sendable, CustomStringConvertible {
+        var conversations: Int64
+        /// All it has ever had.
+        var messages: Int64
+        var users: Int64
+        /// Those that have not ended.
+        var sessions: Int64
+        var files: Int64
+        var fileBytes: Int64
+
+        var description: String {
+            let numbers = [(conversations, "conversation"), (messages, "message"), (users, "user"), (sessions, "session"), (files, "file")]
+            let words = numbers.map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
+            return words.joined(separator: ", ") + (files == 0 ? "" : " (\(fileBytes) bytes)")
+        }
+    }
+
+    /// An app that may be deleted.
+    struct Subject: Equatable, Sendable {
+        var name: String
+        var extent: Extent
+    }
+
+    let store: AppStore
+    let app: UUID
+    /// Until then gateways may go on with what sessions of the suspended app have begun: each asks every 25 s whether the session of an open socket has
+    /// ended, and uses an answer again for 5 s.
+    var grace = Duration.seconds(45)
+
+    /// Counting reads whole tables.
+    private static let patience = Duration.seconds(600)
+
+    /// What would be deleted.
+    /// - Returns: nil if there is no such app.
+    func subject() async throws -> Subject? {
+        try await store.withConnection(patience: Self.patience) { connection in
+            guard let row = try await connection.query(.appExtent, [.uuid(app)], deadline: .now + Self.patience).first else { return nil }
+            return Subject(
+                name: try row.get(0),
+                extent: Extent(
+                    conversations: try row.get(1), messages: try row.get(2), users: try row.get(3), sessions: try row.get(4), files: try row.get(5),
+                    fileBytes: try row.get(6)))
+        }
+    }
+
+    /// Suspends the app, deletes all of it, and last the app itself.
+    /// - Parameter tell: hears now and then how many rows have gone.
+    /// - Returns: how many rows went.
+    func run(tell: (Int64) -> Void = { _ in }) async throws -> Int64 {
+        try await store.withConnection(patience: .seconds(60)) { connection in
+            _ = try await connection.query(.appDeletionBegin, [.uuid(app)], deadline: .now + .seconds(60))
+            var rows: Int64 = 0
+            while true {
+                // What is found to be nothing must have been looked for when nothing could come any more.
+                let remaining = try await remainingGrace(connection)
+                let removed = try await pass(connection) { tell(rows + $0) }
+                rows += removed
+                if removed > 0 { continue }
+                if remaining <= .zero { break }
+                try await Task.sleep(for: remaining)
+            }
+            _ = try await connection.query(.appDeletionEnd, [.uuid(app)], deadline: .now + .seconds(60))
+            return rows
+        }
+    }
+
+    /// Goes through everything once.
+    private func pass(_ connection: PostgresPool, tell: (Int64) -> Void) async throws -> Int64 {
+        var rows: Int64 = 0
+        for part in try await connection.query(.appDeletionParts, deadline: .now + .seconds(60)) {
+            let name: String = try part.get(0)
+            var block: Int64? = 0
+            while let next = block {
+                let answer = try await connection.query(.appDeletionStep, [.uuid(app), .text(name), .int8(next)], deadline: .now + .seconds(60))
+                guard let row = answer.first else { break }
+                let removed: Int64 = try row.get(0)
+                rows += removed
+                block = try row.getOptional(1)
+                if removed > 0 { tell(rows) }
+            }
+        }
+        return rows
+    }
+
+    private func remainingGrace(_ connection: PostgresPool) async throws -> Duration {
+        guard let row = try await connection.query(.appDeletionAge, [.uuid(app)], deadline: .now + .seconds(60)).first else { return .zero }
+        return grace - .milliseconds(try row.get(0, as: Int64.self))
+    }
+}
+
+extension Statement {
+    fileprivate static let appExtent = Statement(
+        "app.extent", sql: "SELECT a.name, e.* FROM conversations.app a, conversations.app_extent(a.id) e WHERE a.id = $1", isIdempotent: true)
+    fileprivate static let appDeletionBegin = Statement(
+        "app.deletion.begin",
+        sql: "UPDATE conversations.app SET suspended = true, deleting_since = coalesce(deleting_since, now()) WHERE id = $1", isIdempotent: true)
+    fileprivate static let appDeletionAge = Statement(
+        "app.deletion.age",
+        sql: "SELECT (extract(epoch FROM clock_timestamp() - deleting_since) * 1000)::int8 FROM conversations.app WHERE id = $1", isIdempotent: true)
+    fileprivate static let appDeletionParts = Statement(
+        "app.deletion.parts", sql: "SELECT part FROM conversations.app_deletion_parts()", isIdempotent: true)
+    fileprivate static let appDeletionStep = Statement(
+        "app.deletion.step", sql: "SELECT removed, next_block FROM conversations.delete_app_rows($1, $2, $3)", isIdempotent: true)
+    /// Its keys and server tokens go with it.
+    fileprivate static let appDeletionEnd = Statement(
+        "app.deletion.end", sql: "DELETE FROM conversations.app WHERE id = $1 AND deleting_since IS NOT NULL", isIdempotent: true)
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+
+/// The gateways a command talks to.
+enum GatewayClients {
+    /// How long a gateway may take that is just being started again.
+    private static let patience = Duration.seconds(10)
+
+    /// Makes a client for each gateway, and closes all of them however `body` ends: a client that is dropped open ends the process.
+    /// - Parameter urls: base URLs.
+    /// - Throws: ``CommandFailure`` that names the URL that is none; what `body` throws.
+    static func with<Answer>(
+        _ urls: [String], trusting trust: ServerTrust, _ body: ([ProtocolClient]) async throws -> Answer
+    ) async throws -> Answer {
+        var clients: [ProtocolClient] = []
+        do {
+            for url in urls { clients.append(try client(url, trust)) }
+            let answer = try await body(clients)
+            await close(clients)
+            return answer
+        } catch {
+            await close(clients)
+            throw error
+        }
+    }
+
+    /// Asks a gateway for a nonce; it can be used once, within ten minutes.
+    /// - Throws: ``CommandFailure`` that says what is wrong with the gateway: it is not there, its certificate is not trusted, or it is something else.
+    static func nonce(of gateway: ProtocolClient) async throws -> String {
+        let end = ContinuousClock.now + patience
+        while true {
+            do {
+                return try await gateway.nonce(deadline: end)
+            } catch let error as ProtocolClientError {
+                guard isPassing(error), .now < end else { throw failure(error, of: gateway.baseURL) }
+                try await Task.sleep(for: .milliseconds(200))
+            }
+        }
+    }
+
+    private static func close(_ clients: [ProtocolClient]) async {
+        for client in clients { try? await client.shutdown() }
+    }
+
+    private static func client(_ url: String, _ trust: ServerTrust) throws -> ProtocolClient {
+        guard let parts = URLComponents(string: url), let scheme = parts.scheme, ["http", "https"].contains(scheme), parts.host?.isEmpty == false,
+            parts.port.map({ (1...65_535).contains($0) }) != false, parts.query == nil, parts.fragment == nil, parts.user == nil
+        else { throw CommandFailure(.usage, "\(url.onOneLine) is not the base URL of a gateway, such as https://chat.example.org.") }
+        return try ProtocolClient(baseURL: url, trust: trust)
+    }
+
+    /// Whether the same may succeed a moment later: another process of the system is being started again.
+    private static func isPassing(_ error: ProtocolClientError) -> Bool {
+        error.answer.map { [408, 502, 503, 504].contains($0.status) } ?? false
+    }
+
+    private static func failure(_ error: ProtocolClientError, of url: String) -> CommandFailure {
+        switch error.code {
+        case .untrusted:
+            let way = "Name the certificates to trust with --ca FILE (STRATA_CA), or accept any with --insecure"
+            return CommandFailure(.unavailable, "The certificate of \(url) is not trusted. \(way).")
+        case .refused:
+            let status = error.answer.map { "; it answered with status \($0.status)" } ?? ""
+            return CommandFailure(.unavailable, "The gateway at \(url) gave no nonce\(status).")
+        default: return CommandFailure(.unavailable, "The gateway at \(url) does not answer. Is it running? Try: \(OwnCommand.name) doctor")
+        }
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import ProtocolClient
+import SwiftASN1
+import X509
+
+/// Which TLS certificates of a gateway a command accepts.
+struct TrustOption: ParsableArguments {
+    @Flag(help: "Accept any TLS certificate of the gateway.")
+    var insecure = false
+    @Option(help: ArgumentHelp("PEM file of the certificates to trust, instead of those of public authorities. (STRATA_CA)", valueName: "file"))
+    var ca: String?
+
+    /// The options, then the environment, then the certificates of public authorities.
+    /// - Throws: ``CommandFailure`` that names the file that cannot be read, or holds something else.
+    func serverTrust(settings: OperatorSettings = OperatorSettings()) throws -> ServerTrust {
+        if insecure { return .anyCertificate }
+        guard let file = try ca ?? settings.value("STRATA_CA") else { return .system }
+        guard let pem = try? String(contentsOfFile: file, encoding: .utf8) else { throw CommandFailure(.noInput, "The file \(file) cannot be read.") }
+        guard let documents = try? PEMDocument.parseMultiple(pemString: pem), !documents.isEmpty,
+            documents.allSatisfy({ (try? Certificate(pemDocument: $0)) != nil })
+        else { throw CommandFailure(.usage, "\(file) does not hold certificates in PEM form.") }
+        return .roots(pem: pem)
+    }
+}

@@ -1,0 +1,214 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Rows that one user may cause, and rows that nobody will ask for.
+--
+-- A quota is checked and used in one transaction, under a lock of this user's quota of this kind. The caller runs these functions alone in their
+-- transactions: a second key of a group of statements could otherwise be waited for in a circle.
+
+CREATE FUNCTION conversations.lock_quota(p_app uuid, p_user text, p_kind text) RETURNS void
+LANGUAGE sql VOLATILE AS $$
+    SELECT pg_advisory_xact_lock(hashtextextended(p_kind || ' ' || p_app || ' ' || p_user, 0))
+$$;
+
+-- Identities that only their id is known of: a user was mentioned, and has never told anything about themselves.
+ALTER TABLE conversations.identity
+    -- When it was looked at last whether such an identity is still needed.
+    ADD COLUMN examined_at timestamptz NOT NULL DEFAULT now(),
+    -- It was not, and may be removed the next time. Until then it counts as if it were not there.
+    ADD COLUMN is_doomed boolean NOT NULL DEFAULT false;
+CREATE INDEX identity_bare ON conversations.identity (examined_at)
+WHERE display_name IS NULL AND avatar_url IS NULL AND first_name IS NULL AND last_name IS NULL AND phone_number IS NULL AND email_address IS NULL
+    AND public_key IS NULL AND NOT is_bot AND metadata = '{}' AND NOT suspended;
+
+-- As before; an identity that was about to be removed stays.
+CREATE OR REPLACE FUNCTION conversations.ensure_identities(p_app uuid, p_users text[]) RETURNS SETOF conversations.identity
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    users text[] := conversations.sorted_users(p_users);
+BEGIN
+    INSERT INTO conversations.identity AS i (app_id, user_id) SELECT p_app, w.id FROM unnest(users) WITH ORDINALITY w(id, n) ORDER BY w.n
+    ON CONFLICT (app_id, user_id) DO UPDATE SET is_doomed = false WHERE i.is_doomed;
+    RETURN QUERY
+    SELECT i.* FROM unnest(users) w(id)
+    CROSS JOIN LATERAL (SELECT x.* FROM conversations.identity x WHERE x.app_id = p_app AND x.user_id = w.id OFFSET 0) i;
+END
+$$;
+
+-- Whether anything refers to a user: a session, a conversation, a follower, a log of their own, a device, an announcement.
+CREATE FUNCTION conversations.is_needed(p_app uuid, p_user text) RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM conversations.session s WHERE s.app_id = p_app AND s.user_id = p_user)
+        OR EXISTS (SELECT FROM conversations.user_conversation u WHERE u.app_id = p_app AND u.user_id = p_user)
+        OR EXISTS (SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.followed = p_user AND f.is_followed)
+        OR EXISTS (SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user)
+        OR EXISTS (SELECT FROM conversations.user_log l WHERE l.app_id = p_app AND l.user_id = p_user)
+        OR EXISTS (SELECT FROM conversations.push_token t WHERE t.app_id = p_app AND t.user_id = p_user)
+        OR EXISTS (SELECT FROM conversations.announcement_recipient r WHERE r.app_id = p_app AND r.user_id = p_user);
+END
+$$;
+
+-- Looks at identities of which only the id is known, each once a day, and removes those that twice in a row nothing referred to: who mentions one in between
+-- keeps it (ensure_identities). To be called again while it looked at some. Several may sweep at once.
+CREATE FUNCTION conversations.sweep_identities(p_limit bigint, OUT looked_at bigint, OUT removed bigint)
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    i conversations.identity;
+    needed boolean;
+BEGIN
+    looked_at := 0;
+    removed := 0;
+    FOR i IN
+        SELECT * FROM conversations.identity x
+        WHERE x.display_name IS NULL AND x.avatar_url IS NULL AND x.first_name IS NULL AND x.last_name IS NULL AND x.phone_number IS NULL
+            AND x.email_address IS NULL AND x.public_key IS NULL AND NOT x.is_bot AND x.metadata = '{}' AND NOT x.suspended
+            AND x.examined_at < now() - interval '1 day'
+        ORDER BY x.examined_at LIMIT p_limit FOR UPDATE SKIP LOCKED
+    LOOP
+        looked_at := looked_at + 1;
+        needed := conversations.is_needed(i.app_id, i.user_id);
+        IF i.is_doomed AND NOT needed THEN
+            DELETE FROM conversations.identity x WHERE x.app_id = i.app_id AND x.user_id = i.user_id;
+            removed := removed + 1;
+        ELSE
+            UPDATE conversations.identity x SET examined_at = now(), is_doomed = NOT needed WHERE x.app_id = i.app_id AND x.user_id = i.user_id;
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- Those that were there before have been looked at by nobody.
+UPDATE conversations.identity i SET examined_at = i.created_at - interval '1 day'
+WHERE i.display_name IS NULL AND i.avatar_url IS NULL AND i.first_name IS NULL AND i.last_name IS NULL AND i.phone_number IS NULL
+    AND i.email_address IS NULL AND i.public_key IS NULL AND NOT i.is_bot AND i.metadata = '{}' AND NOT i.suspended;
+
+-- Follows users as follow_users does, who have an identity from then on, while the user has no more than `p_quota` rows for it (NULL: no limit). The first
+-- row has the outcome: 'ok', or 'too_many', and then nothing was written.
+CREATE FUNCTION conversations.follow_users_within(p_app uuid, p_user text, p_followed text[], p_quota bigint)
+RETURNS TABLE (outcome text, followed text, "position" bigint, created_at timestamptz)
+LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
+#variable_conflict use_column
+DECLARE
+    wanted text[];
+    used bigint;
+BEGIN
+    PERFORM conversations.lock_quota(p_app, p_user, 'follow');
+    wanted := ARRAY(
+        SELECT w.id FROM unnest(conversations.sorted_users(p_followed)) w(id)
+        WHERE w.id <> p_user AND NOT conversations.is_followed(p_app, p_user, w.id));
+    IF p_quota IS NOT NULL AND cardinality(wanted) > 0 THEN
+        used := (
+            SELECT count(*) FROM (
+                SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.is_followed LIMIT p_quota) f);
+        IF used + cardinality(wanted) > p_quota THEN
+            RETURN QUERY SELECT 'too_many'::text, NULL::text, NULL::bigint, NULL::timestamptz;
+            RETURN;
+        END IF;
+    END IF;
+    PERFORM conversations.ensure_identities(p_app, wanted);
+    RETURN QUERY SELECT 'ok'::text, NULL::text, NULL::bigint, NULL::timestamptz;
+    RETURN QUERY SELECT NULL::text, f.followed, f.position, f.created_at FROM conversations.follow_users(p_app, p_user, wanted) f;
+END
+$$;
+
+-- As before. That somebody is not followed needs a row only where the two have met: otherwise there is nothing to say.
+CREATE OR REPLACE FUNCTION conversations.unfollow_user(
+    p_app uuid, p_user text, p_followed text, OUT outcome text, OUT "position" bigint, OUT created_at timestamptz)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+    outcome := 'none';
+    IF NOT conversations.is_followed(p_app, p_user, p_followed) OR conversations.are_together(p_app, p_user, p_followed) THEN RETURN; END IF;
+    IF conversations.have_met(p_app, p_user, p_followed) THEN
+        INSERT INTO conversations.follow AS f (app_id, user_id, followed, is_followed) VALUES (p_app, p_user, p_followed, false)
+        ON CONFLICT (app_id, user_id, followed) DO UPDATE SET is_followed = false WHERE f.is_followed;
+    ELSE
+        DELETE FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = p_followed AND f.is_followed;
+    END IF;
+    IF NOT FOUND THEN RETURN; END IF;
+    outcome := 'ok';
+    SELECT a.position, a.created_at INTO unfollow_user.position, unfollow_user.created_at
+    FROM conversations.append_user_change(p_app, p_user, 6::smallint, jsonb_build_object('user', p_followed)) a;
+END
+$$;
+
+-- Where a device can be reached. Outcomes: 'ok'; 'too_many', if the user has `p_quota` other devices (NULL: no limit), each of which was heard of within
+-- 90 days. One that was not makes room.
+CREATE FUNCTION conversations.set_push_token(
+    p_app uuid, p_device text, p_user text, p_type text, p_token text, p_bundle text, p_sender text, p_version text, p_quota bigint) RETURNS text
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM conversations.lock_quota(p_app, p_user, 'push_token');
+    IF p_quota IS NOT NULL
+        AND NOT EXISTS (SELECT FROM conversations.push_token t WHERE t.app_id = p_app AND t.device_id = p_device AND t.user_id = p_user)
+        AND (SELECT count(*) FROM conversations.push_token t WHERE t.app_id = p_app AND t.user_id = p_user) >= p_quota
+    THEN
+        DELETE FROM conversations.push_token t WHERE (t.app_id, t.device_id) = (
+            SELECT o.app_id, o.device_id FROM conversations.push_token o
+            WHERE o.app_id = p_app AND o.user_id = p_user AND o.updated_at < now() - interval '90 days' ORDER BY o.updated_at LIMIT 1);
+        IF NOT FOUND THEN RETURN 'too_many'; END IF;
+    END IF;
+    INSERT INTO conversations.push_token (app_id, device_id, user_id, type, token, apns_bundle_id, gcm_sender_id, ios_version)
+    VALUES (p_app, p_device, p_user, p_type, p_token, p_bundle, p_sender, p_version)
+    ON CONFLICT (app_id, device_id) DO UPDATE SET
+        user_id = excluded.user_id, type = excluded.type, token = excluded.token, apns_bundle_id = excluded.apns_bundle_id,
+        gcm_sender_id = excluded.gcm_sender_id, ios_version = excluded.ios_version, updated_at = now();
+    RETURN 'ok';
+END
+$$;
+
+-- What a user has announced or uploaded that is in no message.
+CREATE INDEX content_waiting ON conversations.content (app_id, owner) INCLUDE (size) WHERE unreferenced_since IS NOT NULL;
+
+-- What all users of an app have announced or uploaded that is in no message. Counted anew when that was done `counted_at` ago; in between only what comes is
+-- added, so that it is never less than there is.
+CREATE TABLE conversations.app_uploads (
+    app_id     uuid PRIMARY KEY,
+    counted_at timestamptz NOT NULL,
+    number     bigint NOT NULL,
+    bytes      bigint NOT NULL
+) WITH (fillfactor = 20);
+
+-- Content that is going to be uploaded. Outcomes: 'ok', also if it is there already; 'too_many', 'too_many_bytes', if the user would have more than that in no message;
+-- 'app_full', 'app_full_bytes', if all users of the app would. NULL is no limit. What is in no message counts until it is swept.
+CREATE FUNCTION conversations.create_content(
+    p_id uuid, p_app uuid, p_owner text, p_type text, p_size bigint, p_quota bigint, p_quota_bytes bigint, p_app_quota bigint, p_app_quota_bytes bigint)
+RETURNS text
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    used record;
+    total conversations.app_uploads;
+BEGIN
+    PERFORM conversations.lock_quota(p_app, p_owner, 'content');
+    IF EXISTS (SELECT FROM conversations.content x WHERE x.id = p_id) THEN RETURN 'ok'; END IF;
+    IF p_quota IS NOT NULL OR p_quota_bytes IS NOT NULL THEN
+        SELECT count(*) AS number, coalesce(sum(x.size), 0) AS bytes INTO used
+        FROM conversations.content x WHERE x.app_id = p_app AND x.owner = p_owner AND x.unreferenced_since IS NOT NULL;
+        IF used.number >= p_quota THEN RETURN 'too_many'; END IF;
+        IF used.bytes + p_size > p_quota_bytes THEN RETURN 'too_many_bytes'; END IF;
+    END IF;
+
+    IF p_app_quota IS NOT NULL OR p_app_quota_bytes IS NOT NULL THEN
+        INSERT INTO conversations.app_uploads (app_id, counted_at, number, bytes) VALUES (p_app, '-infinity', 0, 0) ON CONFLICT DO NOTHING;
+        -- Whoever else creates content of this app waits here until this is decided and written.
+        SELECT * INTO total FROM conversations.app_uploads u WHERE u.app_id = p_app FOR UPDATE;
+        IF total.counted_at < clock_timestamp() - interval '10 seconds' THEN
+            SELECT count(*), coalesce(sum(x.size), 0) INTO total.number, total.bytes
+            FROM conversations.content x WHERE x.app_id = p_app AND x.unreferenced_since IS NOT NULL;
+            total.counted_at := clock_timestamp();
+        END IF;
+        IF total.number >= p_app_quota THEN RETURN 'app_full'; END IF;
+        IF total.bytes + p_size > p_app_quota_bytes THEN RETURN 'app_full_bytes'; END IF;
+        UPDATE conversations.app_uploads u SET counted_at = total.counted_at, number = total.number + 1, bytes = total.bytes + p_size
+        WHERE u.app_id = p_app;
+    END IF;
+
+    INSERT INTO conversations.content (id, app_id, owner, mime_type, size) VALUES (p_id, p_app, p_owner, p_type, p_size) ON CONFLICT DO NOTHING;
+    RETURN 'ok';
+END
+$$;
+
+GRANT SELECT, INSERT, UPDATE ON conversations.app_uploads TO strata_conversations;
+REVOKE ALL ON FUNCTION conversations.lock_quota, conversations.is_needed, conversations.sweep_identities, conversations.follow_users_within,
+    conversations.set_push_token, conversations.create_content FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION conversations.lock_quota, conversations.is_needed, conversations.sweep_identities, conversations.follow_users_within,
+    conversations.set_push_token, conversations.create_content TO strata_conversations;

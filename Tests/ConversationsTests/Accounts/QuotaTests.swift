@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import Model
+import SwiftProtobuf
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    /// What one user, or one app, may have; several ask at once, so that what is checked outside of a lock is seen to be too much.
+    @Suite struct QuotaTests {
+        private let quotas = CallsFixture.quotas
+
+        @Test("a user follows as many as the quota says, those they met not counted; what is refused leaves nothing, and unfollowing makes room")
+        func followed() async throws {
+            try await CallsFixture.run { calls in
+                let most = try #require(quotas.followed)
+                _ = try await calls.conversation(["ben"])
+                try await calls.follow(["ben"] + (1..<most).map { "user\($0)" })
+                let identities = try await calls.identities()
+                let refusal = try await calls.refusal { try await calls.follow(["new1", "new2"]) }
+                #expect(refusal?.code == .invalidProperty && refusal?.detail == .property("user_ids"))
+                #expect(try await calls.identities() == identities)
+                let refused = await concurrently(6) { number in try await calls.refusal { try await calls.follow(["other\(number)"]) } != nil }
+                #expect(refused.filter { $0 }.count == 5)
+                #expect(try await calls.number("SELECT count(*) FROM conversations.follow WHERE app_id = '\(calls.app)'") == Int64(most))
+                try await calls.unfollow("user1")
+                try await calls.follow(["user2", "new1"])
+                #expect(try await calls.isFollowed("new1"))
+            }
+        }
+
+        @Test("nobody who was never met leaves a row when they are unfollowed; who was met, does, and is not followed")
+        func unfollowed() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.follow(["eve"])
+                try await calls.unfollow("eve")
+                #expect(try await calls.number("SELECT count(*) FROM conversations.follow WHERE app_id = '\(calls.app)'") == 0)
+                let id = try await calls.conversation(["ben"])
+                try await calls.patch(id, [remove("ben")])
+                try await calls.unfollow("ben")
+                #expect(try await !calls.isFollowed("ben"))
+            }
+        }
+
+        @Test("a user has as many devices as the quota says; one that is known is renewed, and one long silent makes room")
+        func devices() async throws {
+            try await CallsFixture.run { calls in
+                let most = try #require(quotas.pushTokens)
+                let refused = await concurrently(most + 3) { number in try await calls.refusal { try await calls.setPushToken("device\(number)") } }
+                #expect(refused.compactMap { $0 }.map(\.detail) == Array(repeating: .property("device_id"), count: 3))
+                let count = "SELECT count(*) FROM conversations.push_token WHERE app_id = '\(calls.app)'"
+                #expect(try await calls.number(count) == Int64(most))
+                try await calls.setPushToken("device0", of: "ben")
+                try await calls.execute(
+                    """
+                    UPDATE conversations.push_token SET updated_at = now() - interval '91 days' WHERE app_id = '\(calls.app)' AND user_id = 'ana'
+                    """)
+                for device in ["another", "another"] { try await calls.setPushToken(device) }
+                #expect(try await calls.number(count + " AND user_id = 'ana'") <= Int64(most))
+            }
+        }
+
+        @Test("a user announces as much content as the quotas say; what is in a message does not count")
+        func uploads() async throws {
+            try await CallsFixture.run { calls in
+                let (most, bytes) = (try #require(quotas.uploads), Int64(try #require(quotas.uploadBytes)))
+                let first = try await calls.content()
+                let refused = await concurrently(most + 2) { _ in try await calls.refusal { try await calls.content(uploaded: false) } }
+                #expect(refused.compactMap { $0 }.map(\.detail) == Array(repeating: .property("Upload-Content-Length"), count: 3))
+                let id = try await calls.conversation(["ben"])
+                _ = try await calls.send(id, parts: [.text("look"), .content(first)])
+                _ = try await calls.content()
+                #expect(try await calls.refusal { try await calls.content() }?.code == .invalidProperty)
+                // Of another user, by bytes.
+                #expect(try await calls.refusal { try await calls.content(of: "ben", size: bytes + 1) }?.detail == .property("Upload-Content-Length"))
+                let large = await concurrently(3) { _ in try await calls.refusal { try await calls.content(of: "ben", size: bytes / 2 + 1) } }
+                #expect(large.compactMap { $0 }.count == 2)
+            }
+        }
+
+        @Test("all users of an app together announce no more than its quotas say; another app is not concerned")
+        func appUploads() async throws {
+            try await CallsFixture.run { calls in
+                let (most, bytes) = (try #require(quotas.appUploads), Int64(try #require(quotas.appUploadBytes)))
+                let refused = await concurrently(most + 4) { number in
+                    try await calls.refusal { try await calls.content(of: "user\(number)", uploaded: false) }
+                }
+                #expect(refused.compactMap { $0 }.count == 4)
+                let other = calls.with(app: .random())
+                let large = await concurrently(8) { number in
+                    try await other.refusal { try await other.content(of: "user\(number)", size: bytes / 5, uploaded: false) }
+                }
+                #expect(large.compactMap { $0 }.count == 3)
+            }
+        }
+
+        @Test("what the database is certain to refuse leaves no identities of those who are named in it")
+        func refusedRequests() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let before = try await calls.identities()
+                let many = (0...CallsFixture.participantsLimit).map { "many\($0)" }
+                #expect(try await calls.refusal { try await calls.create(many) }?.detail == .property("participants"))
+                #expect(try await calls.refusal { try await calls.create(["taken"], id: id) }?.code == .idInUse)
+                #expect(try await calls.refusal { try await calls.patch(id, by: "eve", [add("stranger")]) }?.code == .notFound)
+                #expect(try await calls.refusal { try await calls.patch(id, many.map { add($0) }) }?.detail == .property("participants"))
+                try await calls.patch(id, [add("gone"), remove("gone")])
+                #expect(try await calls.identities() == before)
+                try await calls.patch(id, [add("cleo")])
+                #expect(try await calls.identities() == before + 1)
+            }
+        }
+
+        /// What so many tasks at once come to.
+        private func concurrently<Value: Sendable>(_ count: Int, _ body: @escaping @Sendable (Int) async throws -> Value) async -> [Value] {
+            await withTaskGroup(of: Value?.self) { group in
+                for number in 0..<count { group.addTask { try? await body(number) } }
+                return await group.reduce(into: []) { if let value = $1 { $0.append(value) } }
+            }
+        }
+    }
+}
+
+extension CallsFixture {
+    /// How many identities the app has.
+    func identities() async throws -> Int64 { try await number("SELECT count(*) FROM conversations.identity WHERE app_id = '\(app)'") }
+
+    func setPushToken(_ device: String, of user: String = "ana") async throws {
+        _ = try await call(
+            AccountAPI.setPushToken,
+            .with {
+                $0.appID = Data(app)
+                $0.userID = user
+                $0.token = .with {
+                    $0.deviceID = device
+                    $0.type = "apns"
+                    $0.token = "token"
+                }
+            })
+    }
+}

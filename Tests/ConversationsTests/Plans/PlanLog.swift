@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+
+/// What `auto_explain` writes into a server's log: how each statement was executed, those inside functions too.
+struct PlanLog {
+    /// The file.
+    let path: String
+
+    /// One execution of one statement.
+    struct Execution: Decodable {
+        let query: String
+        let plan: Node
+
+        private enum CodingKeys: String, CodingKey {
+            case query = "Query Text"
+            case plan = "Plan"
+        }
+    }
+
+    /// One node of a plan, with what it cost.
+    struct Node: Decodable {
+        let type: String
+        let relation: String?
+        let index: String?
+        let rows: Double
+        let loops: Double
+        let removed: Double
+        let pages: Double
+        let children: [Node]
+
+        private enum CodingKeys: String, CodingKey {
+            case type = "Node Type"
+            case relation = "Relation Name"
+            case index = "Index Name"
+            case rows = "Actual Rows"
+            case loops = "Actual Loops"
+            case removed = "Rows Removed by Filter"
+            case hit = "Shared Hit Blocks"
+            case read = "Shared Read Blocks"
+            case children = "Plans"
+        }
+
+        init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: CodingKeys.self)
+            type = try values.decode(String.self, forKey: .type)
+            relation = try values.decodeIfPresent(String.self, forKey: .relation)
+            index = try values.decodeIfPresent(String.self, forKey: .index)
+            rows = try values.decodeIfPresent(Double.self, forKey: .rows) ?? 0
+            loops = try values.decodeIfPresent(Double.self, forKey: .loops) ?? 0
+            removed = try values.decodeIfPresent(Double.self, forKey: .removed) ?? 0
+            pages = (try values.decodeIfPresent(Double.self, forKey: .hit) ?? 0) + (try values.decodeIfPresent(Double.self, forKey: .read) ?? 0)
+            children = try values.decodeIfPresent([Node].self, forKey: .children) ?? []
+        }
+
+        /// It and everything below it.
+        var all: [Node] { [self] + children.flatMap(\.all) }
+    }
+
+    /// Where the log ends now.
+    var end: UInt64 {
+        get throws {
+            let file = try FileHandle(forReadingFrom: URL(filePath: path))
+            defer { try? file.close() }
+            return try file.seekToEnd()
+        }
+    }
+
+    /// What was executed since the log ended at `start`.
+    func executions(since start: UInt64) throws -> [Execution] {
+        let file = try FileHandle(forReadingFrom: URL(filePath: path))
+        defer { try? file.close() }
+        try file.seek(toOffset: start)
+        let lines = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+        var found: [Execution] = []
+        var object: [Substring]?
+        // Every line of a message but its first begins with a tab.
+        for line in lines {
+            if line == "\t{" {
+                object = [line]
+            } else if line == "\t}", let text = object {
+                found.append(try JSONDecoder().decode(Execution.self, from: Data((text + [line]).joined(separator: "\n").utf8)))
+                object = nil
+            } else {
+                object?.append(line)
+            }
+        }
+        return found
+    }
+}

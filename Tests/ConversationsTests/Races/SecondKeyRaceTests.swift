@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import Model
+import SwiftProtobuf
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    /// What shares a transaction with others waits for its conversation only. A second key, such as a message's id, would let two transactions wait for
+    /// each other, and everything in them.
+    @Suite struct SecondKeyRaceTests {
+        @Test("an id that another transaction is using is waited for without any lock: others send to the conversation meanwhile")
+        func idInUse() async throws {
+            try await CallsFixture.run { calls in
+                let (first, second) = (try await calls.conversation(["ben"]), try await calls.conversation(["ben"]))
+                let id = MessageID.random()
+                let failure = try await calls.holding(
+                    calls.sqlSend(first, by: "ana", id),
+                    meanwhile: {
+                        let sent = [try await calls.send(second, by: "ben"), try await calls.otherInstance.send(second, by: "ana")]
+                        #expect(sent.map(\.position) == [Position(2), Position(3)])
+                    },
+                    { try await calls.refusal { try await calls.send(second, by: "ben", id: id) } })
+                #expect(failure?.code == .idInUse)
+                guard case .message(let found)? = failure?.detail else {
+                    Issue.record("the message is not shown")
+                    return
+                }
+                #expect(found.id == id && found.conversationID == first)
+                #expect(try await calls.messages(second).total == 2)
+            }
+        }
+
+        @Test("two transactions with crossed ids and conversations: no deadlock, and the first one gets the id")
+        func crossed() async throws {
+            try await CallsFixture.run { calls in
+                let (first, second) = (try await calls.conversation(["ben"]), try await calls.conversation(["ben"]))
+                let id = MessageID.random()
+                // As two groups would: one has the id and goes on to the second conversation, the other has that and wants the id.
+                let failure = try await calls.holding(calls.sqlSend(first, by: "ana", id), then: calls.sqlLock(second)) {
+                    try await calls.refusal { try await calls.send(second, by: "ben", id: id) }
+                }
+                #expect(failure?.code == .idInUse)
+                #expect(try await calls.messages(first).messages.map(\.id) == [id])
+                #expect(try await calls.messages(second).total == 0)
+            }
+        }
+
+        @Test("an id whose first use is rolled back, or whose conversation is another one's secret: it is free, or taken without being shown")
+        func afterwards() async throws {
+            try await CallsFixture.run { calls in
+                let (first, second) = (try await calls.conversation(["ben"]), try await calls.create(["cleo"], by: "cleo").id)
+                let (free, taken) = (MessageID.random(), MessageID.random())
+                await #expect(throws: (any Error).self) {
+                    try await calls.holding(calls.sqlSend(first, by: "ana", free), then: "1 / 0") {
+                        // That the other one fails does not cancel it.
+                        let sent = try await Task { try await calls.send(second, by: "cleo", id: free) }.value
+                        #expect(sent.id == free)
+                    }
+                }
+                #expect(try await calls.messages(first).total == 0)
+                #expect(try await calls.messages(second, as: "cleo").messages.map(\.id) == [free])
+                let failure = try await calls.holding(calls.sqlSend(first, by: "ana", taken)) {
+                    try await calls.refusal { try await calls.send(second, by: "cleo", id: taken) }
+                }
+                #expect(failure?.code == .idInUse && failure?.detail == Failure.Detail.none)
+                // Many at once, over two instances, in two conversations: one of them succeeds.
+                let contested = MessageID.random()
+                let sent = try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for number in 0..<12 {
+                        let instance = number % 2 == 0 ? calls : calls.otherInstance
+                        group.addTask {
+                            let failure = try await calls.refusal {
+                                if number % 3 == 0 {
+                                    try await instance.send(second, by: "cleo", id: contested)
+                                } else {
+                                    try await instance.send(first, by: "ben", id: contested)
+                                }
+                            }
+                            #expect(failure == nil || failure?.code == .idInUse)
+                            return failure == nil
+                        }
+                    }
+                    return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+                }
+                #expect(sent == 1)
+                let place = "FROM conversations.message m WHERE m.id = '\(contested)'"
+                #expect(try await calls.number("SELECT count(*) \(place)") == 1)
+            }
+        }
+
+        @Test("what may wait for another key than a conversation's does not share a transaction: it goes on while all that do wait")
+        func elsewhere() async throws {
+            try await CallsFixture.run { calls in
+                let quiet = ServiceFixture.quietLogger
+                var ids: [ConversationID] = []
+                for _ in 0..<4 { ids.append(try await calls.conversation(["ben"])) }
+                let (locked, other) = (Array(ids.prefix(3)), ids[3])
+                let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'transactionid'"
+                try await calls.holding(
+                    "FROM conversations.conversation WHERE id IN (\(locked.map { "'\($0)'" }.joined(separator: ","))) FOR UPDATE", until: 3,
+                    meanwhile: {
+                        _ = try await calls.content()
+                        let sessions = Sessions(database: calls.database, publisher: Publisher(logger: quiet) { _, _ in }, lifetime: .seconds(60))
+                        try await sessions.end([UInt8](repeating: 7, count: 32), deadline: .soon)
+                        for _ in 0..<2 {
+                            _ = try await calls.call(
+                                AccountAPI.setPushToken,
+                                .with {
+                                    $0.appID = Data(calls.app)
+                                    $0.userID = "ana"
+                                    $0.token = .with { ($0.deviceID, $0.type, $0.token) = ("phone", "apns", "t") }
+                                })
+                        }
+                        let changes = try await calls.patch(other, [remove("ben")])
+                        #expect(changes.map(\.position) == [Position(2)])
+                    },
+                    {
+                        // One after the other, so that each takes a connection of its own.
+                        try await withThrowingTaskGroup(of: Void.self) { group in
+                            for (number, id) in locked.enumerated() {
+                                group.addTask { try await calls.send(id) }
+                                try await calls.eventually { try await calls.number(waiting) > Int64(number) }
+                            }
+                            try await group.waitForAll()
+                        }
+                    })
+                for id in locked { #expect(try await calls.messages(id).total == 1) }
+            }
+        }
+    }
+}

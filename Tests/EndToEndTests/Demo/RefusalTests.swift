@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+import TestCluster
+import TestSupport
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    /// What the operator's command is refused by a system that runs, or by what it takes for one.
+    @Suite("a command that is refused")
+    struct RefusalTests {
+        private let nobody = "postgresql://127.0.0.1:1/strata"
+
+        private func expectOneLine(_ exit: StrataProgram.Exit, _ status: CommandFailure.Status, _ says: String) {
+            #expect(exit.status == status.rawValue, "\(exit.output)\(exit.complaints)")
+            #expect(exit.complaints.contains(says), "\(exit.output)\(exit.complaints)")
+            #expect(exit.complaints.hasPrefix("strata: ") && exit.complaints.split(separator: "\n").count == 1)
+        }
+
+        @Test("a certificate that is not trusted is named at once, with the option that helps, before anything is made")
+        func certificate() async throws {
+            let identity = try TestIdentity(names: ["localhost"]).files()
+            let context = try NIOSSLContext(
+                configuration: .makeServerConfiguration(
+                    certificateChain: try NIOSSLCertificate.fromPEMFile(identity.certificate).map { .certificate($0) },
+                    privateKey: .privateKey(try NIOSSLPrivateKey(file: identity.key, format: .pem))))
+            let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .childChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context)) }
+                }
+                .bind(host: "127.0.0.1", port: 0).get()
+            let url = "https://localhost:\(server.localAddress?.port ?? 0)"
+            let strata = try StrataProgram()
+            let key = try await TestApp.key.value.privateKeyFile
+            for words in [
+                ["demo", "--url", url, "--database", nobody],
+                ["token", "--gateway", url, "--user", "ana", "--key", key, "--key-id", UUID().uuidString, "--provider", UUID().uuidString],
+            ] {
+                let exit = try await strata.run(words)
+                expectOneLine(exit, .unavailable, "The certificate of \(url) is not trusted. Name the certificates to trust with --ca")
+                #expect(exit.output.isEmpty)
+            }
+            // Another name's certificate is not to be trusted either.
+            let other = url.replacingOccurrences(of: "localhost", with: "127.0.0.1")
+            let exit = try await strata.run(["demo", "--url", other, "--ca", identity.certificate, "--database", nobody])
+            expectOneLine(exit, .unavailable, "The certificate of \(other) is not trusted.")
+            try await server.close()
+        }
+
+        @Test("demo says that there is no such app, or that the key is not the app's")
+        func demo() async throws {
+            let cluster = try await Cluster.shared()
+            let app = try await cluster.app()
+            let strata = try StrataProgram()
+            func words(_ id: String, _ key: String) -> [String] {
+                [
+                    "demo", "--url", cluster.urls[0], "--app", id, "--key", key, "--key-id", LayerID.key.text(app.app.keyID), "--provider",
+                    LayerID.provider.text(app.app.providerID),
+                ]
+            }
+            let unknown = LayerID.app.text(UUID())
+            expectOneLine(try await strata.run(words(unknown, app.privateKeyFile)), .usage, "There is no app \(unknown) at \(cluster.urls[0]).")
+            let strange = try await TestApp.strangeKey.value.privateKeyFile
+            expectOneLine(try await strata.run(words(app.id, strange)), .usage, "Key, key id and provider must be those of \(app.id).")
+            #expect(try await strata.run(["app", "suspend", app.id, "--database", cluster.databaseURL]).status == 0)
+            // The service remembers the app's key for ten seconds, but asks for the app itself each time.
+            expectOneLine(try await strata.run(words(app.id, app.privateKeyFile)), .unavailable, "The app \(app.id) is suspended.")
+        }
+
+        @Test("an app that does not exist is announced nothing, and cannot be suspended")
+        func unknownApp() async throws {
+            let cluster = try await Cluster.shared()
+            let strata = try StrataProgram()
+            let id = UUID().uuidString
+            let service = "127.0.0.1:\(cluster.instances(of: .conversations)[0].port)"
+            let announcement = try await strata.run(
+                ["announce", "--service", service, "--app", id, "--to", "ana", "Hello"], environment: ["STRATA_CLUSTER_SECRET": Cluster.secret])
+            expectOneLine(announcement, .usage, "There is no such app.")
+            #expect(announcement.output.isEmpty)
+            for command in ["suspend", "resume"] {
+                expectOneLine(try await strata.run(["app", command, id, "--database", cluster.databaseURL]), .usage, "There is no app layer:///apps")
+            }
+        }
+    }
+}

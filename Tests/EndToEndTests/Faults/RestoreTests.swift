@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LocalServers
+import ProtocolClient
+import TestCluster
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    /// A database that is put back under the feet of everything that runs.
+    @Suite("restore")
+    struct RestoreTests {
+        @Test("when the database is put back to an older state, open sockets are closed, and who comes back hears what happens from there")
+        func putBack() async throws {
+            try await Cluster.with(Cluster.Size(gateways: 2)) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let conversation = try await users[0].converse(with: [users[1]])
+                let sockets = [try await users[0].open(via: 0), try await users[1].open(via: 1)]
+                try await users[0].send("kept", to: conversation)
+                for socket in sockets { try await socket.message("kept") }
+                let copy = try await copyOfDatabase(cluster)
+                for number in 0..<3 { try await send("lost \(number)", by: users[0], to: conversation) }
+                for socket in sockets { try await socket.message("lost 2") }
+                let before = try await users[1].view(of: conversation)
+                try await putBack(copy, cluster)
+                for socket in sockets { #expect(try await socket.waitForClose(deadline: Waiting.deadline).code == 1001) }
+                let last = try #require(sockets[1].history.last?.timestamp)
+                // They come back as every client does.
+                let ben = try await users[1].openSilent(via: 1)
+                try await eventually("the replay succeeds") {
+                    try await ben.request("Event.replay", data: ["from_timestamp": .string(last)], deadline: Waiting.deadline).isSuccess
+                }
+                let after = try await users[1].view(of: conversation)
+                #expect(after["epoch"].string != before["epoch"].string)
+                let (now, then) = (try #require(after["position"].int), try #require(before["position"].int))
+                #expect(now < then)
+                let listed = try await users[1].call("GET", conversation.path + "/messages").json.array ?? []
+                let texts = listed.map { $0["parts"][0]["body"].string }
+                #expect(texts == ["kept"])
+                // As many as were lost, so that positions come that were told before with another meaning.
+                for number in 0..<5 {
+                    try await send("new \(number)", by: users[0], to: conversation)
+                    try await ben.message("new \(number)")
+                }
+                #expect(ben.closure == nil)
+                #expect(ben.faults == [])
+            }
+        }
+
+        private func send(_ text: String, by user: TestUser, to conversation: Conversation) async throws {
+            let id = "layer:///messages/\(UUID().uuidString.lowercased())"
+            try await eventually("a message can be sent") {
+                let answer = try await user.call("POST", conversation.path + "/messages", TestUser.message(text, id: id))
+                return answer.isSuccess || answer.status == 409
+            }
+        }
+
+        /// Stops the database, copies its files, and starts it again. Neither its timeline nor its identifier will tell a copy from the original: only that
+        /// the services have seen more than is in it.
+        private func copyOfDatabase(_ cluster: Cluster) async throws -> String {
+            await cluster.postgres.stop()
+            let data = data(of: cluster)
+            try await run("cp", ["-a", data, data + ".copy"])
+            try await cluster.postgres.startAgain()
+            return data + ".copy"
+        }
+
+        private func putBack(_ copy: String, _ cluster: Cluster) async throws {
+            // The services look every two seconds how far the database has come.
+            let service = cluster.instances(of: .conversations)[0]
+            let checks = try await service.metric("strata_conversations_epoch_checks_total")
+            try await eventually("the service has seen the newer state") {
+                try await service.metric("strata_conversations_epoch_checks_total") >= checks + 2
+            }
+            await cluster.postgres.stop()
+            let data = data(of: cluster)
+            try await run("rm", ["-r", data])
+            try await run("mv", [copy, data])
+            try await cluster.postgres.startAgain()
+        }
+
+        private func data(of cluster: Cluster) -> String { String(cluster.postgres.log.dropLast("/log".count)) + "/data" }
+
+        private func run(_ program: String, _ words: [String]) async throws {
+            let exit = try await ChildProcess.run(Launch("/bin/" + program, words))
+            guard exit.isSuccess else { throw Problem("\(program): \(exit.output)") }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NIOCore
+import ProtocolClient
+import TestCluster
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    /// Answers that are large are fetched, rendered and sent a batch at a time. Each test has a system of its own.
+    @Suite("large answers", .timeLimit(.minutes(10)))
+    struct LargeAnswerTests {
+        /// Gives every conversation a tree of so many leaves of 2,000 bytes, as if they had been patched one by one.
+        static func grow(_ cluster: Cluster, leaves: Int) async throws {
+            try await cluster.sql(
+                """
+                INSERT INTO metadata.leaf (conversation_id, path, value, position)
+                SELECT c.id, 'key' || g, repeat('x', 2000), c.position FROM conversations.conversation c CROSS JOIN generate_series(1, \(leaves)) g
+                """)
+        }
+
+        /// So many conversations of one user, all with large trees.
+        static func conversations(_ count: Int, leaves: Int, in cluster: Cluster) async throws -> [TestUser] {
+            let users = try await cluster.app().signIn(["ana", "ben"])
+            for number in 0..<count {
+                _ = try await users[0].converse(with: [users[1]], metadata: ["number": .string("\(number)")], distinct: false)
+            }
+            try await grow(cluster, leaves: leaves)
+            return users
+        }
+
+        @Test("a page of 100 conversations of 0.8 MB each comes whole, in every order, and is what single requests get")
+        func conversations() async throws {
+            try await Cluster.with(Cluster.Size()) { cluster in
+                let users = try await Self.conversations(100, leaves: 400, in: cluster)
+                for order in ["created_at", "last_message"] {
+                    let reader = try await LargeReader.get("/conversations?page_size=100&sort_by=\(order)", by: users[1], port: cluster.port)
+                    let list = try await reader.answer()
+                    #expect(list.status == "HTTP/1.1 200 OK")
+                    #expect(list.isComplete)
+                    #expect(list.header("Layer-Count") == "100")
+                    #expect(list.header("Content-Type") == "application/json")
+                    #expect(list.body.readableBytes > 80_000_000)
+                    // Byte by byte what the objects are, newest first.
+                    var rest = list.body
+                    let opening = rest.readInteger(as: UInt8.self)
+                    #expect(opening == UInt8(ascii: "["))
+                    var ids: Set<String> = []
+                    while rest.readableBytes > 1 {
+                        let comma = ids.isEmpty ? nil : rest.readInteger(as: UInt8.self)
+                        #expect(ids.isEmpty || comma == UInt8(ascii: ","))
+                        let id = try #require(rest.getString(at: rest.readerIndex, length: 66)?.suffix(59))
+                        let single = try await LargeReader.get(layerPath(String(id)), by: users[1], port: cluster.port).answer()
+                        ids.insert(String(id))
+                        let element = rest.readSlice(length: single.body.readableBytes)
+                        try #require(element == single.body)
+                    }
+                    let closing = rest.readInteger(as: UInt8.self)
+                    #expect(closing == UInt8(ascii: "]"))
+                    #expect(ids.count == 100)
+                }
+            }
+        }
+
+        @Test("a page of messages of 250 KB each comes whole, newest first")
+        func messages() async throws {
+            try await Cluster.with(Cluster.Size()) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben"])
+                let conversation = try await users[0].converse(with: [users[1]])
+                let filling: JSONValue = ["mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2000))]
+                for number in 0..<20 {
+                    let parts = [["mime_type": "text/plain", "body": .string("message \(number)")]] + Array(repeating: filling, count: 125)
+                    try await users[0].does("POST", conversation.path + "/messages", ["parts": .array(parts)])
+                }
+                let list = try await users[1].does("GET", conversation.path + "/messages?page_size=19")
+                #expect(list.header("Layer-Count") == "20")
+                #expect(list.header("Transfer-Encoding") == "chunked")
+                let texts = list.json.array?.map { $0["parts"][0]["body"].string } ?? []
+                #expect(texts == (1..<20).reversed().map { "message \($0)" })
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LocalServers
+import ProtocolClient
+import TestCluster
+import TestSupport
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    @Suite("strata app delete", .timeLimit(.minutes(5)))
+    struct AppDeletionTests {
+        /// Three users of an app, and something of everything that is kept for them.
+        private struct Scene {
+            let cluster: Cluster
+            let app: TestApp
+            let ana: TestUser
+            let conversations: [Conversation]
+            let content: AnnouncedContent
+
+            init(_ cluster: Cluster) async throws {
+                self.cluster = cluster
+                app = try await cluster.app()
+                let users = try await app.signIn(["ana", "ben", "cleo"])
+                let (ben, cleo) = (users[1], users[2])
+                ana = users[0]
+                let conversation = try await ana.converse(with: [ben, cleo], metadata: ["a": ["b": "c"]], distinct: false)
+                let message = try await ana.send("hello", to: conversation)
+                try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"])
+                try await ana.patch(conversation, remove(cleo))
+                // Cleo goes on seeing what it was when she left.
+                let part = try await Self.part(of: message, ana)
+                try await ana.does("PUT", layerPath(message) + "/parts/\(part)", ["mime_type": "text/plain", "body": "better"])
+                try await ana.does("DELETE", layerPath(try await ana.send("oops", to: conversation)) + "?mode=my_devices")
+                conversations = [conversation, try await ana.converse(with: [ben])]
+                try await ana.does("POST", "/following/users", [.string(cleo.identity)])
+                let device: JSONValue = ["device_id": .string(UUID().uuidString), "type": "gcm", "token": "t", "gcm_sender_id": "1"]
+                try await ana.does("POST", "/push_tokens", device)
+                content = try await ana.upload(Data("x".utf8))
+                try await ana.does("POST", conversation.path + "/messages", content.message)
+                let service = "127.0.0.1:\(cluster.instances(of: .conversations)[0].port)"
+                let announcement = try await StrataProgram()
+                    .run(
+                        ["announce", "--service", service, "--app", app.id, "--to", "ana", "News"],
+                        environment: ["STRATA_CLUSTER_SECRET": Cluster.secret])
+                try #require(announcement.status == 0, "\(announcement.complaints)")
+            }
+
+            private static func part(of message: String, _ user: TestUser) async throws -> String {
+                let id = try await user.does("GET", layerPath(message))["parts"][0]["id"].string
+                return try #require(id?.split(separator: "/").last.map(String.init))
+            }
+
+            /// How many rows each table has of this app: whatever tables there are that have an app's or a conversation's id.
+            func rows() async throws -> [String: Int] {
+                let ids = conversations.map { "'\($0.id.suffix(36))'" }.joined(separator: ",")
+                let columns = try await sql(
+                    """
+                    SELECT c.table_schema || '.' || c.table_name, c.column_name FROM information_schema.columns c
+                    JOIN information_schema.tables t USING (table_schema, table_name)
+                    WHERE t.table_type = 'BASE TABLE' AND c.column_name IN ('app_id', 'conversation_id') AND c.table_schema !~ '^(pg_|information_)'
+                    """)
+                let counts = columns.map { row in
+                    let condition = row[1] == "app_id" ? "app_id = '\(app.app.id)'" : "conversation_id IN (\(ids))"
+                    return "SELECT '\(row[0])', count(*) FROM \(row[0]) WHERE \(condition)"
+                }
+                return try await sql(counts.joined(separator: " UNION ALL "))
+                    .reduce(into: [:]) { $0[$1[0]] = max($0[$1[0]] ?? 0, Int($1[1]) ?? -1) }
+            }
+
+            @discardableResult
+            func sql(_ text: String) async throws -> [[String]] {
+                let name = try #require(URL(string: cluster.databaseURL)?.lastPathComponent)
+                return try await cluster.postgres.run(text, database: name).split(separator: "\n")
+                    .map { $0.split(separator: "\t", omittingEmptySubsequences: false).map(String.init) }
+            }
+        }
+
+        private static let content = "conversations.content"
+        /// Those that the scene fills, so that the test is about something.
+        private static let tables: Set = Set(
+            [
+                "conversation", "roster", "participant", "user_conversation", "message", "kept_receipts", "message_place", "distinct_set", "change",
+                "user_log", "user_change", "app_key", "server_token", "session", "identity", "follow", "announcement", "announcement_recipient",
+                "push_token", "content", "content_reference", "later",
+            ]
+            .map { "conversations.\($0)" } + ["metadata.leaf", "metadata.later"])
+
+        @Test("interrupted and called again it deletes all there is of one app, in every table, and nothing of another")
+        func everything() async throws {
+            let cluster = try await Cluster.shared()
+            let (gone, stays) = (try await Scene(cluster), try await Scene(cluster))
+            // As a later migration may add them.
+            try await gone.sql(
+                """
+                CREATE TABLE conversations.later (app_id uuid, x int);
+                CREATE TABLE metadata.later (conversation_id uuid, x int);
+                INSERT INTO conversations.later SELECT id, 1 FROM conversations.app;
+                INSERT INTO metadata.later SELECT id, 1 FROM conversations.conversation;
+                """)
+            let (before, others) = (try await gone.rows(), try await stays.rows())
+            let filled = Set(before.filter { $0.value > 0 }.keys)
+            #expect(Self.tables.subtracting(filled).isEmpty)
+
+            let store = AppStore(url: cluster.databaseURL)
+            let id = gone.app.app.id
+            let subject = try #require(try await AppDeletion(store: store, app: id).subject())
+            #expect(subject.name == "Test")
+            #expect(subject.extent == AppDeletion.Extent(conversations: 2, messages: 3, users: 3, sessions: 3, files: 1, fileBytes: 1))
+            #expect(subject.extent.description == "2 conversations, 3 messages, 3 users, 3 sessions, 1 file (1 bytes)")
+
+            let interrupted = Task {
+                try await AppDeletion(store: store, app: id, grace: .zero).run { _ in _ = withUnsafeCurrentTask { $0?.cancel() } }
+            }
+            await #expect(throws: (any Error).self) { try await interrupted.value }
+            let listed = try #require(try await store.list().first { $0.id == id })
+            #expect(listed.isBeingDeleted && listed.isSuspended)
+            let failure = await #expect(throws: CommandFailure.self) { try await store.setSuspended(false, id) }
+            #expect(failure?.message.contains("is being deleted") == true)
+            let refusal = await #expect(throws: ProtocolClientError.self) { try await gone.app.signIn("ana") }
+            #expect(refusal?.answer?.errorID == "app_suspended")
+
+            #expect(try await AppDeletion(store: store, app: id, grace: .zero).run() > 0)
+            #expect(try await AppDeletion(store: store, app: id).subject() == nil)
+            let after = try await gone.rows().filter { $0.value > 0 }
+            // What gateways remove with its bytes: it is out of reach, and due.
+            #expect(after == [Self.content: 1])
+            let due = try await gone.sql("SELECT content_id FROM conversations.sweep_contents('10 hours', 1000)")
+            #expect(due.map { $0[0] }.contains(String(gone.content.id.suffix(36))))
+            #expect(try await gone.sql("SELECT id FROM conversations.app WHERE id = '\(id)'").isEmpty)
+
+            #expect(try await stays.rows() == others)
+            try await stays.ana.send("still here", to: stays.conversations[0])
+            try await gone.sql("DROP TABLE conversations.later, metadata.later")
+        }
+
+        @Test("the command asks first, ends sessions and sockets, and says what it did")
+        func command() async throws {
+            let cluster = try await Cluster.shared()
+            let (gone, stays) = (try await Scene(cluster), try await Scene(cluster))
+            let (socket, other) = (try await gone.ana.open(), try await stays.ana.open())
+            let strata = try StrataProgram()
+            let words = ["app", "delete", gone.app.id, "--database", cluster.databaseURL]
+
+            let refused = try await strata.run(words)
+            #expect(refused.status == CommandFailure.Status.usage.rawValue)
+            #expect(refused.output.contains("2 conversations, 3 messages, 3 users"))
+            #expect(refused.complaints == "strata: Nothing was deleted. Say --yes to delete it for ever, or call this at a terminal.\n")
+            #expect(try await gone.ana.send("still here", to: gone.conversations[0]) != "")
+
+            let exit = try await strata.run(words + ["--yes", "--json"], timeout: .seconds(240))
+            #expect(exit.status == 0, "\(exit.complaints)")
+            let answer = try JSONDecoder().decode(AppDeleteCommand.Answer.self, from: Data(exit.output.utf8))
+            #expect(answer.app == gone.app.id && answer.deleted.messages == 4 && answer.rows > 20)
+            #expect(try await socket.waitForClose(deadline: Waiting.deadline).code == 4401)
+            #expect(try await gone.ana.call("GET", "/conversations").errorID == "authentication_required")
+            let refusal = await #expect(throws: ProtocolClientError.self) { try await gone.app.signIn("ana") }
+            #expect(refusal?.answer?.errorID == "invalid_app_id")
+            #expect(try await strata.run(words + ["--yes"]).complaints.contains("There is no app \(gone.app.id)."))
+            #expect(try await gone.rows().filter { $0.value > 0 && $0.key != Self.content }.isEmpty)
+
+            #expect(try await other.ask("Counter.read").isSuccess)
+            #expect(other.faults == [])
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+import Testing
+
+@testable import Soak
+
+/// What the checker compares with: a client that applies packets as docs/protocol.md says.
+@Suite("mirror")
+struct MirrorTests {
+    private static func packet(_ body: JSONValue, _ type: String = "change") -> JSONValue {
+        ["type": .string(type), "counter": 0, "body": body]
+    }
+
+    private static func update(_ position: Int, _ operations: JSONValue, _ type: String = "Conversation", id: String = "c") -> JSONValue {
+        packet([
+            "operation": "update", "object": ["type": .string(type), "id": .string(id)], "position": .integer(Int64(position)), "data": operations,
+        ])
+    }
+
+    private static var mirror: Mirror {
+        var mirror = Mirror()
+        mirror.show([
+            "position": 5, "unread_message_count": 1, "total_message_count": 2, "last_message": nil, "participants": [["id": "ana"]],
+            "metadata": ["a": "x"],
+        ])
+        return mirror
+    }
+
+    @Test("counts are taken as they come; metadata that the object contained already is not")
+    func updates() {
+        var mirror = Self.mirror
+        mirror.apply(
+            Self.update(
+                4,
+                [
+                    ["operation": "set", "property": "unread_message_count", "value": 7],
+                    ["operation": "set", "property": "metadata.a", "value": "old"],
+                    ["operation": "remove", "property": "participants", "id": "ana"],
+                ]))
+        #expect(mirror.unread == 7)
+        #expect(mirror.metadata == ["a": "x"])
+        #expect(mirror.participants == ["ana"])
+        mirror.apply(Self.update(6, [["operation": "set", "property": "metadata.a.b", "value": "y"]]))
+        #expect(mirror.metadata == ["a.b": "y"])
+        mirror.apply(Self.update(7, [["operation": "delete", "property": "metadata.a"]]))
+        #expect(mirror.metadata.isEmpty)
+        mirror.apply(Self.update(8, [["operation": "set", "property": "last_message", "id": "m9", "value": [:]]]))
+        #expect(mirror.lastMessage == "m9")
+    }
+
+    @Test("statuses move forward only, by receipts and by reading all up to a message")
+    func statuses() {
+        var mirror = Self.mirror
+        for (id, position) in [("m1", 6), ("m2", 7)] {
+            mirror.apply(
+                Self.packet([
+                    "operation": "create", "object": ["type": "Message", "id": .string(id)], "position": .integer(Int64(position)),
+                    "data": [
+                        "id": .string(id), "position": .integer(Int64(position * Mirror.positionStep)), "sender": ["id": "ana"],
+                        "recipient_status": ["ana": "read", "b.n": "sent"],
+                    ],
+                ]))
+        }
+        mirror.apply(
+            Self.packet(
+                [
+                    "method": "Conversation.mark_all_read", "object": ["type": "Conversation", "id": "c"], "position": 8,
+                    "data": ["position": .integer(Int64(6 * Mirror.positionStep)), "identity": ["id": "b.n"]],
+                ], "operation"))
+        #expect(mirror.messages.mapValues { $0.statuses["b.n"] } == ["m1": "read", "m2": "sent"])
+        let late: JSONValue = [["operation": "set", "property": "recipient_status.b\\.n", "value": "delivered"]]
+        for id in ["m1", "m2"] { mirror.apply(Self.update(9, late, "Message", id: id)) }
+        #expect(mirror.messages.mapValues { $0.statuses["b.n"] } == ["m1": "read", "m2": "delivered"])
+    }
+}

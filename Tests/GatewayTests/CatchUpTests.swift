@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Model
+import NIOCore
+import NIOEmbedded
+import SwiftProtobuf
+import Synchronization
+import Testing
+import Wire
+
+@testable import Gateway
+
+/// Catch-ups whose services fail, or have more than they can bring.
+@Suite(.timeLimit(.minutes(2)))
+struct CatchUpTests {
+    @Test("a client whose replay failed and that does not ask again is told to come back: no socket stays open and deaf")
+    func rests() async throws {
+        try await FakeConversations.run { harness, fake in
+            fake.answers.withLock { $0.baseline = { throw Failure.unavailable } }
+            let ana = try await harness.newSocket(of: Fixture.ana)
+            try await ana.askForReplay()
+            try await harness.until { _ in ana.socket.replay == nil }
+            let answer = try #require(try await ana.packets().last)
+            #expect(answer["body"]?["success"]?.boolValue == false)
+            await harness.loop.advanceTime(by: Socket.replayPatience - .milliseconds(1))
+            #expect(try await ana.closeCode() == nil)
+            await harness.loop.advanceTime(by: .milliseconds(1))
+            #expect(try await ana.closeCode() == 1013)
+        }
+    }
+
+    @Test("a client that asks again in time stays, and its replay succeeds when the service is back")
+    func asksAgain() async throws {
+        try await FakeConversations.run { harness, fake in
+            fake.answers.withLock { $0.baseline = { throw Failure.unavailable } }
+            let ana = try await harness.newSocket(of: Fixture.ana)
+            try await ana.askForReplay()
+            try await harness.until { _ in ana.socket.replay == nil }
+            // A replay that cannot be understood is no replay, and no reason to forget what is owed.
+            try await ana.ask("Event.replay", "r2")
+            let isResting = try await harness.onLoop { _ in ana.socket.catchUpTask == nil }
+            #expect(isResting)
+            fake.answers.withLock { $0.baseline = { .with { $0.complete = true } } }
+            try await ana.askForReplay("r3")
+            try await harness.until { _ in ana.socket.replay == nil }
+            let answers = try await ana.packets().map { $0["body"]?["success"]?.boolValue }
+            #expect(answers == [false, false, true])
+            await harness.loop.advanceTime(by: Socket.replayPatience)
+            #expect(try await ana.closeCode() == nil)
+            let isLive = try await harness.onLoop { _ in ana.isLive }
+            #expect(isLive)
+        }
+    }
+
+    @Test("a first catch-up whose service is away goes on trying until it is there again")
+    func opened() async throws {
+        try await FakeConversations.run { harness, fake in
+            fake.answers.withLock { $0.baseline = { throw Failure.unavailable } }
+            let ana = try await harness.newSocket(of: Fixture.ana)
+            try await ana.ask("Counter.read")
+            for tries in 1...3 {
+                try await harness.until { _ in ana.socket.catchUpTask == nil }
+                let baselines = fake.answers.withLock { $0.baselines }
+                #expect(baselines == tries)
+                await harness.loop.advanceTime(by: .seconds(1))
+            }
+            fake.answers.withLock { $0.baseline = { .with { $0.complete = true } } }
+            while try await !harness.onLoop({ _ in ana.isLive }) {
+                await harness.loop.advanceTime(by: .seconds(1))
+                await Task.yield()
+            }
+            #expect(try await ana.closeCode() != 1013)
+        }
+    }
+
+    /// Ben is in the fixture's conversation at 4, and is owed 3 and 4.
+    private func owe(_ fake: FakeConversations) {
+        fake.answers.withLock { answers in
+            answers.baseline = {
+                .with {
+                    $0.complete = true
+                    $0.entries = [
+                        .with {
+                            $0.conversationID = Data(Fixture.conversation)
+                            $0.position = 4
+                            $0.after = 2
+                            $0.isParticipant = true
+                        }
+                    ]
+                }
+            }
+            answers.page = { request in
+                .with { page in
+                    page.metHeads = true
+                    for position in (request.cursors.first?.after ?? 4)..<4 {
+                        page.entries.append(.with { $0.change = ProtoChange(Fixture.change(position + 1)) })
+                    }
+                    page.numbers = [
+                        .with {
+                            $0.conversationID = Data(Fixture.conversation)
+                            $0.isParticipant = true
+                            $0.isListed = true
+                        }
+                    ]
+                }
+            }
+        }
+    }
+
+    @Test("what a replaced catch-up still has on its way to the loop does nothing there", arguments: [true, false])
+    func replaced(isReplaced: Bool) async throws {
+        try await FakeConversations.run { harness, fake in
+            owe(fake)
+            let ben = try await harness.newSocket(of: Fixture.ben)
+            try await ben.askForReplay()
+            let running = try await harness.onLoop { _ in ben.socket.catchUpTask }
+            let task = try #require(running)
+            // Replaced, but not cancelled: as if every step had been under way when it was.
+            if isReplaced { try await harness.onLoop { _ in ben.socket.catchUpAttempt += 1 } }
+            let hasEnded = Flag()
+            let wait = Task {
+                await task.value
+                hasEnded.set()
+            }
+            try await harness.until { _ in hasEnded.isSet }
+            await wait.value
+            await harness.loop.run()
+            #expect(try await ben.positions() == (isReplaced ? [] : [3, 4]))
+            let rooms = try await harness.onLoop { _ in ben.socket.rooms.count }
+            #expect(rooms == (isReplaced ? 0 : 1))
+            let userPosition = try await harness.onLoop { _ in ben.socket.userPosition }
+            #expect(userPosition == (isReplaced ? nil : Position.zero))
+            // It has let go of the conversations that it had kept subscribed.
+            let joining = try await harness.onLoop { $0.hub.rooms.values.map(\.joining) }
+            #expect(joining == (isReplaced ? [] : [0]))
+        }
+    }
+
+    @Test("the answer to a replay carries no later time than what waits behind the replay allows")
+    func joinsBehind() async throws {
+        try await FakeConversations.run { harness, fake in
+            owe(fake)
+            let isAsked = Flag()
+            let isReleased = Flag()
+            let page = fake.answers.withLock { $0.page }
+            let slowPage: @Sendable (ProtoReadLogsRequest) async throws -> ProtoReadLogsResponse = { request in
+                isAsked.set()
+                while !isReleased.isSet { await Task.yield() }
+                return try await page(request)
+            }
+            fake.answers.withLock { $0.page = slowPage }
+            let ben = try await harness.newSocket(of: Fixture.ben)
+            try await ben.askForReplay()
+            try await harness.until { _ in isAsked.isSet }
+            // He is added somewhere after the baseline was read; the replay goes on for long.
+            let shown = try await harness.onLoop { _ in
+                ben.socket.wasAdded(to: ConversationID.random(), at: Position(1))
+                return max(ben.socket.sequence.lastStamp, ben.socket.openedAt)
+            }
+            try await Task.sleep(for: .milliseconds(2))
+            isReleased.set()
+            try await harness.until { _ in ben.socket.replay == nil }
+            let answered = try await harness.onLoop { _ in ben.socket.sequence.lastStamp }
+            #expect(answered <= shown)
+        }
+    }
+
+    @Test("what has more changes than one catch-up brings ends with a code that makes the client come back for the rest", arguments: [true, false])
+    func tooMuch(isReplay: Bool) async throws {
+        try await FakeConversations.run { harness, fake in
+            let begin = Timestamp.now().advanced(by: .seconds(-2 * CatchUp.maximumReads))
+            fake.answers.withLock { answers in
+                answers.baseline = {
+                    .with {
+                        $0.complete = true
+                        $0.userPosition = 1 << 40
+                    }
+                }
+                answers.page = { request in
+                    .with { page in
+                        page.entries = [
+                            .with {
+                                $0.userChange = ProtoUserChange(
+                                    UserChange(
+                                        appID: Fixture.app, user: Fixture.ana, position: Position(request.userAfter + 1),
+                                        createdAt: begin.advanced(by: .seconds(request.userAfter)), content: .unfollowed(Fixture.ben)))
+                            }
+                        ]
+                    }
+                }
+            }
+            let ana = try await harness.newSocket(of: Fixture.ana)
+            if isReplay { try await ana.askForReplay() } else { try await ana.ask("Counter.read") }
+            try await harness.until { _ in ana.socket.isClosing }
+            let pages = fake.answers.withLock { $0.pages }
+            #expect(pages == CatchUp.maximumReads)
+            // What was sent has moved the time from which the client replays.
+            let shown = try await harness.onLoop { _ in ana.socket.sequence.lastStamp }
+            #expect(shown >= begin.advanced(by: .seconds(CatchUp.maximumReads - 1)))
+            #expect(try await ana.closeCode() == 1013)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Testing
+
+@testable import Gateway
+
+struct ConversationFeedTests {
+    private func described(_ actions: [ConversationFeed.Action]) -> [String] {
+        actions.map { action in
+            switch action {
+            case .deliver(let changes): "deliver \(changes.map(\.position.rawValue))"
+            case .deliverFromLog(let changes, _): "deliver from the log \(changes.map(\.position.rawValue))"
+            case .openGap(let time): "open gap \(time)"
+            case .closeGap: "close gap"
+            case .read(let position): "read after \(position)"
+            case .lookAgain: "look again"
+            case .look(let position, _, _): "look for \(position)"
+            }
+        }
+    }
+
+    @Test("what another log told before anybody had read this one is missing, too")
+    func expectedBeforeTheStart() {
+        var feed = ConversationFeed()
+        #expect(described([feed.expected(Position(6), since: Fixture.time(3))]) == ["look for 6"])
+        #expect(feed.looked(for: Position(6), since: Fixture.time(3)).isEmpty)
+        #expect(described(feed.readElsewhere(to: Position(4))) == ["open gap \(Fixture.time(3))", "look again"])
+        #expect(described(feed.lookAgain()) == ["read after \(Position(4))"])
+    }
+
+    @Test("what heads told before anybody had read the log is missing to a reader who had ended before it")
+    func headsBeforeTheStart() {
+        var feed = ConversationFeed()
+        #expect(described([feed.headSeen(Position(13), since: Fixture.time(5))].compactMap(\.self)).isEmpty)
+        #expect(described([feed.headSeen(Position(12), since: Fixture.time(7))].compactMap(\.self)).isEmpty)
+        #expect(described(feed.readElsewhere(to: Position(10))) == ["open gap \(Fixture.time(5))", "look again"])
+        #expect(described(feed.lookAgain()) == ["read after \(Position(10))"])
+    }
+
+    @Test("nothing is missing to a reader who has come as far as heads told")
+    func readFarEnough() {
+        var feed = ConversationFeed()
+        #expect(described([feed.headSeen(Position(13), since: Fixture.time(5))].compactMap(\.self)).isEmpty)
+        #expect(feed.readElsewhere(to: Position(13)).isEmpty)
+        #expect(described(feed.lookAgain()) == ["close gap"])
+    }
+
+    @Test("numbers that are missing are read although no change is")
+    func numbersMissing() {
+        var feed = ConversationFeed()
+        _ = feed.readElsewhere(to: Position(4))
+        #expect(described([feed.numbersMissing()]) == ["look again"])
+        #expect(described(feed.lookAgain()) == ["read after \(Position(4))"])
+        let page = ChangePage(changes: [], head: Position(4), numbers: [Fixture.ana: UserNumbers(uncounted: 1, hidden: 0, position: Position(4))])
+        #expect(described(feed.repaired(page)) == ["close gap"])
+        #expect(described(feed.lookAgain()) == ["close gap"])
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Model
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import Testing
+
+@testable import Gateway
+
+/// A database that was put back to an older state, or whose place a replica took.
+@Suite(.timeLimit(.minutes(1)))
+struct EpochTests {
+    private static let first = "0660db668cf3ee0000000001"
+    private static let second = "0660db668cf3ef0000000000"
+
+    private func time(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(UInt64(seconds) * 1_000_000_000) }
+
+    // MARK: Which epoch counts
+
+    @Test("the first epoch is followed, a newer one takes its place, and one that has ended does not come back beside it")
+    func order() {
+        var watch = EpochWatch()
+        #expect(!watch.isForeign(Self.first))
+        #expect(watch.answered(Self.first, at: time(10)) == .follow)
+        #expect(watch.answered(Self.first, at: time(20)) == .follow)
+        #expect(watch.isForeign(Self.second))
+        #expect(watch.answered(Self.second, at: time(30)) == .startAnew)
+        #expect(watch.isForeign(Self.first))
+        #expect(!watch.isForeign(Self.second))
+        #expect(watch.answered(Self.first, at: time(40)) == .ignore)
+        #expect(watch.answered(Self.second, at: time(50)) == .follow)
+        #expect(watch.answered(Self.first, at: time(79)) == .ignore)
+        #expect(watch.current == Self.second)
+    }
+
+    @Test("if nothing but an older epoch is heard of for long, the operator has gone back to it")
+    func back() {
+        var watch = EpochWatch()
+        _ = watch.answered(Self.first, at: time(10))
+        _ = watch.answered(Self.second, at: time(20))
+        #expect(watch.answered(Self.first, at: time(50)) == .ignore)
+        #expect(watch.answered(Self.first, at: time(51)) == .startAnew)
+        #expect(watch.current == Self.first)
+    }
+
+    @Test("epochs of before they had an order are older than all others; a service that names none is believed")
+    func unordered() {
+        var watch = EpochWatch()
+        _ = watch.answered("ffffffffffffffff", at: time(10))
+        #expect(watch.answered("", at: time(11)) == .follow)
+        #expect(!watch.isForeign(""))
+        #expect(watch.answered(Self.first, at: time(12)) == .startAnew)
+        #expect(watch.answered("ffffffffffffffff", at: time(13)) == .ignore)
+    }
+
+    // MARK: What follows
+
+    private func setHeads(_ harness: GatewayHarness, at position: Int64, epoch: String) {
+        harness.log.state.withLock {
+            $0.heads = Heads(conversations: [(Fixture.conversation, Position(position))], added: [], users: [], asOf: Fixture.time(10), epoch: epoch)
+        }
+    }
+
+    /// Lets the gateway ask for heads until it follows `epoch`.
+    private func follow(_ epoch: String, _ harness: GatewayHarness) async throws {
+        while try await harness.onLoop({ $0.fanOut.epochs.current != epoch }) {
+            try Task.checkCancellation()
+            await harness.loop.advanceTime(by: .milliseconds(100))
+            await Task.yield()
+        }
+        await harness.loop.run()
+    }
+
+    /// A publication of Redis.
+    private func hear(_ change: Change, epoch: String, _ harness: GatewayHarness) async throws {
+        let payload = try ConversationPublication.change(change).encoded(epoch: epoch)
+        try await harness.onLoop {
+            $0.fanOut.subscriber(didReceive: payload, on: ByteBuffer(string: Channels.conversation(change.conversationID)))
+        }
+    }
+
+    @Test("positions that go back are no news of before: sockets are sent away, and who comes back hears what happens from there")
+    func putBack() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ben, at: 4)
+        setHeads(harness, at: 5, epoch: Self.first)
+        try await follow(Self.first, harness)
+        try await hear(Fixture.change(5), epoch: Self.first, harness)
+        #expect(try await socket.positions() == [5])
+        // What the database had been told after 2 is gone.
+        setHeads(harness, at: 2, epoch: Self.second)
+        try await hear(Fixture.change(3), epoch: Self.second, harness)
+        try await follow(Self.second, harness)
+        #expect(try await socket.closeCode() == 1001)
+        // The conversation stays subscribed, since a catch-up of the harness keeps it.
+        let other = try await harness.socket(of: Fixture.ben, at: 2)
+        #expect(try await harness.onLoop { _ in other.socket.rooms.count } == 1)
+        try await hear(Fixture.change(3), epoch: Self.second, harness)
+        #expect(try await other.positions() == [3])
+        // What a service says that is still connected to the database of before is not handed on.
+        try await hear(Fixture.change(4), epoch: Self.first, harness)
+        try await hear(Fixture.change(6), epoch: Self.first, harness)
+        #expect(try await other.positions() == [])
+        try await hear(Fixture.change(4), epoch: Self.second, harness)
+        #expect(try await other.positions() == [4])
+        #expect(try await harness.onLoop { $0.hub.gapFloor } == nil)
+    }
+
+    @Test("what was asked or read before the sequences started anew says nothing of those of now")
+    func readBefore() async throws {
+        let harness = try await GatewayHarness()
+        _ = try await harness.socket(of: Fixture.ben, at: 4)
+        setHeads(harness, at: 4, epoch: Self.first)
+        try await follow(Self.first, harness)
+        setHeads(harness, at: 2, epoch: Self.second)
+        try await harness.onLoop { $0.fanOut.doubt() }
+        try await follow(Self.second, harness)
+        let stale = harness.fanOut.baseline([(Fixture.conversation, Position(4))], era: 0)
+        await harness.loop.run()
+        await #expect(throws: CancellationError.self) { _ = try await stale.get() }
+        #expect(try await harness.onLoop { $0.fanOut.conversations[Fixture.conversation]?.feed.last } == nil)
+        let current = harness.fanOut.baseline([(Fixture.conversation, Position(2))], era: 1)
+        await harness.loop.run()
+        #expect(try await current.get() == [Position(2)])
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+import NIOHTTP1
+import Testing
+
+@testable import Gateway
+
+@Suite("the rules of an HTTP connection")
+struct HTTPExchangeTests {
+    private func head(_ headers: HTTPHeaders = ["Host": "x"], version: HTTPVersion = .http1_1, method: HTTPMethod = .GET) -> HTTPRequestHead {
+        HTTPRequestHead(version: version, method: method, uri: "/", headers: headers)
+    }
+
+    private func answer(_ status: HTTPResponseStatus = .ok, _ headers: HTTPHeaders = ["Content-Length": "0"]) -> HTTPResponseHead {
+        HTTPResponseHead(version: .http1_1, status: status, headers: headers)
+    }
+
+    @Test("a request of HTTP/1.1 has one Host; one of HTTP/1.0 need not have any")
+    func hosts() {
+        let two: HTTPHeaders = ["Host": "x", "host": "x"]
+        for (request, expected) in [
+            (head([:]), HTTPExchange.Received.refuse(.host)), (head(two), .refuse(.host)), (head(), .pass), (head([:], version: .http1_0), .pass),
+            (head(two, version: .http1_0), .refuse(.host)), (head(method: .CONNECT), .refuse(.method)),
+        ] {
+            var (exchange, request) = (HTTPExchange(), request)
+            #expect(exchange.received(&request) == expected, "\(request)")
+            #expect(exchange.hasEnded == (expected != .pass))
+        }
+    }
+
+    @Test("an answer says whether the connection goes on, and the connection does what it says")
+    func keepAlive() {
+        let cases: [(HTTPVersion, HTTPHeaders, HTTPHeaders, String?, HTTPExchange.Answered)] = [
+            (.http1_1, ["Host": "x"], ["Content-Length": "0"], nil, .go),
+            (.http1_1, ["Host": "x", "Connection": "Close"], ["Content-Length": "0"], "close", .end),
+            (.http1_1, ["Host": "x", "Connection": "te, close"], ["Content-Length": "0"], "close", .end),
+            (.http1_1, ["Host": "x"], ["Content-Length": "0", "Connection": "close"], "close", .end),
+            (.http1_0, [:], ["Content-Length": "0"], "close", .end),
+            (.http1_0, ["Connection": "keep-alive"], ["Content-Length": "0"], "keep-alive", .go),
+            // The end of the connection is all that ends such an answer.
+            (.http1_0, ["Connection": "keep-alive"], [:], "close", .end),
+        ]
+        for (version, sent, answered, says, then) in cases {
+            var (exchange, request) = (HTTPExchange(), head(sent, version: version))
+            #expect(exchange.received(&request) == .pass)
+            if !HTTPRequestHead(version: version, method: .GET, uri: "/", headers: sent).isKeepAlive {
+                #expect(request.headers["Connection"] == ["close"])
+            }
+            #expect(exchange.receivedEnd() == .pass)
+            let shown = exchange.answering(answer(.ok, answered))
+            #expect(shown.headers.first(name: "Connection") == says, "\(sent)")
+            #expect(shown.version == version)
+            #expect(exchange.answered() == then, "\(sent)")
+        }
+    }
+
+    @Test("a client is told to go on once, if it waits for that, and when the body is wanted")
+    func expectation() {
+        var (exchange, request) = (HTTPExchange(), head(["Host": "x", "Expect": "100-Continue", "Content-Length": "1"], method: .POST))
+        #expect(exchange.received(&request) == .pass)
+        #expect(exchange.bodyIsWanted() == true)
+        #expect(exchange.bodyIsWanted() == false)
+
+        exchange = HTTPExchange()
+        #expect(exchange.received(&request) == .pass)
+        // It did not wait.
+        #expect(exchange.receivedBody() == .pass)
+        #expect(exchange.bodyIsWanted() == false)
+
+        exchange = HTTPExchange()
+        #expect(exchange.received(&request) == .pass)
+        _ = exchange.answering(answer(.unauthorized))
+        #expect(exchange.bodyIsWanted() == false)
+
+        exchange = HTTPExchange()
+        var old = head(["Expect": "100-continue", "Content-Length": "1"], version: .http1_0, method: .POST)
+        #expect(exchange.received(&old) == .pass)
+        #expect(exchange.bodyIsWanted() == false)
+    }
+
+    @Test("what is no HTTP is refused when what came before it is answered, and nothing behind it is taken")
+    func malformed() {
+        var (exchange, request) = (HTTPExchange(), head())
+        #expect(exchange.received(&request) == .pass)
+        #expect(exchange.receivedEnd() == .pass)
+        #expect(exchange.received(HTTPParserError.headerOverflow) == .drop)
+        #expect(exchange.received(HTTPParserError.invalidMethod) == .drop)
+        #expect(exchange.received(&request) == .drop)
+        #expect(exchange.receivedBody() == .drop)
+        _ = exchange.answering(answer())
+        #expect(exchange.answered() == .refuse(.largeHead))
+        #expect(exchange.hasEnded)
+
+        exchange = HTTPExchange()
+        #expect(exchange.received(HTTPParserError.invalidMethod) == .refuse(.malformed))
+    }
+
+    @Test("a body that is broken is refused at once, unless its request is being answered already: that is the last answer then")
+    func brokenBody() {
+        var (exchange, request) = (HTTPExchange(), head(method: .POST))
+        #expect(exchange.received(&request) == .pass)
+        #expect(exchange.received(HTTPParserError.invalidChunkSize) == .refuse(.malformed))
+        #expect(exchange.receivedEnd() == .drop)
+
+        exchange = HTTPExchange()
+        #expect(exchange.received(&request) == .pass)
+        _ = exchange.answering(answer())
+        #expect(exchange.received(HTTPParserError.invalidChunkSize) == .drop)
+        #expect(exchange.answered() == .end)
+    }
+
+    @Test("behind a request that ends the connection nothing is taken")
+    func behindTheLast() {
+        var (exchange, last, next) = (HTTPExchange(), head(["Host": "x", "Connection": "close"]), head())
+        #expect(exchange.received(&last) == .pass)
+        #expect(exchange.receivedEnd() == .pass)
+        #expect(exchange.received(&next) == .drop)
+        #expect(exchange.receivedEnd() == .drop)
+        _ = exchange.answering(answer())
+        #expect(exchange.answered() == .end)
+    }
+}

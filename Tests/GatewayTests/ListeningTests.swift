@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import NIOCore
+import NIOEmbedded
+import NIOWebSocket
+import Testing
+import Wire
+
+@testable import Gateway
+
+/// A socket whose client asks for nothing.
+@Suite("clients that only listen", .timeLimit(.minutes(1)))
+struct ListeningTests {
+    /// Of the session, and of the first time that a replay may start from.
+    private static let made = Timestamp.now().advanced(by: .seconds(-100))
+    private static let replayable = made.advanced(by: .seconds(50))
+
+    /// A socket as it is when it has just been opened. The services cannot be reached, so that its first catch-up goes on trying.
+    private func open(_ harness: GatewayHarness) async throws -> TestSocket {
+        let channel = NIOAsyncTestingChannel(loop: harness.loop)
+        try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))
+        let session = Session(
+            key: UserKey(app: Fixture.app, user: Fixture.ana), identity: BasicIdentity(userID: Fixture.ana), tokenDigest: [],
+            expiresAt: Fixture.time(1_000_000), createdAt: Self.made, replayableSince: Self.replayable)
+        let socket = try await harness.onLoop { harness in
+            let socket = Socket(session: session, version: .v3, hub: harness.hub)
+            try channel.pipeline.syncOperations.addHandler(WebSocketFrameEncoder())
+            try channel.pipeline.syncOperations.addHandler(socket)
+            return socket
+        }
+        return TestSocket(socket: socket, channel: channel)
+    }
+
+    private func isWaiting(_ socket: Socket, _ harness: GatewayHarness) async throws -> Bool {
+        try await harness.onLoop { _ in if case .waiting = socket.phase { true } else { false } }
+    }
+
+    @Test(
+        "after two seconds without a request a socket goes live, and until its first request no packet carries a later time than a replay may start from"
+    )
+    func live() async throws {
+        let harness = try await GatewayHarness()
+        let test = try await open(harness)
+        await harness.loop.advanceTime(by: .milliseconds(1999))
+        #expect(try await isWaiting(test.socket, harness))
+        await harness.loop.advanceTime(by: .milliseconds(1))
+        #expect(try await !isWaiting(test.socket, harness))
+        #expect(try await harness.onLoop { _ in test.socket.catchUpTask != nil })
+        // As when its catch-up has ended.
+        try await harness.onLoop { _ in
+            test.socket.sequence.floor = nil
+            test.socket.send(harness.hub.services.renderer.numbersChanged(Fixture.conversation, at: Position(1)))
+        }
+        #expect(try await test.packets().map { $0["timestamp"]?.stringValue } == [ISO8601.string(Self.replayable)])
+        let later = Self.replayable.advanced(by: .seconds(7))
+        try await harness.onLoop { _ in
+            test.socket.clientSpoke(replaying: true)
+            test.socket.send(harness.hub.services.renderer.numbersChanged(Fixture.conversation, at: Position(1)), stamp: Stamp(later))
+        }
+        #expect(try await test.packets().map { $0["timestamp"]?.stringValue } == [ISO8601.string(later)])
+    }
+
+    @Test("whoever asks for a replay within two seconds is told nothing else before it")
+    func replay() async throws {
+        let harness = try await GatewayHarness()
+        let test = try await open(harness)
+        await harness.loop.advanceTime(by: .milliseconds(1999))
+        try await harness.onLoop { _ in test.socket.clientSpoke(replaying: true) }
+        await harness.loop.advanceTime(by: .seconds(10))
+        #expect(try await harness.onLoop { _ in test.socket.catchUpTask == nil })
+    }
+
+    @Test("what is told unasked begins ten seconds before the socket was opened, but not before its session was made")
+    func beginning() async throws {
+        let harness = try await GatewayHarness()
+        let test = try await open(harness)
+        let socket = test.socket
+        #expect(socket.beginning == socket.openedAt.advanced(by: .seconds(-10)))
+        let made = socket.openedAt.advanced(by: .seconds(-3))
+        let session = Session(
+            key: socket.key, identity: BasicIdentity(userID: Fixture.ana), tokenDigest: [], expiresAt: Fixture.time(1_000_000), createdAt: made,
+            replayableSince: made)
+        #expect(Socket(session: session, version: .v3, hub: harness.hub).beginning == made)
+    }
+}

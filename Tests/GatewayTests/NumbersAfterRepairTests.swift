@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import Testing
+import Wire
+
+@testable import Gateway
+
+/// The log does not say which numbers a change made: no socket may be told those from before it, and each is told the right ones in the end.
+@Suite("counts after changes were read from the log", .timeLimit(.minutes(1)))
+struct NumbersAfterRepairTests {
+    private static func numbers(_ uncounted: Int64, at position: Int64, hidden: Int64 = 0) -> UserNumbers {
+        UserNumbers(uncounted: uncounted, hidden: hidden, position: Position(position))
+    }
+
+    private static func change(_ position: Int64, messages: Int64, _ content: Change.Content = .metadataChanged([])) -> Change {
+        var change = Fixture.change(position, content)
+        change.messageCount = messages
+        return change
+    }
+
+    private static func message(_ ordinal: Int64, at position: Int64) -> Change.Content {
+        let message = Fixture.message(ordinal, at: position)
+        return .messageCreated(id: message.id, ordinal: ordinal, message)
+    }
+
+    /// Position and value of every count that was told.
+    private func counts(_ packets: [JSONValue], _ property: String) -> [[Int64]] {
+        packets.flatMap { packet in
+            (packet["body"]?["data"]?.arrayValue ?? []).filter { $0["property"]?.stringValue == property }
+                .compactMap { operation in
+                    guard let value = operation["value"]?.integerValue, let position = packet["body"]?["position"]?.integerValue else { return nil }
+                    return [position, value]
+                }
+        }
+    }
+
+    @Test("who has read everything elsewhere is told 0, and nothing else, though the change came from the log")
+    func allRead() async throws {
+        let harness = try await GatewayHarness()
+        let ben = try await harness.socket(of: Fixture.ben, at: 4)
+        let ana = try await harness.socket(of: Fixture.ana, at: 4)
+        harness.log.append(
+            Self.change(5, messages: 7, .allRead(user: Fixture.ben, upTo: Position(4), toldTo: nil)), Self.change(6, messages: 7))
+        harness.log.state.withLock { $0.numbers = [Fixture.ben: Self.numbers(7, at: 6), Fixture.ana: Self.numbers(7, at: 6)] }
+        try await harness.publish(Self.change(6, messages: 7))
+        await harness.loop.advanceTime(by: .milliseconds(100))
+        try await harness.until { $0.hub.gapFloor == nil }
+        let told = try await ben.packets()
+        #expect(told.compactMap { $0["body"]?["position"]?.integerValue } == [5, 6, 6])
+        #expect(counts(told, "unread_message_count") == [[6, 0]])
+        #expect(counts(told, "total_message_count") == [[6, 7]])
+        // To everybody else's counts nothing has happened.
+        #expect(try await ana.positions() == [5, 6])
+    }
+
+    @Test("a message that was read from the log is told with its counts to those whose numbers it left alone, and to its sender afterwards")
+    func message() async throws {
+        let harness = try await GatewayHarness()
+        let ana = try await harness.socket(of: Fixture.ana, at: 4)
+        let ben = try await harness.socket(of: Fixture.ben, at: 4)
+        harness.log.append(Self.change(5, messages: 1, Self.message(1, at: 5)))
+        harness.log.state.withLock { $0.numbers = [Fixture.ana: Self.numbers(1, at: 6), Fixture.ben: Self.numbers(0, at: 6)] }
+        // Arrives by itself, but behind what is missing.
+        var second = Self.change(6, messages: 2, Self.message(2, at: 6))
+        second.actor = Fixture.ben
+        second.numbers = [Fixture.ben: Self.numbers(1, at: 6)]
+        harness.log.append(second)
+        try await harness.publish(second)
+        await harness.loop.advanceTime(by: .milliseconds(100))
+        try await harness.until { $0.hub.gapFloor == nil }
+        let (sender, reader) = (try await ana.packets(), try await ben.packets())
+        #expect(counts(reader, "unread_message_count") == [[5, 1], [6, 1]])
+        #expect(counts(reader, "total_message_count") == [[5, 1], [6, 2]])
+        #expect(counts(sender, "unread_message_count") == [[6, 1]])
+        #expect(counts(sender, "total_message_count") == [[6, 2]])
+    }
+
+    @Test("a socket that came while the log was being read is told its counts, too, and until then carries no later time")
+    func lateComer() async throws {
+        let harness = try await GatewayHarness()
+        _ = try await harness.socket(of: Fixture.ana, at: 4)
+        harness.log.append(
+            Self.change(5, messages: 3), Self.change(6, messages: 3, .allRead(user: Fixture.ben, upTo: Position(4), toldTo: nil)),
+            Self.change(7, messages: 3))
+        harness.log.state.withLock {
+            $0.numbers = [Fixture.ana: Self.numbers(3, at: 7)]
+            $0.isHeld = true
+        }
+        try await harness.publish(Self.change(7, messages: 3))
+        await harness.loop.advanceTime(by: .milliseconds(100))
+        try await harness.until { harness in harness.log.state.withLock { $0.reads } == 1 }
+        let ben = try await harness.socket(of: Fixture.ben, at: 5)
+        harness.log.state.withLock { $0.isHeld = false }
+        try await harness.until { $0.hub.rooms[Fixture.conversation]?.last == Position(7) }
+        #expect(counts(try await ben.packets(), "unread_message_count") == [])
+        #expect(try await harness.onLoop { $0.hub.gapFloor } == Fixture.time(6))
+        harness.log.state.withLock { $0.numbers?[Fixture.ben] = Self.numbers(3, at: 7) }
+        await harness.loop.advanceTime(by: .milliseconds(250))
+        try await harness.until { $0.hub.gapFloor == nil }
+        #expect(counts(try await ben.packets(), "unread_message_count") == [[7, 0]])
+    }
+
+    @Test("somebody removed before the counts are known is told them if they can be, and otherwise comes back to replay", arguments: [true, false])
+    func removed(areKnown: Bool) async throws {
+        let harness = try await GatewayHarness()
+        let ben = try await harness.socket(of: Fixture.ben, at: 4)
+        _ = try await harness.socket(of: Fixture.ana, at: 4)
+        let removal = Self.change(7, messages: 2, .participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil))
+        var second = Self.change(6, messages: 2, Self.message(2, at: 6))
+        second.actor = Fixture.ben
+        harness.log.append(Self.change(5, messages: 1, .allRead(user: Fixture.ben, upTo: Position(4), toldTo: nil)), second, removal)
+        harness.log.state.withLock { $0.numbers = [:] }
+        // Of a change that arrived by itself the numbers are known.
+        if areKnown {
+            second.numbers = [Fixture.ben: Self.numbers(2, at: 6)]
+            try await harness.publish(second)
+        }
+        try await harness.publish(removal)
+        await harness.loop.advanceTime(by: .milliseconds(100))
+        try await harness.until { $0.hub.gapFloor == nil }
+        guard areKnown else { return #expect(try await harness.onLoop { _ in ben.socket.isClosing }) }
+        let told = try await ben.packets()
+        #expect(counts(told, "unread_message_count") == [[6, 0], [7, 0], [7, 0]])
+        #expect(counts(told, "total_message_count") == [[6, 2], [7, 2]])
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+import Testing
+
+@testable import Presence
+
+/// What docs/protocol.md says of the time until followers are told that a user is offline, under a virtual clock.
+@Suite("Offline within the time that is promised", .timeLimit(.minutes(10)))
+struct OfflineSimulationTests {
+    private static let suite = "OfflineSimulationTests"
+
+    @Test("with the default periods", arguments: OfflineWorld.Departure.allCases)
+    func promise(_ departure: OfflineWorld.Departure) {
+        Seeds.check(Seeds.chosen(200), suite: Self.suite) { OfflineWorld.run($0, PresencePeriods(), departure) }
+    }
+
+    @Test("longer periods break it, and that is noticed", arguments: OfflineWorld.Departure.allCases)
+    func longer(_ departure: OfflineWorld.Departure) {
+        var periods = PresencePeriods()
+        periods.lease = .seconds(60)
+        periods.grace = .seconds(30)
+        let isNoticed = (1...20 as ClosedRange<UInt64>).contains { !OfflineWorld.run($0, periods, departure).isGood }
+        #expect(isNoticed)
+    }
+
+    @Test("whatever the lease, it is renewed before it ends", arguments: [3, 4, 27, 60, 3600])
+    func renewal(seconds: Int) {
+        var periods = PresencePeriods()
+        periods.lease = .seconds(seconds)
+        periods.grace = .seconds(1)
+        // Offline too early is what counts here: nothing but a lost renewal comes to that.
+        for seed in 1...20 as ClosedRange<UInt64> {
+            let report = OfflineWorld.run(seed, periods, .connectionCloses)
+            #expect(report.isGood, "\(report.complaint(suite: Self.suite))")
+        }
+    }
+}

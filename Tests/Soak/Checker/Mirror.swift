@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+
+/// What a client holds of one conversation: by the packets it was sent, applied as docs/protocol.md says, or by what the server shows it.
+struct Mirror: Sendable, Equatable {
+    struct Message: Sendable, Equatable {
+        /// As on the wire.
+        var position: Int
+        var sender: String
+        /// By identity.
+        var statuses: [String: String]
+    }
+
+    var unread: Int?
+    var total: Int?
+    /// The id of the last message.
+    var lastMessage: String?
+    var participants: Set<String> = []
+    /// By path.
+    var metadata: [String: String] = [:]
+    /// Those the client was told of, by id.
+    var messages: [String: Message] = [:]
+    /// What concerns participants and metadata has been applied up to here.
+    private var applied = 0
+
+    init() {}
+
+    /// The position of a message is that of its change times this.
+    static let positionStep = 8192
+
+    /// A conversation object as a whole.
+    mutating func show(_ object: JSONValue) {
+        unread = object["unread_message_count"].int
+        total = object["total_message_count"].int
+        lastMessage = object["last_message"]["id"].string
+        participants = Set((object["participants"].array ?? []).compactMap { $0["id"].string })
+        metadata = Self.leaves(of: object["metadata"])
+        applied = object["position"].int ?? 0
+    }
+
+    /// A message object as a whole; statuses only move forward.
+    mutating func show(message object: JSONValue) {
+        guard let id = object["id"].string, let position = object["position"].int else { return }
+        var message = messages[id] ?? Message(position: position, sender: object["sender"]["id"].string ?? "", statuses: [:])
+        for (user, status) in object["recipient_status"].object ?? [:] { message.advance(user, to: status.string) }
+        messages[id] = message
+    }
+
+    /// The JSON of a packet about the conversation or one of its messages.
+    mutating func apply(_ packet: JSONValue) {
+        let (body, object) = (packet["body"], packet["body"]["object"])
+        let data = body["data"]
+        switch (packet["type"].string, body["operation"].string, object["type"].string) {
+        case ("change", "create", "Conversation"): show(data)
+        case ("change", "update", "Conversation"): update(data.array ?? [], at: body["position"].int ?? applied)
+        case ("change", "create", "Message"): show(message: data)
+        case ("change", "update", "Message"):
+            guard let id = object["id"].string else { return }
+            for operation in data.array ?? [] {
+                guard let property = operation["property"].string, property.hasPrefix(Self.statusPrefix) else { continue }
+                let user = String(property.dropFirst(Self.statusPrefix.count)).replacing("\\.", with: ".")
+                messages[id]?.advance(user, to: operation["value"].string)
+            }
+        case ("change", "delete", "Message"): messages[object["id"].string ?? ""] = nil
+        case ("operation", _, _) where body["method"].string == "Conversation.mark_all_read":
+            guard let end = data["position"].int, let reader = data["identity"]["id"].string else { return }
+            for id in messages.keys where messages[id].map({ $0.position <= end && $0.sender != reader }) == true {
+                messages[id]?.advance(reader, to: "read")
+            }
+        default: break
+        }
+    }
+
+    private static let statusPrefix = "recipient_status."
+
+    private mutating func update(_ operations: [JSONValue], at position: Int) {
+        for operation in operations {
+            let (verb, value) = (operation["operation"].string ?? "", operation["value"])
+            switch operation["property"].string ?? "" {
+            case "unread_message_count": unread = value.int
+            case "total_message_count": total = value.int
+            case "last_message": lastMessage = operation["id"].string
+            case "participants" where position >= applied:
+                guard let id = operation["id"].string else { continue }
+                if verb == "add" { participants.insert(id) } else { participants.remove(id) }
+            case let path where position >= applied && (path == "metadata" || path.hasPrefix("metadata.")):
+                set(String(path.dropFirst("metadata.".count)), verb == "set" ? value.string : nil)
+            default: break
+            }
+        }
+        applied = max(applied, position)
+    }
+
+    private mutating func set(_ path: String, _ value: String?) {
+        metadata = metadata.filter { known, _ in
+            !path.isEmpty && known != path && !known.hasPrefix(path + ".") && !(value != nil && path.hasPrefix(known + "."))
+        }
+        metadata[path] = value
+    }
+
+    /// The texts of a tree, by path.
+    static func leaves(of tree: JSONValue, under path: String = "") -> [String: String] {
+        if let text = tree.string { return [path: text] }
+        return (tree.object ?? [:])
+            .reduce(into: [:]) { leaves, member in
+                leaves.merge(Self.leaves(of: member.value, under: path.isEmpty ? member.key : path + "." + member.key)) { $1 }
+            }
+    }
+}
+
+extension Mirror.Message {
+    private static let order = ["sent": 0, "delivered": 1, "read": 2]
+
+    fileprivate mutating func advance(_ user: String, to status: String?) {
+        guard let status, let rank = Self.order[status], rank > Self.order[statuses[user] ?? ""] ?? -1 else { return }
+        statuses[user] = status
+    }
+}
+
+extension Mirror {
+    /// In what this client differs from what the server shows it, in words.
+    /// - Parameters:
+    ///   - user: whose client it is.
+    ///   - log: of the conversation. It says of which messages and users the statuses have to be known: of those who have been in it since.
+    func differences(from shown: Mirror, for user: String, in log: [History.Conversation.Change]) -> [String] {
+        var found: [String] = []
+        func compare<T: Equatable>(_ what: String, _ own: T, _ right: T) {
+            if own != right { found.append("\(what) is \(own), shown \(right)") }
+        }
+        compare("unread", unread, shown.unread)
+        compare("total", total, shown.total)
+        compare("last message", lastMessage, shown.lastMessage)
+        compare("participants", participants.sorted(), shown.participants.sorted())
+        compare(
+            "metadata", metadata.sorted { $0.key < $1.key }.map { [$0.key, $0.value] },
+            shown.metadata.sorted { $0.key < $1.key }.map { [$0.key, $0.value] })
+        let own = Participation(of: user, in: log)
+        for (id, message) in messages.sorted(by: { $0.value.position < $1.value.position }) {
+            let position = message.position / Self.positionStep
+            guard let right = shown.messages[id], own.isThere(since: position) else { continue }
+            for (reader, status) in right.statuses.sorted(by: { $0.key < $1.key }) {
+                let name = String(reader.dropFirst("layer:///identities/".count))
+                guard Participation(of: name, in: log).isThere(since: position) else { continue }
+                compare("status of \(name) for the message at \(position)", message.statuses[reader], status)
+            }
+        }
+        return found
+    }
+}

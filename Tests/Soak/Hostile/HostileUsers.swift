@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ProtocolClient
+import TestCluster
+import TestSupport
+
+/// Hostile users beside the honest ones of a ``Load``. Each ``Hostility`` has two of them, with a session each. What they do is bounded in number and bytes.
+///
+/// They want nothing for themselves: what is refused to them is no violation. What counts is what the honest users are told and refused meanwhile.
+struct HostileUsers: Sendable {
+    private let users: [Hostility: [TestUser]]
+    private let victims: [FaultClient]
+    private let system: any TestSystem
+    private let recorder: Recorder
+    private let seed: UInt64
+
+    /// Pause of one session between two requests: half of what the limits allow.
+    private static let pause = Duration.milliseconds(10)
+    /// Honest users who are drawn into it.
+    private static let victimCount = 4
+
+    /// Signs them in.
+    /// - Throws: if that is not possible, since something is away.
+    static func start(against load: Load, on system: any TestSystem, seed: UInt64) async throws -> HostileUsers {
+        let app = load.clients[0].user.app
+        var users: [Hostility: [TestUser]] = [:]
+        for hostility in Hostility.allCases { users[hostility] = try await app.signIn((0...1).map { "\(hostility.rawValue)\($0)" }) }
+        return HostileUsers(
+            users: users, victims: Array(load.clients.prefix(victimCount)), system: system, recorder: load.recorder, seed: seed)
+    }
+
+    /// Does harm until the task is cancelled. Victims lose their connections now and then, and have to be told all they missed in spite of it.
+    func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            for (index, hostility) in Hostility.allCases.enumerated() {
+                guard let pair = users[hostility], pair.count == 2 else { continue }
+                group.addTask {
+                    var generator = SeededGenerator(seed: seed &+ UInt64(index))
+                    switch hostility {
+                    case .largeTrees: await growTrees(as: pair[0])
+                    case .sparseReaders: await readSparsely(pair[0], pair[1])
+                    case .slowReaders: await readNothing(as: pair)
+                    case .crossedIDs: await crossIDs(pair[0], pair[1], &generator)
+                    }
+                }
+            }
+            group.addTask {
+                for victim in victims {
+                    try? await Task.sleep(for: .milliseconds(1500))
+                    if !Task.isCancelled { await victim.socket?.abort(reset: true) }
+                }
+            }
+        }
+    }
+
+    // MARK: Large trees
+
+    /// A little more than the server takes by default.
+    private static let largestTree = 1_200_000
+    private static let trees = 8
+    /// What the server takes by default, paths and values together.
+    private static let acceptedTree = 1 << 20
+
+    private func growTrees(as user: TestUser) async {
+        for _ in 0..<Self.trees where !Task.isCancelled {
+            guard let conversation = await create(as: user, with: []) else { continue }
+            let bytes = await grow(conversation, as: user, to: Self.largestTree)
+            if bytes > Self.acceptedTree { recorder.noteTree(of: bytes) }
+            for _ in 0..<3 {
+                for operation in ["remove", "add"] {
+                    for victim in victims where !Task.isCancelled {
+                        let patch: JSONValue = [
+                            "operation": .string(operation), "property": "participants", "id": .string(victim.user.identity),
+                        ]
+                        if await ask("PATCH", conversation.path, [patch], as: user) { recorder.note(.largeTrees) }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds to the tree until it is so large, or the server takes nothing more.
+    /// - Returns: the bytes of the values that it took.
+    private func grow(_ conversation: Conversation, as user: TestUser, to limit: Int) async -> Int {
+        let value = JSONValue.string(String(repeating: "x", count: 2000))
+        var (leaves, bytes, number) = (150, 0, 0)
+        while bytes < limit, leaves > 8, !Task.isCancelled {
+            number += 1
+            var branch: JSONValue = [:]
+            for leaf in 0..<leaves { branch["k\(leaf)"] = value }
+            if await ask("PATCH", conversation.path, [set("metadata.b\(number)", branch)], as: user) {
+                bytes += leaves * 2000
+            } else {
+                leaves /= 2
+            }
+        }
+        return bytes
+    }
+
+    // MARK: Sparse readers
+
+    private static let longest = 1500
+    private static let stretch = 40
+
+    private func readSparsely(_ sender: TestUser, _ reader: TestUser) async {
+        guard let conversation = await create(as: sender, with: [reader] + victims.map(\.user)) else { return }
+        var sent = 0
+        while sent < Self.longest, !Task.isCancelled {
+            var ids: [String] = []
+            for _ in 0..<Self.stretch where !Task.isCancelled {
+                let id = "layer:///messages/\(Conversation.newID().suffix(36))"
+                if await ask("POST", conversation.path + "/messages", TestUser.message("sparse", id: id), as: sender) { ids.append(id) }
+            }
+            sent += Self.stretch
+            let skipping = stride(from: 0, to: ids.count, by: 2).map { ids[$0] }
+            let isTogether = (sent / Self.stretch).isMultiple(of: 2)
+            if isTogether {
+                await withTaskGroup(of: Void.self) { group in
+                    for id in skipping { group.addTask { await read(id, as: reader) } }
+                }
+            } else {
+                for id in skipping where !Task.isCancelled { await read(id, as: reader) }
+            }
+        }
+    }
+
+    private func read(_ message: String, as user: TestUser) async {
+        if await ask("POST", layerPath(message) + "/receipts", ["type": "read"], as: user) { recorder.note(.sparseReaders) }
+    }
+
+    // MARK: Slow readers
+
+    private static let silent = 8
+
+    private func readNothing(as pair: [TestUser]) async {
+        // Large things of one's own, to ask for.
+        guard let conversation = await create(as: pair[0], with: [pair[1]]) else { return }
+        _ = await grow(conversation, as: pair[0], to: 600_000)
+        let part: JSONValue = ["mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2000))]
+        let message: JSONValue = ["parts": .array(Array(repeating: part, count: 100))]
+        let replay =
+            #"{"type":"request","body":{"request_id":"r1","method":"Event.replay","data":{"from_timestamp":"2020-01-01T00:00:00.000Z"}}}"#
+        while !Task.isCancelled {
+            for _ in 0..<2 where !Task.isCancelled { _ = await ask("POST", conversation.path + "/messages", message, as: pair[0]) }
+            var readers: [SilentReader] = []
+            for number in 0..<Self.silent {
+                let (url, token) = (system.urls[number % system.urls.count], pair[number % 2].token)
+                let requests = [
+                    SilentReader.socket(saying: replay, token: token), SilentReader.request("/conversations?page_size=100", token: token),
+                    SilentReader.request(conversation.path + "/messages?page_size=100", token: token),
+                ]
+                for request in requests {
+                    guard let reader = await SilentReader.open(url, saying: request) else { continue }
+                    readers.append(reader)
+                    recorder.note(.slowReaders)
+                }
+            }
+            try? await Task.sleep(for: .seconds(3))
+            for reader in readers { await reader.close() }
+        }
+    }
+
+    // MARK: Crossed ids
+
+    private static let crossed = 60
+
+    private func crossIDs(_ one: TestUser, _ other: TestUser, _ generator: inout SeededGenerator) async {
+        guard let mine = await create(as: one, with: []), let theirs = await create(as: other, with: []) else { return }
+        while !Task.isCancelled {
+            let ids = (0..<Self.crossed).map { _ in "layer:///messages/\(generator.uuid())" }
+            await withTaskGroup(of: Void.self) { group in
+                for (first, last) in zip(ids, ids.reversed()) {
+                    group.addTask { await send(first, to: mine, as: one) }
+                    group.addTask { await send(last, to: theirs, as: other) }
+                }
+            }
+            // For some seconds more than the rate: a session may do 4,000 at once.
+            try? await Task.sleep(for: .milliseconds(150))
+        }
+    }
+
+    private func send(_ id: String, to conversation: Conversation, as user: TestUser) async {
+        _ = await ask("POST", conversation.path + "/messages", TestUser.message("crossed", id: id), as: user)
+        recorder.note(.crossedIDs)
+    }
+
+    // MARK: Asking
+
+    private func create(as user: TestUser, with others: [TestUser]) async -> Conversation? {
+        let id = Conversation.newID()
+        let body: JSONValue = ["id": .string(id), "participants": .array(others.map { .string($0.identity) }), "distinct": false]
+        return await ask("POST", "/conversations", body, as: user) ? Conversation(id: id) : nil
+    }
+
+    /// - Returns: whether it succeeded.
+    private func ask(_ method: String, _ path: String, _ body: JSONValue, as user: TestUser) async -> Bool {
+        try? await Task.sleep(for: Self.pause)
+        let answer = try? await user.client.call(method, path, body: body, token: user.token, deadline: .now + .seconds(10))
+        if answer?.status == 429 { recorder.add(faults: ["\(user.user) was beyond the limits, and so may have done less harm than it could"]) }
+        return answer?.isSuccess ?? false
+    }
+}
