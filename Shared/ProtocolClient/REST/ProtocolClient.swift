@@ -45,6 +45,8 @@ public final class ProtocolClient: Sendable {
         var configuration = HTTPClient.Configuration(tlsConfiguration: try trust.tlsConfiguration(), redirectConfiguration: .disallow)
         configuration.httpVersion = .http1Only
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
+        // Half of the server's time: what the server closes because it is idle is not being used at that moment.
+        configuration.connectionPool.idleTimeout = .seconds(30)
         // A request that fails in transit is shown, not tried again behind the caller's back.
         configuration.connectionPool.retryConnectionEstablishment = false
         http = HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: configuration)

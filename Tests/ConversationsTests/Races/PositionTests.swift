@@ -7,6 +7,9 @@ import Testing
 extension StoreTests {
     /// Positions are dense: only what changes something takes one.
     @Suite struct PositionTests {
+        /// A value that passes all checks of the service, and fails in the database.
+        private static let unlucky = "unlucky"
+
         @Test("a refused write leaves no hole in the positions, nor does one without effect")
         func refused() async throws {
             try await CallsFixture.run { calls in
@@ -16,6 +19,7 @@ extension StoreTests {
                 try await calls.receipt(.read, first.id, by: "ana")
                 let head = try await calls.readChanges(id).head
                 #expect(head == Position(5))
+                try await calls.refuseInDatabase(Self.unlucky)
                 let tooLong = String(repeating: "x", count: 2049)
                 let refused: [(String, Failure.Code?, () async throws -> Void)] = [
                     ("send by a former participant", .accessDenied, { try await calls.send(id, by: "cleo") }),
@@ -28,7 +32,11 @@ extension StoreTests {
                     ("adding one who is there", nil, { try await calls.patch(id, [add("ben")]) }),
                     ("removing one who is not", nil, { try await calls.patch(id, [remove("cleo")]) }),
                     ("setting what is", nil, { try await calls.patch(id, metadata: [set("a", "1")]) }),
-                    ("a value that is too long", .internalServerError, { try await calls.patch(id, [add("dora")], metadata: [set("b", tooLong)]) }),
+                    ("a value that is too long", .invalidProperty, { try await calls.patch(id, [add("dora")], metadata: [set("b", tooLong)]) }),
+                    (
+                        "an error of the database", .internalServerError,
+                        { try await calls.patch(id, [add("dora")], metadata: [set("b", Self.unlucky)]) }
+                    ),
                     ("receipt without effect", nil, { try await calls.receipt(.delivery, first.id, by: "ana") }),
                     ("own receipt", nil, { try await calls.receipt(.read, first.id, by: "ben") }),
                     ("receipt by a former participant", .accessDenied, { try await calls.receipt(.read, first.id, by: "cleo") }),
@@ -50,7 +58,7 @@ extension StoreTests {
         func refusedAmongOthers() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
-                let tooLong = String(repeating: "x", count: 2049)
+                try await calls.refuseInDatabase(Self.unlucky)
                 let sent = try await withThrowingTaskGroup(of: Position?.self) { group in
                     for index in 0..<60 {
                         let calls = index % 3 == 0 ? calls.otherInstance : calls
@@ -60,7 +68,7 @@ extension StoreTests {
                                 #expect(try await calls.refusal { try await calls.send(id, by: "eve") }?.code == .notFound)
                             case 1:
                                 // An error of the database, which undoes all that shares the transaction.
-                                let failure = try await calls.refusal { try await calls.patch(id, metadata: [set("a", tooLong)]) }
+                                let failure = try await calls.refusal { try await calls.patch(id, metadata: [set("a", Self.unlucky)]) }
                                 #expect(failure?.code == .internalServerError)
                             default: return try await calls.send(id, by: index % 4 == 2 ? "ana" : "ben").position
                             }

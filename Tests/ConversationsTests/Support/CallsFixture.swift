@@ -157,6 +157,24 @@ struct CallsFixture: Sendable {
         _ = try await admin.query(Statement("test.\(UUID())", sql: sql), deadline: .now + .seconds(120))
     }
 
+    /// From now on the database fails when metadata gets this value.
+    func refuseInDatabase(_ value: String) async throws {
+        try await execute(
+            """
+            CREATE OR REPLACE FUNCTION metadata.fail_on_value() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                IF NEW.value = TG_ARGV[0] THEN RAISE EXCEPTION 'this value fails' USING ERRCODE = 'check_violation'; END IF;
+                RETURN NEW;
+            END
+            $$
+            """)
+        try await execute(
+            """
+            CREATE OR REPLACE TRIGGER fail_on_value BEFORE INSERT OR UPDATE ON metadata.leaf
+            FOR EACH ROW EXECUTE FUNCTION metadata.fail_on_value('\(value)')
+            """)
+    }
+
     /// How many entries of users' directories do not say what is so: whether the conversation is on the user's list.
     func misplaced() async throws -> Int64 {
         try await number(

@@ -138,7 +138,7 @@ extension EndToEnd {
         func expectation() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")
-            let body = #"{"participants": ["layer:///identities/ben"]}"#
+            let body = #"{"participants": ["layer:///identities/ben"], "distinct": false}"#
             let connection = try await connect()
             for _ in 0..<2 {
                 await connection.send(Array(self.head(ana.token, length: body.utf8.count).utf8))

@@ -35,7 +35,8 @@ extension EndToEnd {
                 try await ana.does("PUT", layerPath(message) + "/parts/\(part)", ["mime_type": "text/plain", "body": "better"])
                 try await ana.does("DELETE", layerPath(try await ana.send("oops", to: conversation)) + "?mode=my_devices")
                 conversations = [conversation, try await ana.converse(with: [ben])]
-                try await ana.does("POST", "/following/users", [.string(cleo.identity)])
+                // One she has not met: of others there is nothing to keep.
+                try await ana.does("POST", "/following/users", [.string("layer:///identities/dora")])
                 let device: JSONValue = ["device_id": .string(UUID().uuidString), "type": "gcm", "token": "t", "gcm_sender_id": "1"]
                 try await ana.does("POST", "/push_tokens", device)
                 content = try await ana.upload(Data("x".utf8))
@@ -86,7 +87,7 @@ extension EndToEnd {
                 "user_log", "user_change", "app_key", "server_token", "session", "identity", "follow", "announcement", "announcement_recipient",
                 "push_token", "content", "content_reference", "later",
             ]
-            .map { "conversations.\($0)" } + ["metadata.leaf", "metadata.later"])
+            .map { "conversations.\($0)" } + ["metadata.leaf", "metadata.tree", "metadata.later"])
 
         @Test("interrupted and called again it deletes all there is of one app, in every table, and nothing of another")
         func everything() async throws {
@@ -108,8 +109,8 @@ extension EndToEnd {
             let id = gone.app.app.id
             let subject = try #require(try await AppDeletion(store: store, app: id).subject())
             #expect(subject.name == "Test")
-            #expect(subject.extent == AppDeletion.Extent(conversations: 2, messages: 3, users: 3, sessions: 3, files: 1, fileBytes: 1))
-            #expect(subject.extent.description == "2 conversations, 3 messages, 3 users, 3 sessions, 1 file (1 bytes)")
+            #expect(subject.extent == AppDeletion.Extent(conversations: 2, messages: 3, users: 4, sessions: 3, files: 1, fileBytes: 1))
+            #expect(subject.extent.description == "2 conversations, 3 messages, 4 users, 3 sessions, 1 file (1 bytes)")
 
             let interrupted = Task {
                 try await AppDeletion(store: store, app: id, grace: .zero).run { _ in _ = withUnsafeCurrentTask { $0?.cancel() } }
@@ -146,7 +147,7 @@ extension EndToEnd {
 
             let refused = try await strata.run(words)
             #expect(refused.status == CommandFailure.Status.usage.rawValue)
-            #expect(refused.output.contains("2 conversations, 3 messages, 3 users"))
+            #expect(refused.output.contains("2 conversations, 3 messages, 4 users"))
             #expect(refused.complaints == "strata: Nothing was deleted. Say --yes to delete it for ever, or call this at a terminal.\n")
             #expect(try await gone.ana.send("still here", to: gone.conversations[0]) != "")
 
