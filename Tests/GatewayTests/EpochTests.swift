@@ -39,9 +39,21 @@ struct EpochTests {
         var watch = EpochWatch()
         _ = watch.answered(Self.first, at: time(10))
         _ = watch.answered(Self.second, at: time(20))
-        #expect(watch.answered(Self.first, at: time(50)) == .ignore)
-        #expect(watch.answered(Self.first, at: time(51)) == .startAnew)
+        #expect(watch.answered(Self.first, at: time(51)) == .ignore)
+        #expect(watch.answered(Self.first, at: time(81)) == .ignore)
+        #expect(watch.answered(Self.first, at: time(82)) == .startAnew)
         #expect(watch.current == Self.first)
+    }
+
+    @Test("a service of before that is asked first after a time without questions does not count as the only one")
+    func afterSleep() {
+        var watch = EpochWatch()
+        _ = watch.answered(Self.second, at: time(10))
+        #expect(watch.answered(Self.first, at: time(20)) == .ignore)
+        watch.slept()
+        #expect(watch.answered(Self.first, at: time(300)) == .ignore)
+        #expect(watch.answered(Self.second, at: time(310)) == .follow)
+        #expect(watch.answered(Self.first, at: time(360)) == .ignore)
     }
 
     @Test("epochs of before they had an order are older than all others; a service that names none is believed")
@@ -105,6 +117,35 @@ struct EpochTests {
         try await hear(Fixture.change(4), epoch: Self.second, harness)
         #expect(try await other.positions() == [4])
         #expect(try await harness.onLoop { $0.hub.gapFloor } == nil)
+    }
+
+    @Test("a doubt that arises while heads are asked for is cleared up by asking again soon, also if that answer comes late")
+    func doubtWhileAsking() async throws {
+        for comesLate in [false, true] {
+            let harness = try await GatewayHarness()
+            _ = try await harness.socket(of: Fixture.ben, at: 4)
+            setHeads(harness, at: 4, epoch: Self.first)
+            try await follow(Self.first, harness)
+            let reads = harness.log.state.withLock { state in
+                state.areHeadsHeld = true
+                return state.headReads
+            }
+            try await harness.onLoop { $0.fanOut.fetchHeads() }
+            while harness.log.state.withLock({ $0.headReads }) == reads { await Task.yield() }
+            setHeads(harness, at: 2, epoch: Self.second)
+            try await hear(Fixture.change(3), epoch: Self.second, harness)
+            if comesLate { await harness.loop.advanceTime(by: .seconds(2)) }
+            harness.log.state.withLock { $0.areHeadsHeld = false }
+            while try await harness.onLoop({ $0.fanOut.headsWatch.isAsking }) {
+                await harness.loop.run()
+                await Task.yield()
+            }
+            await harness.loop.advanceTime(by: .seconds(1))
+            while harness.log.state.withLock({ $0.headReads }) == reads + 1 {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+        }
     }
 
     @Test("what was asked or read before the sequences started anew says nothing of those of now")

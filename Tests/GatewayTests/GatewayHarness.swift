@@ -195,10 +195,13 @@ final class FakeLog: ChangeSource {
     struct State {
         var changes: [Change] = []
         var heads: Heads?
+        /// Heads are read at once, and answered when this is over.
+        var areHeadsHeld = false
+        var headReads = 0
         var isAway = false
         /// Reads wait until this is over.
         var isHeld = false
-        /// Nil: whoever is asked about has one message that does not count.
+        /// Nil: every user has one message that does not count.
         var numbers: [UserID: UserNumbers]?
         var reads = 0
     }
@@ -225,7 +228,12 @@ final class FakeLog: ChangeSource {
     }
 
     func heads(since: Timestamp?) async throws(Failure) -> Heads {
-        guard let heads = state.withLock({ $0.heads }) else { throw .unavailable }
+        let heads = state.withLock { state in
+            state.headReads += 1
+            return state.heads
+        }
+        while state.withLock({ $0.areHeadsHeld }) { await Task.yield() }
+        guard let heads else { throw .unavailable }
         return heads
     }
 

@@ -76,7 +76,8 @@ package struct SoakCommand: AsyncParsableCommand {
             }
         }
         let wrote = ContinuousClock.now - began
-        let history = try await load.settle(system, within: .seconds(patience))
+        var history = try await load.settle(system, within: .seconds(patience))
+        if hostile { history.faults += load.recorder.untriedHarm + load.recorder.harm }
         let violations = Checker.violations(of: history)
         let counts = load.recorder.counts
         let lost = { (kinds: [Violation.Kind]) in violations.count { kinds.contains($0.kind) } }

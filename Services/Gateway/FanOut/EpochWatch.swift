@@ -11,21 +11,22 @@ struct EpochWatch {
     enum Verdict: Equatable {
         /// It tells of the history that is followed.
         case follow
-        /// Another history is followed from now on: every sequence starts anew, and whoever was told the other one comes back.
+        /// Another history is followed from now on: every sequence starts anew, and all clients that were told the other one come back.
         case startAnew
         /// It tells of a history that has ended.
         case ignore
     }
 
-    /// A service that is still connected to the database of before may answer beside others that are not. An older epoch counts only when nothing of the
-    /// newer one was heard for so long: then the operator has gone back.
+    /// A service that is still connected to the database of before may answer beside others that are not. An older epoch counts only when every answer for so
+    /// long was of it: then the operator has gone back.
     static let patience = TimeAmount.seconds(30)
 
     /// Nil before the first answer that named one.
     private(set) var current: String?
     /// Heads were answered, by a service that may be too old to name an epoch.
     private(set) var hasAnswer = false
-    private var heardAt = NIODeadline.uptimeNanoseconds(0)
+    /// Since when all answers have named an older epoch.
+    private var contradictedSince: NIODeadline?
 
     /// Heads were answered by a database of this epoch; empty: it did not say.
     mutating func answered(_ epoch: String, at now: NIODeadline) -> Verdict {
@@ -33,14 +34,21 @@ struct EpochWatch {
         guard !epoch.isEmpty else { return .follow }
         guard let current, current != epoch else {
             current = epoch
-            heardAt = now
+            contradictedSince = nil
             return .follow
         }
-        guard Self.isNewer(epoch, than: current) || now - heardAt > Self.patience else { return .ignore }
+        let since = contradictedSince ?? now
+        guard Self.isNewer(epoch, than: current) || now - since > Self.patience else {
+            contradictedSince = since
+            return .ignore
+        }
         self.current = epoch
-        heardAt = now
+        contradictedSince = nil
         return .startAnew
     }
+
+    /// Nothing is asked for the time being: what was answered before says nothing of the time until the next answer.
+    mutating func slept() { contradictedSince = nil }
 
     /// Whether a publication tells of another history than the one that is followed.
     func isForeign(_ epoch: String) -> Bool {

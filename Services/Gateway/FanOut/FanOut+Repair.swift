@@ -99,15 +99,18 @@ extension FanOut {
         var pause = headsWatch.pause(at: loop.now, isPubSubAvailable: isPubSubAvailable, jitter: .random(in: 0.875...1.125))
         // Another history shows only where one is known.
         if !epochs.hasAnswer { pause = min(pause, timing.headsIntervalWhileAway) }
+        if isDoubting { pause = min(pause, timing.doubt) }
         headsTimer = loop.scheduleTask(in: pause) { self.fetchHeads() }
     }
 
     /// Asks what moved lately, and has everything repaired that did not come by itself.
     func fetchHeads() {
+        // What arises while heads are being asked for is not answered by them: the question stays until they are asked for again.
         guard !isStopped, !headsWatch.isAsking else { return }
         isDoubting = false
         guard !conversations.isEmpty || !users.isEmpty || !epochs.hasAnswer else {
             headsWatch.slept()
+            epochs.slept()
             return scheduleHeads()
         }
         guard headsWatch.begin(at: loop.now) else { return }

@@ -332,6 +332,7 @@ final class Hub: @unchecked Sendable {
         for room in rooms.values {
             room.cursor = LogCursor()
             (room.lastMessage, room.lastMessageTold, room.messageCount) = (.zero, .zero, 0)
+            (room.messageCountAtLast, room.numbersRead) = (0, [:])
         }
         for resident in residents.values { resident.cursor = LogCursor() }
         gaps = [:]

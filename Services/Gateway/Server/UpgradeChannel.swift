@@ -80,6 +80,8 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     private func upgrader() -> NIOTypedWebSocketServerUpgrader<Upgraded> {
         NIOTypedWebSocketServerUpgrader(
             maxFrameSize: limits.frameBytes,
+            // NIO's handler of errors would close without a word; the socket says why.
+            enableAutomaticErrorHandling: false,
             shouldUpgrade: { channel, head in upgrade.headers(for: head, on: channel) },
             upgradePipelineHandler: { channel, head in
                 channel.eventLoop.makeCompletedFuture {

@@ -158,7 +158,7 @@ extension Socket {
         case (.tooMuch, _):
             // To begin anew here would bring the same again. What was sent moved the time from which the client will replay.
             answerReplay(Failure(.requestTimeout, "There are more changes than can be replayed at once."))
-            close(.behind)
+            close(.tooMuch)
         }
     }
 

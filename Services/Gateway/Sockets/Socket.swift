@@ -24,7 +24,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
 
     /// Why the server closes a socket (spec 12.10).
     enum CloseReason {
-        case goingAway, binary, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, behind, protocolError
+        case goingAway, binary, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, behind, tooMuch, protocolError
         /// Text that cannot even be answered by a failure.
         case unreadable(Failure)
 
@@ -38,7 +38,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             case .sessionEnded: WebSocketErrorCode(codeNumber: 4401)
             case .idle: WebSocketErrorCode(codeNumber: 4408)
             // "Try again later": come back and replay.
-            case .tooSlow, .behind: WebSocketErrorCode(codeNumber: 1013)
+            case .tooSlow, .behind, .tooMuch: WebSocketErrorCode(codeNumber: 1013)
             }
         }
 
@@ -56,6 +56,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             case .idle: "Nothing was heard of the client for too long. Connect again, and replay."
             case .tooSlow: "The client does not read what it is sent. Connect again, and replay."
             case .behind: "The client is owed changes, and does not ask for them. Connect again, and replay."
+            case .tooMuch: "There are more changes than can be sent at once. Connect again, and replay."
             }
         }
 

@@ -156,7 +156,7 @@ public actor PrivatePostgres {
         let data = home + "/data"
         var settings = [
             "listen_addresses": "127.0.0.1", "port": "\(port)", "unix_socket_directories": "", "timezone": "UTC", "log_timezone": "UTC",
-            "max_connections": "200", "jit": "off", "fsync": options.isDurable ? "on" : "off",
+            "max_connections": "200", "fsync": options.isDurable ? "on" : "off",
         ]
         if !options.isDurable {
             settings["full_page_writes"] = "off"

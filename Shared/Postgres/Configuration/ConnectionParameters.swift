@@ -39,6 +39,8 @@ struct ConnectionParameters: Sendable {
             ("statement_timeout", "\(configuration.statementTimeout.wholeMilliseconds)"),
             ("lock_timeout", "\(configuration.lockTimeout.wholeMilliseconds)"),
             ("idle_in_transaction_session_timeout", "\(configuration.idleInTransactionTimeout.wholeMilliseconds)"),
+            // What these settings rule out, the planner gives a price that no plan is worth, and compiling such a plan takes a second at each execution.
+            ("jit", "off"),
         ]
         if !configuration.readsWholeTables {
             // Hash joins stay: what a statement was given is joined by them.

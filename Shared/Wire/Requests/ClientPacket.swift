@@ -7,7 +7,7 @@ public enum ClientPacket: Hashable, Sendable {
     case request(Request)
     /// `requestID`: the client wants a response.
     case typing(ConversationID, TypingAction, requestID: String?)
-    /// A signal that nobody is told of, and that wants no response: it is about something that is no conversation (spec 12.6), or of a kind that a later
+    /// A signal that no client is told of, and that wants no response: it is about something that is no conversation (spec 12.6), or of a kind that a later
     /// version of the protocol may have.
     case dropped
     /// Something with a `request_id` that can only be answered by a failure.

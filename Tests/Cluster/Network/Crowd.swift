@@ -17,12 +17,16 @@ package actor Crowd {
     /// So many more come.
     package func come(_ count: Int) {
         for _ in 0..<count {
-            members.append(Task { [host, port] in while !Task.isCancelled, await Self.stay(host, port) {} })
+            members.append(
+                Task { [host, port] in
+                    // While there is no server, or no way to it, they try again now and then.
+                    while !Task.isCancelled { if await !Self.stay(host, port) { try? await Task.sleep(for: .milliseconds(100)) } }
+                })
         }
     }
 
     /// Until it is closed, from there or by the end of this task.
-    /// - Returns: false if there was nobody.
+    /// - Returns: false if it could not be opened.
     private static func stay(_ host: String, _ port: Int) async -> Bool {
         guard let channel = try? await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup).connect(host: host, port: port).get() else {
             return false

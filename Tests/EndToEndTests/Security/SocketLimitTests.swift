@@ -79,6 +79,7 @@ extension EndToEnd {
                 case .value(let frame):
                     let code = frame.payload.count >= 2 ? Int(frame.payload[0]) << 8 | Int(frame.payload[1]) : nil
                     #expect(codes.contains(code), "\(what): \(code ?? 0)")
+                    #expect(frame.payload.count > 2, "\(what): the close frame does not say why")
                 case .closed: #expect(codes.contains(nil), "\(what)")
                 case .silence, .garbage: Issue.record("\(what): the socket lives on")
                 }

@@ -197,6 +197,14 @@ struct CheckerTests {
         #expect(Checker.violations(of: history).map(\.kind) == [.starved])
     }
 
+    @Test("a message that was refused at last, after an attempt without an answer, was not starved")
+    func refusedAtLast() {
+        var history = Self.good
+        history.isUndisturbed = true
+        for index in history.operations.indices { history.operations[index].isAnswered = true }
+        #expect(Checker.violations(of: history) == [])
+    }
+
     @Test("every kind of violation is brought about by some damage")
     func complete() {
         #expect(Set(Self.damages.map(\.kind)) == Set(Violation.Kind.allCases))

@@ -72,10 +72,10 @@ enum DegradedState: CaseIterable, Sendable {
         switch self {
         case .postgresStopped:
             [
-                Sign(process: .conversations, dependency: "postgres", lines: Self.postgres, count: 2...2),
+                Sign(process: .conversations, dependency: "postgres", lines: Self.postgres, count: 3...3),
                 Sign(process: .metadata, dependency: "postgres", lines: Self.postgres, count: 3...3),
             ]
-        case .postgresHangs: [Sign(process: .conversations, dependency: "postgres", lines: Self.postgres, count: 1...2)]
+        case .postgresHangs: [Sign(process: .conversations, dependency: "postgres", lines: Self.postgres, count: 1...3)]
         case .redisStopped, .redisHangs:
             [ServiceProcess.Kind.gateway, .conversations, .metadata, .presence]
                 .map { Sign(process: $0, dependency: "redis", lines: Self.redis, count: 1...1) }

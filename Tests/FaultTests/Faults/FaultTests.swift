@@ -62,6 +62,7 @@ struct FaultTests {
             let faults = groups.shuffled(using: &generator).prefix(generator.int(2...3)).map { generator.pick($0) }
             let period = Self.minutes == nil ? 2 : generator.pick([2, 5, 20])
             let trial = Trial(faults, seed: generator.next(), period: .seconds(period))
+            print("\(number). \(trial.name) …")
             try await Self.system.with { cluster in
                 let row = try await trial.run(on: cluster)
                 print("\(number). \(row)")

@@ -29,7 +29,8 @@ struct Trial: Sendable {
         guard !faults.isEmpty else { return nil }
     }
 
-    private var name: String { faults.map(\.testDescription).joined(separator: "; ") }
+    /// The faults, in words.
+    var name: String { faults.map(\.testDescription).joined(separator: "; ") }
 
     /// Records an issue for each violation.
     func run(on cluster: Cluster) async throws -> FaultTable.Row {
@@ -64,10 +65,9 @@ struct Trial: Sendable {
         let recovery = ContinuousClock.now - healed
         if faults == [.hostileUsers] {
             history.isUndisturbed = true
-            // Harm that was not tried shows nothing.
-            history.faults += load.recorder.missingHostilities.map { "hostile users did not get to \($0)" }
+            history.faults += load.recorder.untriedHarm
         }
-        if let bytes = load.recorder.largestTree { history.faults.append("metadata of \(bytes) bytes was accepted") }
+        history.faults += load.recorder.harm
         // Its statistics begin anew when PostgreSQL is started again.
         if let deadlocks, let after = try? await ServerState.deadlocks(cluster), after > deadlocks {
             history.faults.append("PostgreSQL had to end \(after - deadlocks) deadlocks")

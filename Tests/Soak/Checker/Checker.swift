@@ -88,7 +88,7 @@ struct Checker {
     /// What is listed and counted must be what the log amounts to.
     private mutating func checkState(of conversation: History.Conversation) {
         var (participants, metadata, messages): (Set<String>, [String: String], [String]) = ([], [:], [])
-        // What was there when somebody came, or came back, counts as read for them.
+        // What was there when a user came, or came back, counts as read for them.
         var mustHaveRead: [String: Set<String>] = [:]
         var isDeleted = false
         for change in conversation.log {
@@ -218,7 +218,7 @@ struct Checker {
         let asked = history.operations.filter { !$0.isCutShort }
         func isOpen(_ operation: History.Operation) -> Bool { if case .unknown = operation.outcome { true } else { false } }
         func isSend(_ operation: History.Operation) -> Bool { if case .send = operation.action { true } else { false } }
-        for operation in asked where isSend(operation) && isOpen(operation) {
+        for operation in asked where isSend(operation) && isOpen(operation) && !operation.isAnswered {
             found(.starved, "\(operation.conversation): \(operation.action) of \(operation.actor) was never answered")
         }
         let others = asked.filter { !isSend($0) }
@@ -283,10 +283,15 @@ struct Checker {
 }
 
 extension History.View {
-    /// In what the client differs from what the server shows its user at the end; nothing if he is not in the conversation then.
+    /// In what the client differs from what the server shows its user at the end; nothing if the user was never in the conversation.
     func differences(in conversation: History.Conversation) -> [String] {
-        guard let shown = conversation.shown[user] else { return [] }
-        return mirror.differences(from: shown, for: user, in: conversation.log)
+        if let shown = conversation.shown[user] { return mirror.differences(from: shown, for: user, in: conversation.log) }
+        // Those who left keep their counts. They are not told of what is deleted for all after that. One who came and went between two connections may know
+        // that it ended, and nothing else.
+        guard mirror.unread != nil, let kept = conversation.kept[user], let end = Participation(of: user, in: conversation.log).end,
+            !conversation.log.contains(where: { $0.position > end && $0.isDeletion })
+        else { return [] }
+        return mirror.countDifferences(from: kept)
     }
 }
 
@@ -311,7 +316,10 @@ struct Participation {
         if let since { periods.append((since, .max)) }
     }
 
-    /// Whether he was in it; that he is removed still concerns him.
+    /// When the user left, if they did and have not come back.
+    var end: Int? { periods.last.flatMap { $0.to == .max ? nil : $0.to } }
+
+    /// Whether the user was in it; that they are removed still concerns them.
     func mustKnow(_ position: Int) -> Bool { periods.contains { $0.from <= position && position <= $0.to } }
 
     /// He has been in it from then to the end.

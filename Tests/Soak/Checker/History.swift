@@ -36,6 +36,8 @@ struct History: Sendable {
         let begun: Int
         let ended: Int
         let outcome: Outcome
+        /// The last attempt was answered, if only by a refusal that leaves open what an earlier one did.
+        var isAnswered = false
         /// The run ended before it was answered.
         var isCutShort = false
     }
@@ -93,6 +95,14 @@ struct History: Sendable {
 
             let position: Int
             let kind: Kind
+
+            /// Whether something that users had is gone for all of them.
+            var isDeletion: Bool {
+                switch kind {
+                case .messageDeleted, .deleted: true
+                default: false
+                }
+            }
         }
 
         struct Message: Sendable {
@@ -112,6 +122,8 @@ struct History: Sendable {
         var unread: [String: Int]
         /// The conversation and its messages, as each participant is shown them.
         var shown: [String: Mirror] = [:]
+        /// The conversation as each of those is shown it who left.
+        var kept: [String: Mirror] = [:]
         /// What each user is shown who may see it, also those who left.
         var counts: [String: Count] = [:]
 

@@ -119,17 +119,22 @@ extension Mirror.Message {
 }
 
 extension Mirror {
+    /// In which counts this client differs from what the server shows it, in words.
+    func countDifferences(from shown: Mirror) -> [String] {
+        func text(_ count: Int?) -> String { count.map(String.init) ?? "not known" }
+        return [("unread", unread, shown.unread), ("total", total, shown.total)]
+            .compactMap { what, own, right in own == right ? nil : "\(what) is \(text(own)), shown \(text(right))" }
+    }
+
     /// In what this client differs from what the server shows it, in words.
     /// - Parameters:
     ///   - user: whose client it is.
     ///   - log: of the conversation. It says of which messages and users the statuses have to be known: of those who have been in it since.
     func differences(from shown: Mirror, for user: String, in log: [History.Conversation.Change]) -> [String] {
-        var found: [String] = []
+        var found = countDifferences(from: shown)
         func compare<T: Equatable>(_ what: String, _ own: T, _ right: T) {
             if own != right { found.append("\(what) is \(own), shown \(right)") }
         }
-        compare("unread", unread, shown.unread)
-        compare("total", total, shown.total)
         compare("last message", lastMessage, shown.lastMessage)
         compare("participants", participants.sorted(), shown.participants.sorted())
         compare(

@@ -77,7 +77,7 @@ struct Load: Sendable {
 
     /// Writes one last value to the metadata of each conversation, and waits until everybody in it has been told. A last message would not do: it tells what
     /// the last message is and how many there are, whatever was told of that before.
-    /// - Returns: the values, by conversation; none where nobody is.
+    /// - Returns: the values, by conversation; none where no client takes part.
     private func end(_ round: Int, until deadline: ContinuousClock.Instant) async throws -> [String: String] {
         var ends: [String: String] = [:]
         for id in conversations {
@@ -251,7 +251,7 @@ struct Load: Sendable {
     ) async {
         let begun = recorder.moment()
         var outcome = History.Operation.Outcome.unknown
-        var isOpen = false
+        var (isOpen, isAnswered) = (false, false)
         for number in 0..<attempts {
             if number > 0 { try? await Task.sleep(for: .milliseconds(min(100 * number, 1000))) }
             let answer = try? await attempt()
@@ -266,12 +266,13 @@ struct Load: Sendable {
                 isOpen = true
                 continue
             }
+            isAnswered = true
             break
         }
         recorder.add(
             History.Operation(
                 actor: client.user.user, conversation: id, action: action, begun: begun, ended: recorder.moment(), outcome: outcome,
-                isCutShort: Task.isCancelled))
+                isAnswered: isAnswered, isCutShort: Task.isCancelled))
     }
 }
 

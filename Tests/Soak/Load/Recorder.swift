@@ -32,9 +32,12 @@ final class Recorder: Sendable {
     func note(_ hostility: Hostility) { state.change { $0.hostile[hostility, default: 0] += 1 } }
     /// The server took a tree of so many bytes, which is more than it says.
     func noteTree(of bytes: Int) { state.change { $0.largestTree = max($0.largestTree ?? 0, bytes) } }
-    var largestTree: Int? { state.change { $0.largestTree } }
-    /// What hostile users have not done.
-    var missingHostilities: [Hostility] { state.change { state in Hostility.allCases.filter { state.hostile[$0] == nil } } }
+    /// What the server let hostile users do that it should not, in words.
+    var harm: [String] { state.change { $0.largestTree.map { ["metadata of \($0) bytes was accepted"] } ?? [] } }
+    /// What hostile users have not done, in words: harm that was not tried shows nothing.
+    var untriedHarm: [String] {
+        state.change { state in Hostility.allCases.filter { state.hostile[$0] == nil }.map { "hostile users did not get to \($0)" } }
+    }
     /// Waits until each of them has been done.
     func hasAllHostilities(within limit: Duration) async -> Bool {
         await state.first(within: limit) { $0.hostile.count == Hostility.allCases.count ? true : nil } ?? false

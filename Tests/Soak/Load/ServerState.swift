@@ -21,11 +21,14 @@ enum ServerState {
                 let said = answer.json["unread_message_count"].int ?? -1
                 let objects = try await messages(of: id, as: user)
                 conversation.counts[user.user] = .init(said: said, shown: objects.count { $0["is_unread"] == true })
-                guard participants.contains(user.user) else { continue }
-                conversation.unread[user.user] = said
                 var shown = Mirror()
                 shown.show(answer.json)
                 for object in objects { shown.show(message: object) }
+                guard participants.contains(user.user) else {
+                    conversation.kept[user.user] = shown
+                    continue
+                }
+                conversation.unread[user.user] = said
                 conversation.shown[user.user] = shown
                 if conversation.participants.isEmpty {
                     conversation.participants = Set(participants)
