@@ -103,7 +103,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             if growth != 0 { hub.services.metrics.backlogBytes.increment(by: Double(growth)) }
         }
     }
-    private var drainWaiters: [EventLoopPromise<Void>] = []
+    private(set) var drainWaiters: [EventLoopPromise<Void>] = []
 
     // Requests
     var requestNumber: UInt64 = 0
@@ -127,6 +127,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var replay: SocketRequest?
     /// What is known of conversations the user has come to or left.
     var membership = Membership()
+    /// When conversations that could not be shown are looked at again.
+    var nextLook: Scheduled<Void>?
 
     // Limits
     let rateKey: RateKey
@@ -173,6 +175,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         phase = .closed
         listening?.cancel()
         listening = nil
+        nextLook?.cancel()
+        nextLook = nil
         catchUpTask?.cancel()
         catchUpTask = nil
         heldUserChanges = []
