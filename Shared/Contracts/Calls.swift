@@ -81,6 +81,9 @@ public struct CallRouter: Sendable {
 }
 
 extension Failure {
+    /// The answer of a service is longer than it may be, however small the request was: the server's fault, and nothing that another try would change.
+    public static let answerTooLarge = Failure(.internalServerError, "The answer is too large.")
+
     /// What a caller of a service tells its client when the call itself failed.
     init(rpcError error: RPCError) {
         if let payload = error.payload, let proto = try? ProtoFailure(protobuf: payload) {
@@ -89,7 +92,7 @@ extension Failure {
         }
         switch error.code {
         case .tooLarge: self = Failure(.invalidRequest, "The request is too large.")
-        case .answerTooLarge: self = Failure(.internalServerError, "The answer is too large.")
+        case .answerTooLarge: self = .answerTooLarge
         case .malformed, .internal: self = Failure(.internalServerError, "Something went wrong on our side.")
         // An instance of an earlier version, which does not know the method yet, has done nothing: another one may. And a service that hangs is away
         // like one that has ended. 408 would be the wrong word for it: it blames the client, and some repeat the

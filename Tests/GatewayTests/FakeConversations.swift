@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import FoundationEssentials
 import Logging
 import Model
 import NIOCore
@@ -10,13 +11,19 @@ import Synchronization
 
 @testable import Gateway
 
-/// A conversations service that answers what the test says, over the real RPC.
+/// A conversations service, and one for metadata, that answer what the test says, over the real RPC.
 final class FakeConversations: Sendable {
     struct Answers {
         var baseline: @Sendable () throws -> ProtoBaselineResponse = { .with { $0.complete = true } }
         var page: @Sendable (ProtoReadLogsRequest) async throws -> ProtoReadLogsResponse = { _ in .with { $0.metHeads = true } }
+        /// Where the user stands in a conversation that is looked up; nil: they do not see it.
+        var view: @Sendable (ConversationID) -> Position? = { _ in nil }
+        /// The leaves of its tree, and of how many bytes they are.
+        var tree: @Sendable (ConversationID) throws -> (leaves: [MetadataLeaf], bytes: Int) = { _ in ([], 0) }
         var baselines = 0
         var pages = 0
+        /// The conversations whose trees came first in a request.
+        var looks: [ConversationID] = []
     }
     let answers = Mutex(Answers())
 
@@ -39,7 +46,7 @@ final class FakeConversations: Sendable {
                 eventLoopGroup: loops, logger: logger)
             tasks.addTask { try await client.run() }
             while !client.isAvailable { try await Task.sleep(for: .milliseconds(5)) }
-            try await body(try await GatewayHarness(conversations: client), fake)
+            try await body(try await GatewayHarness(conversations: client, metadata: client), fake)
             tasks.cancelAll()
             while let result = await tasks.nextResult() { _ = result }
         }
@@ -61,7 +68,101 @@ final class FakeConversations: Sendable {
             }
             return try await answer(request)
         }
+        router.register(ConversationsAPI.getConversation) { request, _ in
+            guard let view = self.view(of: try ConversationID(contract: request.conversationID)) else { throw Failure.notFound("conversation") }
+            return view
+        }
+        router.register(ConversationsAPI.getConversations) { request, _ in
+            try .with {
+                $0.views = try request.conversationIds.compactMap { self.view(of: try ConversationID(contract: $0)) }
+                $0.covered = Int32(request.conversationIds.count)
+            }
+        }
+        router.register(MetadataAPI.trees) { request, _ in try self.trees(request) }
         return router
+    }
+
+    private func view(of id: ConversationID) -> ProtoConversationView? {
+        answers.withLock { $0.view }(id)
+            .map { position in
+                var view = Fixture.view(at: position.rawValue)
+                view.conversation.id = id
+                view.conversation.metadata = nil
+                return ProtoConversationView(view)
+            }
+    }
+
+    /// As many as fit, at least the first one.
+    private func trees(_ request: ProtoTreesRequest) throws -> ProtoTreesResponse {
+        var response = ProtoTreesResponse()
+        var used = 0
+        for (index, item) in request.items.enumerated() {
+            let id = try ConversationID(contract: item.conversationID)
+            let (tree, view) = answers.withLock { answers in
+                if index == 0 { answers.looks.append(id) }
+                return (answers.tree, answers.view)
+            }
+            do {
+                let (leaves, bytes) = try tree(id)
+                if index > 0, used + bytes > request.maxBytes { break }
+                used += bytes
+                response.items.append(
+                    .with {
+                        $0.tree = ProtoTree(leaves)
+                        $0.position = view(id)?.rawValue ?? 0
+                    })
+            } catch {
+                if index == 0 { throw error }
+                break
+            }
+        }
+        return response
+    }
+
+    /// So often a look began with this conversation.
+    func looks(at id: ConversationID) -> Int { answers.withLock { $0.looks.filter { $0 == id }.count } }
+
+    /// The user is in these conversations, and is owed their changes after so many: the first is their creation, the others are changes of metadata.
+    func owe(_ logs: [(id: ConversationID, head: Int64, after: Int64)]) {
+        answers.withLock { answers in
+            answers.baseline = {
+                .with {
+                    $0.complete = true
+                    $0.entries = logs.map { log in
+                        .with {
+                            $0.conversationID = Data(log.id)
+                            $0.position = log.head
+                            $0.after = log.after
+                            $0.isParticipant = true
+                        }
+                    }
+                }
+            }
+            answers.page = { request in
+                try .with { page in
+                    page.metHeads = true
+                    let cursors = try Dictionary(
+                        uniqueKeysWithValues: request.cursors.map { (try ConversationID(contract: $0.conversationID), $0.after) })
+                    for log in logs {
+                        guard let after = cursors[log.id] else { continue }
+                        for position in after..<log.head {
+                            let change =
+                                position == 0
+                                ? Fixture.change(1, of: log.id, .conversationCreated(nil)) : Fixture.change(position + 1, of: log.id)
+                            page.entries.append(.with { $0.change = ProtoChange(change) })
+                        }
+                        page.numbers.append(
+                            .with {
+                                $0.conversationID = Data(log.id)
+                                $0.isParticipant = true
+                                $0.isListed = true
+                            })
+                    }
+                }
+            }
+            let heads = Dictionary(uniqueKeysWithValues: logs.map { ($0.id, Position($0.head)) })
+            answers.view = { heads[$0] }
+        }
     }
 }
 

@@ -22,7 +22,7 @@ final class GatewayHarness: Sendable {
     let hub: Hub
 
     /// - Parameter conversations: without one, no service can be called.
-    init(conversations: RPCClient? = nil) async throws {
+    init(conversations: RPCClient? = nil, metadata: RPCClient? = nil) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         fanOut = FanOut(loop: loop, source: log, logger: logger)
         // Nothing is ever called: the services are not run.
@@ -36,7 +36,7 @@ final class GatewayHarness: Sendable {
         let unreachable = RPCClientConfiguration(
             target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: String(repeating: "x", count: 32), name: "none")
         let services = GatewayServices(
-            conversations: conversations ?? client("conversations"), metadata: client("metadata"), presence: client("presence"),
+            conversations: conversations ?? client("conversations"), metadata: metadata ?? client("metadata"), presence: client("presence"),
             settings: GatewaySettings(
                 publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: "", conversations: unreachable,
                 metadata: unreachable, presence: unreachable), logger: logger)

@@ -84,8 +84,8 @@ extension Statement {
             """, isIdempotent: true)
     static let baseline = Statement("sync.baseline", sql: "SELECT * FROM conversations.baseline($1, $2, $3)", isIdempotent: true)
     static let readLogs = Statement(
-        "sync.read_logs", sql: "SELECT * FROM conversations.read_logs($1, $2, $3::uuid[], $4::int8[], $5, $6)", isIdempotent: true)
+        "sync.read_logs", sql: "SELECT * FROM conversations.read_logs($1, $2, $3::uuid[], $4::int8[], $5, $6, $7)", isIdempotent: true)
     static let readChanges = Statement(
-        "sync.read_changes", sql: "SELECT * FROM conversations.read_changes($1, $2, $3, $4::text[])", isIdempotent: true)
+        "sync.read_changes", sql: "SELECT * FROM conversations.read_changes($1, $2, $3, $4::text[], $5)", isIdempotent: true)
     static let heads = Statement("sync.heads", sql: "SELECT * FROM conversations.heads($1)", isIdempotent: true)
 }

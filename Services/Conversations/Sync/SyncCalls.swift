@@ -69,6 +69,27 @@ struct SyncCalls: Sendable {
         return response
     }
 
+    // MARK: Room in an answer
+
+    /// Counts the bytes of what the database could not count when it measured a page: names of participants, and what an entry of a user's own log is about.
+    private struct Room {
+        private var left: Int64?
+        private(set) var isFull = false
+        private var hasAny = false
+
+        /// - Parameter bytes: 0 is no bound.
+        init(_ bytes: Int64) { left = bytes > 0 ? bytes : nil }
+
+        /// Whether this still fits; the first one does.
+        mutating func takes(_ message: some SwiftProtobuf.Message) -> Bool {
+            guard let room = left, let own = try? Int64((message.serializedBytes() as [UInt8]).count) else { return true }
+            isFull = hasAny && own > room
+            left = room - own
+            hasAny = true
+            return !isFull
+        }
+    }
+
     // MARK: Logs of one user
 
     private func readLogs(_ request: ProtoReadLogsRequest, _ context: RPCContext) async throws -> ProtoReadLogsResponse {
@@ -79,21 +100,28 @@ struct SyncCalls: Sendable {
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuidArray(ids), .int8Array(request.cursors.map(\.after)),
                 request.hasUserAfter ? .int8(request.userAfter) : .null, .int8(Int64(min(max(request.limit, 1), Self.readLimit))),
+                CallSupport.bound(request.maxBytes),
             ], deadline: caller.deadline)
         let log = try rows.map { try LogRow($0) }
         let identities = try await support.directory.basic(
             Array(Set(log.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
         let epoch = try await support.epoch.current(deadline: caller.deadline)
         var response = ProtoReadLogsResponse()
+        var room = Room(request.maxBytes)
         for row in log {
             switch row.entry {
-            case .header: response.metHeads = row.flag
-            case .change: response.entries.append(try .with { $0.change = ProtoChange(try row.change(identities, epoch: epoch)) })
+            case .header: response.metHeads = row.flag && !room.isFull
+            case .change:
+                guard !room.isFull else { continue }
+                let entry = try ProtoReadLogsResponse.Entry.with { $0.change = ProtoChange(try row.change(identities, epoch: epoch)) }
+                if row.participants.isEmpty || room.takes(entry) { response.entries.append(entry) }
             case .userChange:
+                guard !room.isFull else { continue }
                 let change = try await userChanges.change(row, of: caller)
-                response.entries.append(.with { $0.userChange = ProtoUserChange(change) })
+                let entry = ProtoReadLogsResponse.Entry.with { $0.userChange = ProtoUserChange(change) }
+                if room.takes(entry) { response.entries.append(entry) }
             case .skipped:
-                guard let conversation = row.conversation else { continue }
+                guard let conversation = row.conversation, !room.isFull else { continue }
                 response.entries.append(
                     .with {
                         $0.skipped.conversationID = Data(conversation)
@@ -123,7 +151,7 @@ struct SyncCalls: Sendable {
             .readChanges,
             [
                 .uuid(id.rawValue), .int8(request.after), .int8(Int64(min(max(request.limit, 1), Self.readLimit))),
-                .textArray(request.userIds),
+                .textArray(request.userIds), CallSupport.bound(request.maxBytes),
             ], deadline: context.deadline)
         let log = try rows.map { try LogRow($0) }
         guard let header = log.first, let app = header.app else { return ProtoReadChangesResponse() }
@@ -135,9 +163,12 @@ struct SyncCalls: Sendable {
         }
         var response = ProtoReadChangesResponse()
         response.head = header.position.rawValue
+        var room = Room(request.maxBytes)
         for row in log {
             if row.entry == .change {
-                response.changes.append(ProtoChange(try row.change(identities, epoch: epoch, overrides: overrides[row.position] ?? [:])))
+                guard !room.isFull else { continue }
+                let change = ProtoChange(try row.change(identities, epoch: epoch, overrides: overrides[row.position] ?? [:]))
+                if row.participants.isEmpty || room.takes(change) { response.changes.append(change) }
             } else if row.entry == .numbers, let user = row.user {
                 response.numbers[user.rawValue] = ProtoUserNumbers(row.numbers)
             }

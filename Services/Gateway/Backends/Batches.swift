@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import CoreMetrics
 import FoundationEssentials
+import Logging
 import Model
 import RPC
 import SwiftProtobuf
@@ -17,6 +19,13 @@ protocol Batches: Sendable {
 extension GatewayServices {
     /// Bytes of objects that one call brings, about. An object that is larger comes alone.
     static let batchBytes = 1 << 20
+
+    /// Conversations cannot be shown, and whatever they belong to goes on without them.
+    func leftOut(_ count: Int, _ example: ConversationID, of what: String) {
+        metrics.unshownConversations.increment(by: count)
+        logger.warning(
+            "conversations cannot be shown, and are left out", metadata: ["of": "\(what)", "count": "\(count)", "conversation": "\(example)"])
+    }
 }
 
 /// How many objects to ask for, when each answer tells how many fitted: about twice as many as last time, for what is read and does not fit is read in vain.
@@ -51,18 +60,27 @@ struct ConversationBatches: Batches {
 
     mutating func next() async throws(Failure) -> [ConversationView]? {
         let call = call.renewed
-        while views.isEmpty {
-            guard !later.isEmpty else { return nil }
-            let (found, covered) = try await services.bareConversations(later, call)
-            views = found
-            later.removeFirst(covered)
+        while true {
+            while views.isEmpty {
+                guard !later.isEmpty else { return nil }
+                let (found, covered) = try await services.bareConversations(later, call)
+                views = found
+                later.removeFirst(covered)
+            }
+            let asked = views.prefix(size.count(of: views.count))
+            do throws(Failure) {
+                let trees = try await services.someTrees(of: asked.map(\.conversation.id), call)
+                size.came(trees.count, of: asked.count)
+                let batch = await services.composed(Array(asked.prefix(trees.count)), trees, call)
+                views.removeFirst(trees.count)
+                return batch
+            } catch {
+                // An answer holds at least the first one, so that is the one that is too large. The others are not to suffer by it.
+                guard error == .answerTooLarge, let first = views.first else { throw error }
+                services.leftOut(1, first.conversation.id, of: "a list")
+                views.removeFirst()
+            }
         }
-        let asked = views.prefix(size.count(of: views.count))
-        let trees = try await services.someTrees(of: asked.map(\.conversation.id), call)
-        size.came(trees.count, of: asked.count)
-        let batch = await services.composed(Array(asked.prefix(trees.count)), trees, call)
-        views.removeFirst(trees.count)
-        return batch
     }
 }
 

@@ -96,11 +96,11 @@ extension GatewayServices {
     func completed(_ failure: Failure, _ call: Call) async -> Failure {
         guard case .conversation(let view) = failure.detail else { return failure }
         var failure = failure
-        if let view = try? await completed([view], call).first {
-            failure.detail = .conversation(view)
-        } else {
-            return .unavailable
+        do throws(Failure) {
+            failure.detail = .conversation(try await completed([view], call)[0])
+            return failure
+        } catch {
+            return error
         }
-        return failure
     }
 }

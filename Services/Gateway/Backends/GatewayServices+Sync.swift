@@ -41,6 +41,7 @@ extension GatewayServices {
             }
             if let userAfter { $0.userAfter = userAfter.rawValue }
             $0.limit = Int32(clamping: limit)
+            $0.maxBytes = Int64(Self.batchBytes)
         }
         let answer = try await conversations.call(ConversationsAPI.readLogs, request, deadline: call.deadline, trace: call.trace)
         return try Self.converted {
@@ -64,14 +65,17 @@ extension GatewayServices {
 }
 
 extension GatewayServices: ChangeSource {
-    /// How many changes one call of a repair reads.
+    /// How many changes one call of a repair reads, and how many bytes: sockets are handed one page after the other, and one that reads must not be taken for one
+    /// that does not because a page is more than may wait for it.
     private static var repairPage: Int32 { 256 }
+    private static var repairBytes: Int64 { 256 << 10 }
 
     func changes(of conversation: ConversationID, after position: Position, users: [UserID]) async throws(Failure) -> ChangePage {
         let request = ProtoReadChangesRequest.with {
             $0.conversationID = Data(conversation)
             $0.after = position.rawValue
             $0.limit = Self.repairPage
+            $0.maxBytes = Self.repairBytes
             $0.userIds = users.map(\.rawValue)
         }
         let answer = try await conversations.call(

@@ -18,6 +18,8 @@ struct GatewayMetrics: Sendable {
     let refusedSocketRequests = Counter(label: "strata_gateway_refused_requests_total", dimensions: [("by", "socket")])
     /// Sockets closed because their clients did not read.
     let slowSocketsClosed = Counter(label: "strata_gateway_slow_sockets_closed_total")
+    /// Conversations that a catch-up or a list went on without, since they could not be had: one that is larger than an answer of a service may be.
+    let unshownConversations = Counter(label: "strata_gateway_unshown_conversations_total")
     /// Frames that were no packet, each of which closed its socket.
     let malformedFrames = Counter(label: "strata_gateway_malformed_frames_total")
 

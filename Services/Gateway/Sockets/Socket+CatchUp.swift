@@ -14,6 +14,9 @@ extension Socket {
     /// A client whose replay has failed has so long to ask again before it is told to come back. The longest pause of stock clients is 20 s; after eight
     /// tries they rest on the socket for ever, and nothing but its end makes them begin anew.
     static let replayPatience = TimeAmount.seconds(30)
+    /// A conversation that cannot be shown is looked at again after so long, and then twice as long each time, up to the longest.
+    static let firstLook = TimeAmount.seconds(5)
+    static let longestLook = TimeAmount.seconds(300)
 
     /// The client asked for something. If that is not a replay, its first catch-up starts now.
     func clientSpoke(replaying: Bool) {
@@ -97,7 +100,7 @@ extension Socket {
             guard let self else { return }
             let end: CatchUpEnd
             do {
-                end = .present(isComplete: try await CatchUp.run(reason, for: self, attempt: attempt))
+                end = .present(try await CatchUp.run(reason, for: self, attempt: attempt))
             } catch let failure as Failure {
                 end = .failed(failure)
             } catch is CatchUp.TooMuch {
@@ -111,8 +114,8 @@ extension Socket {
 
     /// How a catch-up ended.
     private enum CatchUpEnd {
-        /// The socket is attached to the fan-out. `isComplete`: the log reached back as far as was asked for.
-        case present(isComplete: Bool)
+        /// The socket is attached to the fan-out.
+        case present(CatchUp.Outcome)
         /// A service could not be asked.
         case failed(Failure)
         case tooMuch
@@ -127,9 +130,10 @@ extension Socket {
         }
         hub.tellHeld()
         switch (end, reason) {
-        case (.present(let isComplete), _):
+        case (.present(let outcome), _):
             sequence.floor = nil
             phase = .live
+            setAside(outcome.setAside)
             // Before anything else is said: what waited behind this one is still owed, and limits the time that the answer may carry.
             startLateJoins()
             if let request = replay, case .replay = reason {
@@ -139,7 +143,7 @@ extension Socket {
                     .success { writer in
                         writer.beginObject()
                         writer.key("complete")
-                        writer.bool(isComplete)
+                        writer.bool(outcome.isComplete)
                         writer.endObject()
                     })
             }
@@ -159,6 +163,20 @@ extension Socket {
             // To begin anew here would bring the same again. What was sent moved the time from which the client will replay.
             answerReplay(Failure(.requestTimeout, "There are more changes than can be replayed at once."))
             close(.tooMuch)
+        }
+    }
+
+    /// These could not be shown. They are looked at again, ever less often: what made it so may be over.
+    private func setAside(_ conversations: [ConversationID: Position]) {
+        guard !conversations.isEmpty else { return }
+        let new = membership.setAside(conversations)
+        if let example = new.first { hub.services.leftOut(new.count, example, of: "a catch-up") }
+        guard nextLook == nil else { return }
+        let pause = min(Self.longestLook, Self.firstLook * (1 << min(membership.vainLooks, 16)))
+        nextLook = hub.loop.scheduleTask(in: .nanoseconds(pause.nanoseconds / 1000 * .random(in: 750...1250))) { [weak self] in
+            guard let self, isOpen, !isClosing else { return }
+            nextLook = nil
+            join(membership.takeSetAside())
         }
     }
 

@@ -104,7 +104,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             if growth != 0 { hub.services.metrics.backlogBytes.increment(by: Double(growth)) }
         }
     }
-    private var drainWaiters: [EventLoopPromise<Void>] = []
+    private(set) var drainWaiters: [EventLoopPromise<Void>] = []
 
     // Requests
     var requestNumber: UInt64 = 0
@@ -128,6 +128,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var replay: SocketRequest?
     /// What is known of conversations the user has come to or left.
     var membership = Membership()
+    /// When conversations that could not be shown are looked at again.
+    var nextLook: Scheduled<Void>?
 
     // Limits
     let rateKey: RateKey
@@ -174,6 +176,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         phase = .closed
         listening?.cancel()
         listening = nil
+        nextLook?.cancel()
+        nextLook = nil
         catchUpTask?.cancel()
         catchUpTask = nil
         heldUserChanges = []

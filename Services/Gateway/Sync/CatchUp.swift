@@ -6,7 +6,9 @@ import NIOCore
 /// Brings one socket from the past to the present: reads from the logs what it is owed, sends it, and attaches it to the fan-out at
 /// exactly the positions where its reading ended, so that nothing is lost and nothing doubled in between (ARCHITECTURE §6).
 ///
-/// The reading is pulled as the socket drains: it never runs into the bound of outgoing bytes, and live changes are not queued beside it.
+/// The reading is pulled as the socket drains: it never runs into the bound of outgoing bytes, and live changes are not queued beside it. What is read is
+/// bounded in bytes, a page of the logs as well as the conversations that it makes necessary to show. A conversation that cannot be shown does not hold up the
+/// others: the catch-up goes on without it, and the socket looks at it again later.
 struct CatchUp {
     /// Why, and from where.
     enum Reason: Sendable {
@@ -26,8 +28,14 @@ struct CatchUp {
     static let maximumVainLooks = 100
     /// Reads, one after the other, that showed nothing where something is owed, before the fan-out is told.
     static let maximumVainReads = 3
-    /// Conversations looked up side by side, at most.
-    static let viewsAtOnce = 8
+
+    /// What a catch-up that reached the present came to.
+    struct Outcome: Sendable {
+        /// The log reached back as far as was asked for.
+        let isComplete: Bool
+        /// Conversations that could not be shown, and up to where their logs were read.
+        let setAside: [ConversationID: Position]
+    }
 
     /// More is owed than one catch-up brings. A client that comes back and replays goes on where this one ended.
     struct TooMuch: Error {}
@@ -43,8 +51,12 @@ struct CatchUp {
     private var vainReads = 0
     /// Conversations that stay subscribed meanwhile.
     private var joining: [ConversationID] = []
-    /// Views that the page in hand will need, looked up side by side; each is used once.
-    private var views: [ConversationID: Result<ConversationView, Failure>] = [:]
+    /// Where to go on if a service cannot be asked: all before has been sent, and nothing after.
+    private var checkpoint = OwedLog()
+    /// Read, and not sent yet.
+    private var items: [ReplayItem] = []
+    /// The conversations that the page in hand will need.
+    private var views: ViewLookups
 
     init(_ socket: Socket, attempt: Int) {
         self.socket = socket
@@ -52,17 +64,17 @@ struct CatchUp {
         hub = socket.hub
         services = socket.hub.services
         key = socket.key
+        views = ViewLookups([], socket.hub.services, socket.key)
     }
 
-    /// - Returns: whether the log reached back as far as was asked for.
     /// - Throws: `Failure` if a service could not be asked; the socket is then attached to nothing new. ``TooMuch`` if the present is too far away.
     ///   `CancellationError` if the socket closed, or another catch-up took the place of this one.
-    static func run(_ reason: Reason, for socket: Socket, attempt: Int) async throws -> Bool {
+    static func run(_ reason: Reason, for socket: Socket, attempt: Int) async throws -> Outcome {
         var catchUp = CatchUp(socket, attempt: attempt)
         return try await catchUp.run(reason)
     }
 
-    private mutating func run(_ reason: Reason) async throws -> Bool {
+    private mutating func run(_ reason: Reason) async throws -> Outcome {
         let isComplete = try await start(reason)
         do {
             await join(log.members)
@@ -74,7 +86,7 @@ struct CatchUp {
             await leaveJoining()
             throw error
         }
-        return isComplete
+        return Outcome(isComplete: isComplete, setAside: log.setAside)
     }
 
     /// Keeps these conversations subscribed until ``leaveJoining()``, and waits until everything published from now on will be heard.
@@ -107,26 +119,27 @@ struct CatchUp {
         var reads = 0
         while reads < Self.maximumReads {
             try Task.checkCancellation()
-            let before = log
+            checkpoint = log
             do {
                 if try await readOn() { return }
                 reads += 1
             } catch let failure as Failure where isPatient {
                 services.logger.debug("a catch-up waits for a service", metadata: ["error.code": "\(failure.code)"])
-                log = before
+                log = checkpoint
+                items = []
                 try await Task.sleep(for: .milliseconds(.random(in: 500...1000)))
             }
         }
         throw TooMuch()
     }
 
-    /// One step. Should it fail, nothing of it has been sent.
+    /// One step. Should it fail, what has been sent of it is what lies before the checkpoint.
     /// - Returns: whether all is done.
     private mutating func readOn() async throws -> Bool {
         switch log.nextStep(joined: joining) {
         case .read(let cursors, let userAfter):
             let page = try await services.readLogs(cursors, userAfter: userAfter, limit: Self.pageSize, GatewayServices.Call(key))
-            try await send(try await prepared(page.entries))
+            try await tell(page.entries)
             log.finish(page)
             try await pauseIfVain(page)
             return false
@@ -151,23 +164,24 @@ struct CatchUp {
         try await Task.sleep(for: .milliseconds(250))
     }
 
-    /// Nothing in the log shows these, since all that is told of them lies before a deletion from the user's devices; but he has them on his list again.
+    /// Nothing in the log shows these, since all that is told of them lies before a deletion from the user's devices; but they are on the user's list again.
     private mutating func show(_ ids: [ConversationID]) async throws {
-        var items: [ReplayItem] = []
+        views = ViewLookups(ids, services, key)
         for id in ids {
-            do throws(Failure) {
-                let view = try await services.conversation(id, GatewayServices.Call(key))
+            try await makeRoom(for: id)
+            switch try await lookUp(id) {
+            case .view(let view):
                 items.append(.conversationNow(view, at: log.position(of: id)))
                 log.shown(view)
                 log.owe([id])
-            } catch {
-                guard error.code == .notFound || error.code == .accessDenied else { throw error }
+            case .unseen:
                 // Something has just happened to it: the log tells what.
                 vainLooks += 1
                 if vainLooks < Self.maximumVainLooks { log.owe([id]) } else { log.hidden(id) }
+            case .unshowable: log.setAside(id)
             }
         }
-        try await send(items)
+        try await send()
     }
 
     /// Tells the fan-out where this reading ended. Conversations it is ahead in, or that it follows only from now on, are read again.
@@ -210,115 +224,112 @@ struct CatchUp {
         return refused.isEmpty && !isUserRefused
     }
 
+    // MARK: Looking up
+
+    private enum Look {
+        case view(ConversationView)
+        /// The user does not see it.
+        case unseen
+        /// It is there, and cannot be shown.
+        case unshowable
+    }
+
+    private mutating func lookUp(_ id: ConversationID) async throws(Failure) -> Look {
+        do throws(Failure) {
+            return .view(try await views.take(id))
+        } catch {
+            switch error.code {
+            case .notFound, .accessDenied: return .unseen
+            case .internalServerError: return .unshowable
+            default: throw error
+            }
+        }
+    }
+
+    /// Sends what was read so far, unless the conversation is at hand: what it takes to look it up comes in place of that. Should it fail, the catch-up goes on
+    /// from here.
+    private mutating func makeRoom(for id: ConversationID) async throws {
+        guard !views.has(id), !items.isEmpty else { return }
+        try await send()
+        checkpoint = log
+    }
+
+    /// The conversation that has to be looked up for this entry.
+    private func needed(for entry: LogPage.Entry) -> ConversationID? {
+        switch entry {
+        case .change(let change): log.needsLookUp(change, by: key.user) ? change.conversationID : nil
+        case .userChange(let change): if case .conversationHidden(let id, _, wholly: false) = change.content { id } else { nil }
+        case .skipped: nil
+        }
+    }
+
     // MARK: Sending
 
-    /// Looks up what must be shown whole. Runs before anything of the page is sent.
-    private mutating func prepared(_ entries: [LogPage.Entry]) async throws -> [ReplayItem] {
-        await lookUpViews(for: entries)
-        var items: [ReplayItem] = []
+    private mutating func tell(_ entries: [LogPage.Entry]) async throws {
+        views = ViewLookups(entries.compactMap { needed(for: $0) }, services, key)
         for entry in entries {
+            if let id = needed(for: entry) { try await makeRoom(for: id) }
             switch entry {
             case .skipped(let id, let position): log.advance(id, to: position)
-            case .userChange(let change):
-                log.advanceUser(to: change.position)
-                switch change.content {
-                case .conversationHidden(let id, _, let wholly):
-                    log.concerns(id)
-                    if wholly { log.hidden(id) }
-                case .messageHidden(_, let view?): log.concerns(view.conversation.id)
-                case .conversationShown(let view?):
-                    log.returns(view.conversation.id)
-                    log.shown(view)
-                default: break
-                }
-                items.append(.userChange(change))
-                if let shown = try await shownAgain(after: change) { items.append(shown) }
+            case .userChange(let change): try await prepare(change)
             case .change(let change):
-                items += try await prepared(change)
+                try await prepare(change)
                 log.advance(change.conversationID, to: change.position)
             }
         }
-        return items
+        try await send()
     }
 
-    private mutating func lookUpViews(for entries: [LogPage.Entry]) async {
-        let ids = entries.reduce(into: Set<ConversationID>()) { ids, entry in
-            guard case .change(let change) = entry, !log.isContained(change) else { return }
-            if change.introduces(key.user) || log.needsShowing(change.conversationID) { ids.insert(change.conversationID) }
-        }
-        views = await Self.views(of: Array(ids), services, key)
-    }
-
-    private typealias FoundView = (id: ConversationID, view: Result<ConversationView, Failure>)
-
-    private static func views(
-        of ids: [ConversationID], _ services: GatewayServices, _ key: UserKey
-    ) async -> [ConversationID: Result<ConversationView, Failure>] {
-        await withTaskGroup(of: FoundView.self) { group in
-            var views: [ConversationID: Result<ConversationView, Failure>] = [:]
-            for (number, id) in ids.enumerated() {
-                if number >= viewsAtOnce, let found = await group.next() { views[found.id] = found.view }
-                group.addTask {
-                    do throws(Failure) {
-                        return (id, .success(try await services.conversation(id, GatewayServices.Call(key))))
-                    } catch {
-                        return (id, .failure(error))
-                    }
-                }
-            }
-            for await found in group { views[found.id] = found.view }
-            return views
-        }
-    }
-
-    private mutating func prepared(_ change: Change) async throws -> [ReplayItem] {
-        switch log.met(change, by: key.user) {
-        case .nothing: return []
-        case .change: return [.change(change)]
-        case .lookUp:
-            let introduction = try await shownWhole(change)
-            return log.tells(afterLookUp: change, by: key.user) ? introduction + [.change(change)] : introduction
-        }
-    }
-
-    /// A conversation that is new to this client is shown as it is now; what lies between and is contained in that is not sent again.
-    private mutating func shownWhole(_ change: Change) async throws -> [ReplayItem] {
-        let view: ConversationView
-        do throws(Failure) {
-            if let found = views.removeValue(forKey: change.conversationID) {
-                view = try found.get()
-            } else {
-                view = try await services.conversation(change.conversationID, GatewayServices.Call(key))
-            }
-        } catch {
-            // For this page that is the answer.
-            views[change.conversationID] = .failure(error)
-            // Deleted, or taken from him, since: that is further on in the log.
-            if error.code == .notFound || error.code == .accessDenied { return [] }
-            throw error
-        }
-        log.shown(view)
-        return [.conversation(view, change)]
-    }
-
-    /// What he had deleted from his devices has come back since. The client keeps the conversation and removes the messages, but what else changed
-    /// before the deletion is not told any more: so the conversation is shown as it is now.
-    private mutating func shownAgain(after change: UserChange) async throws -> ReplayItem? {
-        guard case .conversationHidden(let id, _, wholly: false) = change.content else { return nil }
-        do throws(Failure) {
-            let view = try await services.conversation(id, GatewayServices.Call(key))
+    private mutating func prepare(_ change: UserChange) async throws {
+        log.advanceUser(to: change.position)
+        switch change.content {
+        case .conversationHidden(let id, _, let wholly):
+            log.concerns(id)
+            if wholly { log.hidden(id) }
+        case .messageHidden(_, let view?): log.concerns(view.conversation.id)
+        case .conversationShown(let view?):
+            log.returns(view.conversation.id)
             log.shown(view)
-            return .userChange(
+        default: break
+        }
+        items.append(.userChange(change))
+        if case .conversationHidden(let id, _, wholly: false) = change.content { try await showAgain(id, after: change) }
+    }
+
+    private mutating func prepare(_ change: Change) async throws {
+        switch log.met(change, by: key.user) {
+        case .nothing: return
+        case .change: items.append(.change(change))
+        case .lookUp:
+            // A conversation that is new to this client is shown as it is now; what lies between and is contained in that is not sent again.
+            switch try await lookUp(change.conversationID) {
+            case .view(let view):
+                log.shown(view)
+                items.append(.conversation(view, change))
+            // Deleted, or taken from the user, since: that is further on in the log.
+            case .unseen: break
+            case .unshowable: log.setAside(change.conversationID)
+            }
+            if log.tells(afterLookUp: change, by: key.user) { items.append(.change(change)) }
+        }
+    }
+
+    /// What the user had deleted from their devices has come back since. The client keeps the conversation and removes the messages, but what else changed
+    /// before the deletion is not told any more: so the conversation is shown as it is now.
+    private mutating func showAgain(_ id: ConversationID, after change: UserChange) async throws {
+        guard case .view(let view) = try await lookUp(id) else { return }
+        log.shown(view)
+        items.append(
+            .userChange(
                 UserChange(
                     appID: change.appID, user: change.user, position: change.position, createdAt: change.createdAt, content: .conversationShown(view))
-            )
-        } catch {
-            if error.code == .notFound || error.code == .accessDenied { return nil }
-            throw error
-        }
+            ))
     }
 
-    private func send(_ items: [ReplayItem]) async throws {
+    /// Sends what was prepared, as the channel takes it.
+    private mutating func send() async throws {
+        let items = items
+        self.items = []
         var next = 0
         while next < items.count {
             try Task.checkCancellation()

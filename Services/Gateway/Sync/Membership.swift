@@ -22,6 +22,12 @@ struct Membership {
     private(set) var left: [ConversationID: Departure] = [:]
     /// Conversations that a running catch-up will attach, as far as entries of the user's own log have to wait for it.
     var pending: Set<ConversationID> = []
+    /// Conversations the user is in that could not be shown, and up to where their logs were read.
+    private var setAside: [ConversationID: Position] = [:]
+    /// Those of them that are being looked at again.
+    private var lookedAtAgain: Set<ConversationID> = []
+    /// How often they were looked at again since the newest of them was set aside.
+    private(set) var vainLooks = 0
 
     /// Whether a catch-up that runs, or will, brings the conversation.
     func awaits(_ id: ConversationID) -> Bool { pending.contains(id) || joins[id] != nil }
@@ -29,6 +35,9 @@ struct Membership {
     /// A replay starts anew: whatever was to be joined, it will find.
     mutating func startedAnew() {
         pending = []
+        setAside = [:]
+        lookedAtAgain = []
+        vainLooks = 0
         joins = [:]
     }
 
@@ -47,6 +56,12 @@ struct Membership {
         if let known, position <= known { return false }
         // Told late, of what a catch-up has found meanwhile, together with his removal after it.
         if let left = left[id], position <= left.position { return false }
+        // Of what cannot be shown it is told once more. To look at it each time would be without end.
+        if let read = setAside[id] {
+            if position <= read { return false }
+            setAside[id] = nil
+            joins[id, default: Join()].after = read
+        }
         waitingSince = waitingSince ?? shown
         joins[id, default: Join()].addition = max(joins[id]?.addition ?? position, position)
         return true
@@ -56,6 +71,8 @@ struct Membership {
     /// show everything again. That he was added after it still counts.
     mutating func left(_ id: ConversationID, _ departure: Departure) {
         if departure.position > left[id]?.position ?? .zero { left[id] = departure }
+        setAside[id] = nil
+        lookedAtAgain.remove(id)
         guard var join = joins[id] else { return }
         if let after = join.after, after < departure.position { join.after = nil }
         if let addition = join.addition, addition <= departure.position { join.addition = nil }
@@ -64,9 +81,34 @@ struct Membership {
 
     /// The socket has come into the conversation, having been told it up to `position`.
     mutating func attached(_ id: ConversationID, at position: Position) {
+        setAside[id] = nil
+        lookedAtAgain.remove(id)
         guard let addition = joins[id]?.addition, addition <= position else { return }
         joins[id]?.addition = nil
         if joins[id]?.after == nil { joins[id] = nil }
+    }
+
+    /// A catch-up has come to its end without these, which cannot be shown at present.
+    /// - Parameter conversations: and up to where their logs were read.
+    /// - Returns: those of which that is news.
+    mutating func setAside(_ conversations: [ConversationID: Position]) -> [ConversationID] {
+        let new = conversations.keys.filter { !lookedAtAgain.contains($0) }
+        if !new.isEmpty { vainLooks = 0 }
+        lookedAtAgain.subtract(conversations.keys)
+        for (id, position) in conversations {
+            setAside[id] = position
+            if let addition = joins[id]?.addition, addition <= position { joins[id]?.addition = nil }
+            if let join = joins[id], join.after == nil, join.addition == nil { joins[id] = nil }
+        }
+        return new
+    }
+
+    /// Takes what was set aside, in order to look at it again.
+    mutating func takeSetAside() -> [ConversationID: Position] {
+        defer { setAside = [:] }
+        vainLooks += 1
+        lookedAtAgain.formUnion(setAside.keys)
+        return setAside
     }
 
     /// Takes what can be joined now, and after which positions. Conversations the socket is in are left until it leaves them.

@@ -46,6 +46,12 @@ extension OwedLog {
     mutating func met(_ change: Change, by user: UserID) -> Telling {
         let id = change.conversationID
         if let begin, change.createdAt < begin { return .nothing }
+        if isSetAside(id) {
+            // That it ended for the user is told all the same: the client may know it from the answer to a request.
+            guard change.excludes(user) else { return .nothing }
+            left(id)
+            return .change
+        }
         if change.introduces(user) {
             if isContained(change) { return .nothing }
             mustBeShown(id)
@@ -58,6 +64,19 @@ extension OwedLog {
         }
         if needsShowing(id) { return .lookUp }
         return tells(change, by: user) ? .change : .nothing
+    }
+
+    /// Whether ``met(_:by:)`` would say ``Telling/lookUp``, as far as is known before.
+    func needsLookUp(_ change: Change, by user: UserID) -> Bool {
+        let id = change.conversationID
+        if let begin, change.createdAt < begin { return false }
+        if isSetAside(id) { return false }
+        if change.introduces(user) { return !isContained(change) }
+        if isGone(id) {
+            guard case .messageCreated(_, _, _?) = change.content else { return false }
+            return true
+        }
+        return needsShowing(id)
     }
 
     /// The conversation was looked up because of this change, and shown if it could be.

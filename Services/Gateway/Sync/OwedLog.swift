@@ -34,6 +34,8 @@ struct OwedLog {
         var needsShowing = false
         /// The user has deleted it on his devices, as the log tells, and nothing has brought it back since: he is told nothing of it.
         var isGone = false
+        /// It cannot be shown at present: the rest goes on without it, and it is looked at again later.
+        var isSetAside = false
         var isAttached = false
         var isAttachable: Bool { isMember && !isAttached && (!needsShowing || isGone) }
     }
@@ -155,7 +157,21 @@ struct OwedLog {
 
     /// Members whose log held nothing by which they could be shown to the client, and which are on the user's list all the same.
     var unshown: [ConversationID] {
-        standings.filter { $0.value.isMember && !$0.value.isAttached && $0.value.needsShowing && !$0.value.isGone }.map(\.key)
+        standings.filter { $0.value.isMember && !$0.value.isAttached && $0.value.needsShowing && !$0.value.isGone && !$0.value.isSetAside }.map(\.key)
+    }
+
+    /// Members that the socket is not attached to because they could not be shown, and up to where their logs were read.
+    var setAside: [ConversationID: Position] {
+        standings.filter { $0.value.isSetAside && $0.value.isMember && !$0.value.isAttached }.mapValues(\.position)
+    }
+
+    func isSetAside(_ id: ConversationID) -> Bool { standings[id]?.isSetAside ?? false }
+
+    /// The conversation is there, and cannot be shown whatever is tried, as when it is larger than an answer may be. What is told of it would mean nothing to a
+    /// client that does not know it, so that nothing is until a later catch-up shows it.
+    mutating func setAside(_ id: ConversationID) {
+        standings[id]?.isSetAside = true
+        standings[id]?.needsShowing = true
     }
 
     /// The client was shown the conversation whole.
@@ -164,6 +180,7 @@ struct OwedLog {
         standings[id]?.shownAt = view.conversation.position
         standings[id]?.isMember = view.isParticipant
         standings[id]?.needsShowing = false
+        standings[id]?.isSetAside = false
     }
 
     /// The client does not know it, or not as it is since he came to it.
@@ -176,6 +193,7 @@ struct OwedLog {
 
     /// He has no part in it any more. Should he come back, it is shown anew.
     mutating func left(_ id: ConversationID) {
+        standings[id]?.isSetAside = false
         standings[id]?.isMember = false
         standings[id]?.needsShowing = true
     }

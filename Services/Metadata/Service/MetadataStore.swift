@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Contracts
 import Model
 import Postgres
 
@@ -22,8 +23,12 @@ struct MetadataStore: Sendable {
             """)
 
     private static let readTrees = Statement(
-        "metadata.trees", sql: "SELECT position, paths, vals FROM metadata.trees_within($1::uuid, $2::uuid[], $3::text[], $4::int8) ORDER BY n",
+        "metadata.trees",
+        sql: "SELECT position, paths, vals FROM metadata.trees_within($1::uuid, $2::uuid[], $3::text[], $4::int8, $5::int8) ORDER BY n",
         isIdempotent: true)
+
+    /// A tree of more bytes does not fit into an answer, and is not read.
+    static let mostBytes: Int64 = 64 << 20
 
     /// Commits a patch.
     /// - Returns: the change, or nil if the patch changed nothing.
@@ -80,7 +85,7 @@ struct MetadataStore: Sendable {
 
     /// Those that fit, from one snapshot, in the order of `keys`. What does not exist has position 0 and no leaves.
     /// - Parameter bytes: that they may have, about; nil: no bound. The first one is always among them.
-    /// - Throws: ``Model/Failure``; any other error is a fault of ours.
+    /// - Throws: ``Model/Failure``, ``Model/Failure/answerTooLarge`` if the first one does not fit into any answer; any other error is a fault of ours.
     func trees(_ keys: [TreeKey], bytes: Int64? = nil, app: AppID, deadline: ContinuousClock.Instant) async throws -> [StoredTree] {
         let rows: Rows
         do {
@@ -88,20 +93,26 @@ struct MetadataStore: Sendable {
                 Self.readTrees,
                 [
                     .uuid(app.rawValue), .uuidArray(keys.map(\.conversation.rawValue)), .textArray(keys.map { $0.formerUser?.rawValue }),
-                    bytes.map { .int8($0) } ?? .null,
+                    bytes.map { .int8($0) } ?? .null, .int8(Self.mostBytes),
                 ], deadline: deadline)
         } catch {
             throw refusal(error) ?? error
         }
-        guard rows.count <= keys.count, bytes != nil || rows.count == keys.count, keys.isEmpty || !rows.isEmpty else { throw MalformedAnswer() }
-        return try rows.map { row in
-            let paths = try row.get(1, as: [String].self)
-            let values = try row.get(2, as: [String].self)
+        guard rows.count <= keys.count, keys.isEmpty || !rows.isEmpty else { throw MalformedAnswer() }
+        var trees: [StoredTree] = []
+        for row in rows {
+            guard let paths = try row.getOptional(1, as: [String].self), let values = try row.getOptional(2, as: [String].self) else {
+                if trees.isEmpty { throw Failure.answerTooLarge }
+                break
+            }
             guard paths.count == values.count else { throw MalformedAnswer() }
-            return StoredTree(
-                leaves: zip(paths, values).map { MetadataLeaf(path: MetadataPath(trusted: $0), value: $1) },
-                position: Position(try row.get(0, as: Int64.self)))
+            trees.append(
+                StoredTree(
+                    leaves: zip(paths, values).map { MetadataLeaf(path: MetadataPath(trusted: $0), value: $1) },
+                    position: Position(try row.get(0, as: Int64.self))))
         }
+        guard bytes != nil || trees.count == keys.count else { throw Failure.answerTooLarge }
+        return trees
     }
 
     /// What a client is told of an error that is nobody's fault; nil for faults of ours.

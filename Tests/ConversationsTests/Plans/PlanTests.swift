@@ -125,10 +125,12 @@ private struct Scene {
         }
         let head = try await calls.get(long).conversation.position.rawValue
         try await body("replay") {
-            _ = try await calls.readLogs(as: "ana", [long: Position(head - 3), recent[0]: .zero], userAfter: .zero, limit: 50)
-            _ = try await calls.readLogs(as: "ana", [long: Position(head / 2)], limit: 50)
+            _ = try await calls.readLogs(as: "ana", [long: Position(head - 3), recent[0]: .zero], userAfter: .zero, limit: 50, bytes: 1 << 20)
+            _ = try await calls.readLogs(as: "ana", [long: Position(head / 2)], limit: 50, bytes: 4000)
         }
-        try await body("repair") { _ = try await calls.readChanges(long, after: Position(head / 2), limit: 50, users: ["ana", "ben"]) }
+        try await body("repair") {
+            _ = try await calls.readChanges(long, after: Position(head / 2), limit: 50, bytes: 1 << 20, users: ["ana", "ben"])
+        }
         try await body("follow") { try await calls.follow(["eve"]) }
         try await body("following") {
             _ = try await calls.followed(by: "ana")
@@ -157,7 +159,11 @@ private struct Scene {
             _ = try await sessions.ended([digest], deadline: .soon)
         }
         try await body("trees") {
-            try await calls.execute("SELECT * FROM metadata.trees('\(calls.app)', ARRAY['\(long)', '\(recent[0])']::uuid[], ARRAY['ana', 'ana'])")
+            try await calls.execute(
+                """
+                SELECT * FROM metadata.trees_within(
+                    '\(calls.app)', ARRAY['\(long)', '\(recent[0])']::uuid[], ARRAY['ana', 'ana'], 1048576, 67108864)
+                """)
         }
         try await body("delete") {
             try await calls.delete(recent[0], by: "ana", .myDevices)

@@ -118,15 +118,15 @@ import Testing
             ("get", call("conversations.get_conversation", "ben", "'\(id)'")),
             ("get a message", call("conversations.get_message", "cleo", "'\(messages[1])'")),
             ("messages", call("conversations.list_messages", "ben", "'\(id)', 3, '\(messages[3])'")),
-            ("repair", "SELECT * FROM conversations.read_changes('\(id)', 0, 100, ARRAY['ana', 'ben'])"),
-            ("catch-up", call("conversations.read_logs", "ben", "ARRAY['\(id)']::uuid[], ARRAY[0::int8], 0, 100")),
+            ("repair", "SELECT * FROM conversations.read_changes('\(id)', 0, 100, ARRAY['ana', 'ben'], 100000)"),
+            ("catch-up", call("conversations.read_logs", "ben", "ARRAY['\(id)']::uuid[], ARRAY[0::int8], 0, 100, 100000")),
             (
                 "metadata",
                 #"""
                 SELECT * FROM metadata.patch(
                     '\#(app)', '\#(id)', 'ana', '[{"path":"u","set":[["u","3"]]},{"path":"t","delete":true}]', NULL, NULL, 100)
                 """#
-            ), ("tree", "SELECT * FROM metadata.trees('\(app)', ARRAY['\(id)']::uuid[], ARRAY[NULL]::text[])"),
+            ), ("tree", "SELECT * FROM metadata.trees_within('\(app)', ARRAY['\(id)']::uuid[], ARRAY[NULL]::text[], 100000, 200000)"),
             ("delete from devices", call("conversations.delete_conversation", "ben", "'\(id)', 'my_devices', false, NULL, NULL")),
             ("leave", call("conversations.delete_conversation", "cleo", "'\(id)', 'my_devices', true, NULL, NULL")),
             ("delete", call("conversations.delete_conversation", "ana", "'\(id)', 'all_participants', false, NULL, NULL")),

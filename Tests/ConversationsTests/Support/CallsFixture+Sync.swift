@@ -10,6 +10,8 @@ import SwiftProtobuf
 /// The calls by which gateways catch up, in the model's terms.
 extension CallsFixture {
     struct Logged {
+        /// What it took on its way.
+        var bytes = 0
         var changes: [Change] = []
         var head: Position = .zero
         var numbers: [String: UserNumbers] = [:]
@@ -17,7 +19,7 @@ extension CallsFixture {
 
     /// A conversation's log for repair.
     func readChanges(
-        _ id: ConversationID, after: Position = .zero, limit: Int = 1000, users: [String] = []
+        _ id: ConversationID, after: Position = .zero, limit: Int = 1000, bytes: Int = 0, users: [String] = []
     ) async throws -> Logged {
         let response = try await call(
             ConversationsAPI.readChanges,
@@ -25,9 +27,11 @@ extension CallsFixture {
                 $0.conversationID = Data(id)
                 $0.after = after.rawValue
                 $0.limit = Int32(limit)
+                $0.maxBytes = Int64(bytes)
                 $0.userIds = users
             })
         return Logged(
+            bytes: try (response.serializedBytes() as [UInt8]).count,
             changes: try response.changes.map { try Change($0) }, head: Position(response.head),
             numbers: response.numbers.mapValues { UserNumbers($0) })
     }
@@ -40,6 +44,8 @@ extension CallsFixture {
     }
 
     struct Log {
+        /// What it took on its way.
+        var bytes = 0
         var entries: [Owed] = []
         var hasMetHeads = false
         var numbers: [ConversationID: UserNumbers] = [:]
@@ -61,7 +67,7 @@ extension CallsFixture {
 
     /// What a user is owed on conversations and in his own log.
     func readLogs(
-        as user: String, _ cursors: [ConversationID: Position], userAfter: Position? = nil, limit: Int = 1000
+        as user: String, _ cursors: [ConversationID: Position], userAfter: Position? = nil, limit: Int = 1000, bytes: Int = 0
     ) async throws -> Log {
         let response = try await call(
             ConversationsAPI.readLogs,
@@ -76,8 +82,9 @@ extension CallsFixture {
                 }
                 if let userAfter { $0.userAfter = userAfter.rawValue }
                 $0.limit = Int32(limit)
+                $0.maxBytes = Int64(bytes)
             })
-        var log = Log(hasMetHeads: response.metHeads)
+        var log = Log(bytes: try (response.serializedBytes() as [UInt8]).count, hasMetHeads: response.metHeads)
         for entry in response.entries {
             switch entry.content {
             case .change(let change): log.entries.append(.change(try Change(change)))

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+import TestCluster
+import Testing
+
+@testable import StrataCommand
+
+extension EndToEnd {
+    /// Replays that have to bring much, and conversations that cannot be brought. Each test has a system of its own.
+    @Suite("large replays", .timeLimit(.minutes(10)))
+    struct LargeReplayTests {
+        private static let longAgo: JSONValue = ["from_timestamp": "2020-01-01T00:00:00.000Z"]
+
+        /// The most memory that a process has had resident so far, in MB.
+        private func peak(of process: ServiceProcess) async throws -> Int {
+            let pid = try #require(await process.pid)
+            let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+            let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
+            return try #require(line.split(separator: " ").dropLast().last.flatMap { Int($0) }) / 1024
+        }
+
+        @Test("a replay from long ago brings 60 conversations of 0.8 MB each, and the gateway has a few of them in memory at a time")
+        func many() async throws {
+            try await Cluster.with(Cluster.Size()) { cluster in
+                let users = try await LargeAnswerTests.conversations(60, leaves: 400, in: cluster)
+                let gateway = cluster.instances(of: .gateway)[0]
+                let socket = try await users[1].openSilent()
+                let before = try await peak(of: gateway)
+                let answer = try await socket.request("Event.replay", data: Self.longAgo, deadline: .now + .seconds(300))
+                #expect(answer.isSuccess)
+                let shown = socket.history.filter { $0.isChange("create", "Conversation") }
+                #expect(Set(shown.compactMap { $0.data["id"].string }).count == 60 && shown.count == 60)
+                #expect(shown.allSatisfy { $0.data["metadata"]["key400"].string?.utf8.count == 2000 })
+                #expect(try await peak(of: gateway) - before < 100)
+                #expect(socket.faults == [])
+            }
+        }
+
+        /// Gives one conversation a tree of 80 MB, which is more than any answer holds, and has it counted as the service does.
+        private func inflate(_ conversation: Conversation, _ cluster: Cluster, isCounted: Bool) async throws {
+            let id = conversation.id.suffix(36)
+            try await cluster.sql(
+                """
+                INSERT INTO metadata.leaf (conversation_id, path, value, position)
+                SELECT c.id, 'key' || g, repeat('x', 2000), c.position FROM conversations.conversation c CROSS JOIN generate_series(1, 40000) g
+                WHERE c.id = '\(id)'
+                """)
+            let count = "(SELECT sum(octet_length(path) + octet_length(value)) FROM metadata.leaf WHERE conversation_id = '\(id)')"
+            try await cluster.sql(
+                """
+                INSERT INTO metadata.tree AS t (conversation_id, bytes) VALUES ('\(id)', \(isCounted ? count : "NULL"))
+                ON CONFLICT (conversation_id) DO UPDATE SET bytes = excluded.bytes
+                """)
+        }
+
+        private func deflate(_ conversation: Conversation, _ cluster: Cluster) async throws {
+            let id = conversation.id.suffix(36)
+            for table in ["leaf", "tree"] { try await cluster.sql("DELETE FROM metadata.\(table) WHERE conversation_id = '\(id)'") }
+        }
+
+        @Test("a conversation that is too large to be shown spoils neither the list nor the replay nor what is live", arguments: [true, false])
+        func tooLarge(isCounted: Bool) async throws {
+            try await Cluster.with(Cluster.Size(settings: ["STRATA_METADATA_MAX_BYTES": "0"])) { cluster in
+                let users = try await cluster.app().signIn(["ana", "ben", "cleo"])
+                let (ana, ben, cleo) = (users[0], users[1], users[2])
+                let small = try await ana.converse(with: [ben], metadata: ["title": "small"], distinct: false)
+                let large = try await ana.converse(with: [ben], distinct: false)
+                let other = try await ana.converse(with: [ben], distinct: false)
+                try await inflate(large, cluster, isCounted: isCounted)
+                let gateway = cluster.instances(of: .gateway)[0]
+
+                let list = try await ben.does("GET", "/conversations")
+                #expect(list.json.array?.compactMap { $0["id"].string } == [other.id, small.id])
+                let single = try await ben.call("GET", large.path)
+                #expect(single.status == 500 && single.errorID == "internal_server_error")
+
+                let socket = try await ben.openSilent()
+                let answer = try await socket.ask("Event.replay", nil, Self.longAgo)
+                #expect(answer.isSuccess)
+                let shown = socket.history.filter { $0.isChange("create", "Conversation") }.compactMap { $0.data["id"].string }
+                #expect(Set(shown) == [small.id, other.id])
+                #expect(try await gateway.metric("strata_gateway_unshown_conversations_total") == 2)
+                try await ana.send("live", to: small)
+                try await socket.message("live")
+
+                // Added to one while connected: again the others go on, and it comes when it can.
+                let late = try await ana.converse(with: [cleo], distinct: false)
+                try await inflate(late, cluster, isCounted: isCounted)
+                try await ana.patch(late, add(ben))
+                try await eventually("it is found that it cannot be shown") {
+                    try await gateway.metric("strata_gateway_unshown_conversations_total") == 3
+                }
+                try await ana.send("still live", to: small)
+                try await socket.message("still live")
+                #expect(socket.packets(of: late).isEmpty)
+
+                for conversation in [large, late] { try await deflate(conversation, cluster) }
+                for conversation in [large, late] { try await socket.change("create", "Conversation", conversation.id) }
+                try await ana.send("at last", to: late)
+                try await socket.message("at last")
+                #expect(try await ben.view(of: large)["id"].string == large.id)
+                // It was said once of each.
+                #expect(try await gateway.metric("strata_gateway_unshown_conversations_total") == 3)
+                #expect(gateway.lines(containing: "cannot be shown").count == 3)
+                #expect(socket.faults == [])
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Model
+import NIOCore
+import NIOEmbedded
+import SwiftProtobuf
+import Synchronization
+import Testing
+import Wire
+
+@testable import Gateway
+
+/// Catch-ups that have to show conversations that are large, or too large.
+@Suite(.timeLimit(.minutes(2)))
+struct LargeCatchUpTests {
+    /// The conversations that were shown, in order.
+    private func shown(_ packets: [JSONValue]) -> [String] {
+        packets.filter { $0["body"]?["operation"]?.stringValue == "create" }.compactMap { $0["body"]?["object"]?["id"]?.stringValue }
+    }
+
+    /// The catch-up that began has ended, and what could not be shown will be looked at again.
+    private func rests(_ ben: TestSocket, _ harness: GatewayHarness) async throws {
+        try await harness.until { _ in ben.socket.catchUpTask == nil && ben.socket.nextLook != nil }
+    }
+
+    @Test("a conversation that cannot be shown holds up no other one, and is looked at again, ever less often, until it can be")
+    func unshowable() async throws {
+        try await FakeConversations.run { harness, fake in
+            let large = ConversationID.random()
+            let isSmall = Flag()
+            fake.owe([(Fixture.conversation, 4, 2), (large, 1, 0)])
+            fake.answers.withLock { $0.tree = { id in if id == large, !isSmall.isSet { throw Failure.answerTooLarge } else { ([], 0) } } }
+            let ben = try await harness.newSocket(of: Fixture.ben)
+            try await ben.askForReplay()
+            try await rests(ben, harness)
+            let packets = try await ben.packets()
+            #expect(packets.last?["body"]?["success"]?.boolValue == true)
+            #expect(packets.compactMap { $0["body"]?["position"]?.integerValue } == [3, 4])
+            #expect(shown(packets) == [])
+            let rooms = try await harness.onLoop { _ in ben.socket.rooms.map(\.id) }
+            #expect(rooms == [Fixture.conversation])
+            #expect(fake.looks(at: large) == 1)
+            // The others go on.
+            try await harness.publish(Fixture.change(5))
+            #expect(try await ben.positions() == [5])
+
+            for look in 0..<9 {
+                let pause = min(Socket.longestLook, Socket.firstLook * (1 << look))
+                await harness.loop.advanceTime(by: .nanoseconds(pause.nanoseconds / 100 * 74))
+                let isResting = try await harness.onLoop { _ in ben.socket.catchUpTask == nil }
+                #expect(isResting)
+                #expect(fake.looks(at: large) == look + 1)
+                await harness.loop.advanceTime(by: .nanoseconds(pause.nanoseconds / 100 * 52))
+                try await harness.until { _ in fake.looks(at: large) == look + 2 }
+                try await rests(ben, harness)
+            }
+            #expect(shown(try await ben.packets()) == [])
+
+            isSmall.set()
+            await harness.loop.advanceTime(by: .nanoseconds(Socket.longestLook.nanoseconds / 100 * 126))
+            try await harness.until { _ in ben.socket.rooms.count == 2 && ben.socket.catchUpTask == nil }
+            #expect(shown(try await ben.packets()) == [large.layerID])
+            let isOver = try await harness.onLoop { _ in ben.socket.nextLook == nil }
+            #expect(isOver)
+            // From then on it is told like any other.
+            try await harness.publish(Fixture.change(2, of: large))
+            #expect(try await ben.positions() == [2])
+        }
+    }
+
+    @Test("that the user was added to what cannot be shown is told more than once, and makes it be looked at once")
+    func toldAgain() async throws {
+        try await FakeConversations.run { harness, fake in
+            let large = ConversationID.random()
+            fake.owe([(large, 1, 0)])
+            fake.answers.withLock { $0.baseline = { .with { $0.complete = true } } }
+            fake.answers.withLock { $0.tree = { _ in throw Failure.answerTooLarge } }
+            let ben = try await harness.newSocket(of: Fixture.ben)
+            try await ben.ask("Counter.read")
+            try await harness.until { _ in ben.isLive }
+            for _ in 0..<5 {
+                try await harness.onLoop { _ in ben.socket.wasAdded(to: large, at: Position(1)) }
+                try await rests(ben, harness)
+                #expect(fake.looks(at: large) == 1)
+            }
+            // Added once more, it is another matter.
+            fake.owe([(large, 3, 0)])
+            try await harness.onLoop { _ in ben.socket.wasAdded(to: large, at: Position(3)) }
+            try await harness.until { _ in fake.looks(at: large) == 2 }
+            try await rests(ben, harness)
+        }
+    }
+
+    @Test("large conversations are looked up a batch at a time, the next once the client has taken what came before")
+    func batches() async throws {
+        try await FakeConversations.run { harness, fake in
+            let ids = (0..<6).map { _ in ConversationID.random() }
+            fake.owe(ids.map { ($0, 1, 0) })
+            fake.answers.withLock { $0.tree = { _ in ([MetadataLeaf(path: MetadataPath(trusted: "a"), value: "1")], 700_000) } }
+            let ben = try await harness.newSocket(of: Fixture.ben)
+            ben.channel.isWritable = false
+            try await ben.askForReplay()
+            try await harness.until { _ in !ben.socket.drainWaiters.isEmpty }
+            // Nothing has left, and so nothing more is fetched.
+            #expect(fake.answers.withLock { $0.looks } == [ids[0]])
+            try await harness.onLoop { _ in
+                ben.channel.isWritable = true
+                ben.channel.pipeline.fireChannelWritabilityChanged()
+            }
+            try await harness.until { _ in ben.socket.replay == nil }
+            #expect(shown(try await ben.packets()) == ids.map(\.layerID))
+            #expect(fake.answers.withLock { $0.looks } == ids)
+        }
+    }
+
+    @Test("small conversations are looked up together")
+    func together() async throws {
+        try await FakeConversations.run { harness, fake in
+            let ids = (0..<50).map { _ in ConversationID.random() }
+            fake.owe(ids.map { ($0, 1, 0) })
+            let ben = try await harness.newSocket(of: Fixture.ben)
+            try await ben.askForReplay()
+            try await harness.until { _ in ben.socket.replay == nil }
+            #expect(shown(try await ben.packets()) == ids.map(\.layerID))
+            #expect(fake.answers.withLock { $0.looks } == [ids[0]])
+        }
+    }
+
+    @Test("a service that fails in the middle of a page leaves nothing out, and nothing is sent twice")
+    func fails() async throws {
+        try await FakeConversations.run { harness, fake in
+            let ids = (0..<5).map { _ in ConversationID.random() }
+            fake.owe(ids.map { ($0, 3, 0) })
+            // Once as the second of a batch, which ends there, and once as the first.
+            let failures = Mutex(2)
+            fake.answers.withLock { answers in
+                answers.tree = { id in
+                    let fails =
+                        id == ids[3]
+                        && failures.withLock { left in
+                            left -= 1
+                            return left >= 0
+                        }
+                    if fails { throw Failure.unavailable }
+                    return ([], 700_000)
+                }
+            }
+            let ben = try await harness.newSocket(of: Fixture.ben)
+            try await ben.ask("Counter.read")
+            try await harness.until { _ in ben.isLive }
+            #expect(failures.withLock { $0 } < 0)
+            #expect(shown(try await ben.packets()) == ids.map(\.layerID))
+        }
+    }
+}
