@@ -74,6 +74,25 @@ struct CatchUpTests {
         }
     }
 
+    @Test("after a replay that failed, no older catch-up is tried again: it would bring less, and show later times")
+    func notInPlaceOfReplay() async throws {
+        try await FakeConversations.run { harness, fake in
+            fake.answers.withLock { $0.baseline = { throw Failure.unavailable } }
+            let ana = try await harness.newSocket(of: Fixture.ana)
+            try await ana.ask("Counter.read")
+            try await harness.until { _ in ana.socket.catchUpTask == nil }
+            try await ana.askForReplay()
+            try await harness.until { _ in ana.socket.replay == nil && ana.socket.catchUpTask == nil }
+            fake.answers.withLock { $0.baseline = { .with { $0.complete = true } } }
+            await harness.loop.advanceTime(by: .seconds(1))
+            let isResting = try await harness.onLoop { _ in ana.socket.catchUpTask == nil && !ana.isLive }
+            #expect(isResting)
+            #expect(fake.answers.withLock { $0.baselines } == 2)
+            await harness.loop.advanceTime(by: Socket.replayPatience)
+            #expect(try await ana.closeCode() == 1013)
+        }
+    }
+
     /// Ben is in the fixture's conversation at 4, and is owed 3 and 4.
     private func owe(_ fake: FakeConversations) {
         fake.answers.withLock { answers in

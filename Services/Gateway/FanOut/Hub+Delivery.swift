@@ -103,7 +103,7 @@ extension Hub {
             if !removed.isEmpty {
                 let gone = room.members.filter { LogCursor.isNews(change.position, to: $0.skip) && removed.contains($0.socket.key.user) }
                 for member in gone {
-                    tellNumbersAtLeaving(member, room, at: change.position)
+                    tellNumbersAtLeaving(member, room)
                     leave(member.socket, room, at: change.position)
                     member.socket.startLateJoins()
                 }
@@ -152,7 +152,7 @@ extension Hub {
                 room.members[index].tracked.settled()
             } else if member.tracked.areKnown {
                 room.members[index].tracked.settled()
-                tellNumbers(of: member, unread: member.numbers.unread(of: room.messageCountAtLast), in: room)
+                tellNumbers(of: member, in: room)
             } else {
                 areAllKnown = false
             }
@@ -160,16 +160,16 @@ extension Hub {
         return areAllKnown
     }
 
-    /// Nothing is unread to a user who has left, as the client has just been told (spec 5.1). If the number of messages is not known, the client's next replay
-    /// says it.
-    private func tellNumbersAtLeaving(_ member: Member, _ room: Room, at position: Position) {
+    /// A user who has left keeps the counts they had, as their messages do. If these are not known, the client's next replay says them.
+    private func tellNumbersAtLeaving(_ member: Member, _ room: Room) {
         guard member.tracked.isOwed, !member.isHidden else { return }
-        if member.tracked.areKnown { tellNumbers(of: member, unread: 0, in: room) } else { member.socket.close(.goingAway) }
+        if member.tracked.areKnown { tellNumbers(of: member, in: room) } else { member.socket.close(.goingAway) }
     }
 
-    private func tellNumbers(of member: Member, unread: Int64, in room: Room) {
+    private func tellNumbers(of member: Member, in room: Room) {
+        let (numbers, messages) = (member.numbers, room.messageCountAtLast)
         member.socket.sendSummary(
-            OwedLog.Summary(id: room.id, position: room.last, unread: unread, total: member.numbers.total(of: room.messageCountAtLast)))
+            OwedLog.Summary(id: room.id, position: room.last, unread: numbers.unread(of: messages), total: numbers.total(of: messages)))
     }
 
     /// Typing. Ephemeral: a socket that does not keep up is not told.

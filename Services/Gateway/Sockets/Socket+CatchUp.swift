@@ -158,7 +158,7 @@ extension Socket {
             }
         case (.failed, .opened), (.failed, .joined):
             let pause = TimeAmount.milliseconds(.random(in: 500...1000))
-            hub.loop.scheduleTask(in: pause) { self.retryCatchUp(reason) }
+            hub.loop.scheduleTask(in: pause) { self.retryCatchUp(reason, after: attempt) }
         case (.tooMuch, _):
             // To begin anew here would bring the same again. What was sent moved the time from which the client will replay.
             answerReplay(Failure(.requestTimeout, "There are more changes than can be replayed at once."))
@@ -186,9 +186,10 @@ extension Socket {
         respond(to: request, .failure(failure))
     }
 
-    /// A service was away: what is owed is still owed.
-    private func retryCatchUp(_ reason: CatchUp.Reason) {
-        guard isOpen, !isClosing, catchUpTask == nil else { return }
+    /// A service was away: what is owed is still owed. Not if the client has asked for a replay meanwhile, even one that failed: it is owed more then, and
+    /// nothing may carry a later time than it allows.
+    private func retryCatchUp(_ reason: CatchUp.Reason, after attempt: Int) {
+        guard isCurrent(attempt) else { return }
         switch (reason, phase) {
         case (.opened, .catchingUp): startCatchUp(reason)
         case (.joined, .live): startLateJoins()

@@ -28,6 +28,8 @@ final class Simulation {
     private var planned = 0
     private var trace: [(time: Int64, label: Label)] = []
     private var traceNext = 0
+    /// Of a thousand turns of a ``SimulatedLoop``, so many are long.
+    var stalls = 1
     /// Is told everything that happens.
     var follow: ((String) -> Void)?
 
@@ -111,13 +113,13 @@ extension Timestamp {
 final class SimulatedLoop {
     private let simulation: Simulation
     private var free: Int64 = 0
-    /// Once in a thousand turns a loop is busy for so long.
+    /// Now and then a loop is busy for so long.
     private let stall: Int64 = 40_000
 
     init(_ simulation: Simulation) { self.simulation = simulation }
 
     func execute(_ label: Simulation.Label, _ body: @escaping () -> Void) {
-        let delay = simulation.chance(1) ? stall : Int64(simulation.random.next() & 63)
+        let delay = simulation.chance(simulation.stalls) ? stall : Int64(simulation.random.next() & 63)
         free = max(free, simulation.now + delay)
         simulation.at(free, label, body)
     }

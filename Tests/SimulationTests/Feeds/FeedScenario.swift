@@ -77,11 +77,20 @@ struct FeedScenario {
     var channelLowMark = 2000
     var pageSize = 8
     var skew: Int64 = 2_000_000
+    /// Of a thousand turns of a loop, so many are long.
+    var stalls = 1
+    /// Of a thousand connections, so many are not read at first, for as long as a fault may last.
+    var slowStarts = 0
+    /// Which of ``FeedWorld``'s faults there are.
+    var faults = 0...7
 
-    /// - Parameter isPlain: the world that a seed meant before there were counts, and clients that only listen.
-    init(_ simulation: Simulation, sabotage: Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false) {
+    /// - Parameters:
+    ///   - isPlain: the world that a seed meant before there were counts, and clients that only listen.
+    ///   - pressed: a rule that is to count often.
+    init(_ simulation: Simulation, sabotage: Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false, pressed: Sabotage? = nil) {
         self.sabotage = sabotage
-        self.isReliable = isReliable
+        // What is lost is read, and that would make good what these two leave undone.
+        self.isReliable = isReliable || pressed == .earlyEntriesDropped || pressed == .staleCatchUps
         hasNumbers = !isPlain
         conversations = simulation.int(1...5)
         users = simulation.int(2...5)
@@ -99,8 +108,46 @@ struct FeedScenario {
         failingCalls = [0, 10, 100][simulation.int(0...2)]
         pageSize = [2, 8, 64][simulation.int(0...2)]
         if !isPlain { listeners = [0, 100, 500][simulation.int(0...2)] }
-        guard isReliable else { return }
-        (lost, failingCalls) = (0, 0)
-        faultPace = min(faultPace, 6_000_000)
+        if self.isReliable {
+            (lost, failingCalls) = (0, 0)
+            faultPace = min(faultPace, 6_000_000)
+            // Of what can go wrong, only what clients do leaves the network reliable.
+            faults = 5...7
+        }
+        if let pressed { press(pressed) }
+    }
+
+    /// Some rules count only in states that are rare where anything may happen. Here they are not.
+    private mutating func press(_ rule: Sabotage) {
+        switch rule {
+        case .noAttachRule:
+            // Much is said while many join, and loops are slow.
+            (conversations, gateways, hubsPerGateway, clientsPerUser) = (1, 1, 1, 6)
+            (pace, duration, stalls) = (20_000, 60_000_000, 50)
+            (faults, faultPace) = (6...7, 1_000_000)
+        case .noGapFloor:
+            // Heads are compared, but what they show to be missing cannot be read.
+            (conversations, lost, failingCalls) = (max(3, conversations), 50, 0)
+            (pace, duration) = (150_000, 200_000_000)
+            (faults, faultPace, longestFault) = (6...8, 6_000_000, 100_000_000)
+        case .noStampLimit:
+            // Much is lost, and heads cannot be compared for long.
+            (conversations, lost) = (max(3, conversations), 200)
+            (pace, duration) = (150_000, 300_000_000)
+            (faults, faultPace, longestFault) = (2...6, 6_000_000, 200_000_000)
+        case .answerBeforeJoins:
+            // Users come to conversations for the first time while replays wait for clients that do not read.
+            (conversations, membershipShare, lost, failingCalls) = (40, 60, 0, 0)
+            (pace, duration, pageSize) = (150_000, 300_000_000, 8)
+            (faults, faultPace, longestFault, slowStarts) = (5...7, 5_000_000, 100_000_000, 700)
+        case .earlyEntriesDropped:
+            // Catch-ups wait for clients that do not read, while nothing but entries comes that would be a reason to read on.
+            (conversations, users, gateways, clientsPerUser) = (1, 2, 3, 1)
+            (membershipShare, ownShare, lost, failingCalls) = (0, 250, 0, 0)
+            (pace, duration, pageSize, channelHighMark, channelLowMark) = (4_000_000, 600_000_000, 1000, 500, 250)
+            (faults, faultPace, longestFault, slowStarts) = (6...6, 15_000_000, 8_000_000, 1000)
+        case .noUnaskedStamp: listeners = 500
+        default: break
+        }
     }
 }

@@ -13,16 +13,19 @@ final class FeedWorld {
     private var clients: [SimulatedClient] = []
     private var sockets = 0
     private var isServiceAway = false
+    /// The service answers for heads, but not for what the logs hold.
+    private var areLogsAway = false
     private(set) var isQuiet = false
     var counts: [String: Int] = [:]
 
     /// Runs one seed.
     static func run(
-        _ seed: UInt64, sabotage: FeedScenario.Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false, follow: ((String) -> Void)? = nil
+        _ seed: UInt64, sabotage: FeedScenario.Sabotage? = nil, isReliable: Bool = false, isPlain: Bool = false,
+        pressed: FeedScenario.Sabotage? = nil, follow: ((String) -> Void)? = nil
     ) -> RunReport {
         let simulation = Simulation(seed: seed)
         simulation.follow = follow
-        let scenario = FeedScenario(simulation, sabotage: sabotage, isReliable: isReliable, isPlain: isPlain)
+        let scenario = FeedScenario(simulation, sabotage: sabotage, isReliable: isReliable, isPlain: isPlain, pressed: pressed)
         let world = FeedWorld(simulation, scenario)
         defer { world.gateways = [] }
         return world.run()
@@ -31,6 +34,7 @@ final class FeedWorld {
     private init(_ simulation: Simulation, _ scenario: FeedScenario) {
         self.simulation = simulation
         self.scenario = scenario
+        simulation.stalls = scenario.stalls
         log = LogService(simulation, scenario)
         pubSub = LossyPubSub(simulation, scenario)
         gateways = (0..<scenario.gateways).map { SimulatedGateway($0, self) }
@@ -54,6 +58,7 @@ final class FeedWorld {
         }
         planAct()
         planFault()
+        if scenario.isReliable { planLook() }
         let end = simulation.now + scenario.duration
         simulation.run(until: end)
         becomeQuiet()
@@ -76,14 +81,22 @@ final class FeedWorld {
         return sockets
     }
 
+    private func planLook() {
+        simulation.after(1_000_000, "clients are looked at") { [self] in
+            for client in clients { client.judgeDelay() }
+            if !isQuiet { planLook() }
+        }
+    }
+
     // MARK: Calls
 
     /// A call to the conversations service: it takes its time, and may fail before or after the service has looked.
     func call<Answer>(
-        from gateway: SimulatedGateway, _ what: StaticString, _ body: @escaping (LogService) -> Answer, then: @escaping (Answer?) -> Void
+        from gateway: SimulatedGateway, _ what: StaticString, isForHeads: Bool = false, _ body: @escaping (LogService) -> Answer,
+        then: @escaping (Answer?) -> Void
     ) {
         simulation.after(latency, .init(what: what, a: gateway.index)) { [self] in
-            if isServiceAway || gateway.isCutOff || (!isQuiet && simulation.chance(scenario.failingCalls)) {
+            if isServiceAway || (areLogsAway && !isForHeads) || gateway.isCutOff || (!isQuiet && simulation.chance(scenario.failingCalls)) {
                 counts["failed calls", default: 0] += 1
                 return simulation.after(simulation.chance(500) ? 2000 : 5_000_000, "call has failed") { then(nil) }
             }
@@ -143,8 +156,7 @@ final class FeedWorld {
         let gateway = simulation.int(0...gateways.count - 1)
         let client = clients[simulation.int(0...clients.count - 1)]
         let length = simulation.span(10_000...scenario.longestFault)
-        // Of what can go wrong, only what clients do leaves the network reliable.
-        switch simulation.int((scenario.isReliable ? 5 : 0)...7) {
+        switch simulation.int(scenario.faults) {
         case 0:
             pubSub.lose(gateway)
             gateways[gateway].scheduleHeads()
@@ -170,7 +182,10 @@ final class FeedWorld {
             client.stopReading(true)
             until(length, .init(what: "reads again: client", a: client.number)) { _ in client.stopReading(false) }
         case 6: client.disconnect()
-        default: client.replay()
+        case 7: client.replay()
+        default:
+            areLogsAway = true
+            until(length, "logs can be read again") { $0.areLogsAway = false }
         }
     }
 
@@ -184,6 +199,7 @@ final class FeedWorld {
     private func becomeQuiet() {
         isQuiet = true
         isServiceAway = false
+        areLogsAway = false
         pubSub.isQuiet = true
         pubSub.areServicesAway = false
         for gateway in gateways {

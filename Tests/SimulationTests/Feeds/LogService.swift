@@ -105,12 +105,9 @@ final class LogService {
         conversations[index].counts
             .append(
                 userIDs.indices.map { user in
-                    guard members & (1 << UInt64(user)) != 0 else {
-                        // Just left, or long ago: what he had stays.
-                        let isLeaving = conversation.leftAt[user] == head(of: index)
-                        let total =
-                            isLeaving ? conversation.numbers[user].total(of: conversation.messages) : conversation.counts.last?[user].total ?? 0
-                        return Counts(unread: 0, total: total)
+                    // Whoever has left keeps what they had.
+                    if members & (1 << UInt64(user)) == 0, conversation.leftAt[user] != head(of: index) {
+                        return conversation.counts.last?[user] ?? Counts(unread: 0, total: 0)
                     }
                     let numbers = conversation.numbers[user]
                     return Counts(unread: numbers.unread(of: conversation.messages), total: numbers.total(of: conversation.messages))

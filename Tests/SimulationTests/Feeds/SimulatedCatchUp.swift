@@ -157,11 +157,7 @@ final class SimulatedCatchUp {
     }
 
     private func item(_ change: Change) -> Item {
-        // Nothing is unread to whoever has just left: that is in the packet itself.
-        let isLeaving = world.scenario.hasNumbers && change.excludes(user)
-        return Item(
-            content: .change(world.log.index(of: change.conversationID), change.position, isLeaving ? .init(unread: 0) : nil),
-            createdAt: change.createdAt)
+        Item(content: .change(world.log.index(of: change.conversationID), change.position, nil), createdAt: change.createdAt)
     }
 
     private func item(_ view: ConversationView, at position: Position, _ time: Timestamp?) -> Item {

@@ -21,6 +21,10 @@ final class SimulatedClient {
     private var failedReplays = 0
     private static let replayTries = 4
     private(set) var digest = Digest()
+    /// It comes back, and what it missed comes by the replay that it asks for, at once or later.
+    private var needsReplay = false
+    /// Since when nothing has been going on that would bring it more.
+    private var settledSince: Int64?
 
     // Of the present connection
     private var counter: Int64 = 0
@@ -64,6 +68,12 @@ final class SimulatedClient {
         }
         let pipe = SimulatedPipe(world, of: number)
         self.pipe = pipe
+        if world.scenario.slowStarts > 0, simulation.chance(world.scenario.slowStarts), !world.isQuiet {
+            pipe.isStopped = true
+            let length = simulation.span(10_000...world.scenario.longestFault)
+            simulation.after(length, .init(what: "begins to read: client", a: number)) { pipe.isStopped = false }
+        }
+        needsReplay = lastStamp != nil
         counter = 0
         failedReplays = 0
         connectionStamp = Timestamp(0)
@@ -163,6 +173,7 @@ final class SimulatedClient {
             if succeeded {
                 judgeWhatIsOwed()
                 owedFrom = nil
+                needsReplay = false
             }
             failedReplays = succeeded ? 0 : failedReplays + 1
             guard !succeeded, let socket, failedReplays < Self.replayTries else { return }
@@ -208,6 +219,23 @@ final class SimulatedClient {
     private func complain(_ text: String) { simulation.violated("client \(number) of user \(user): \(text)") }
 
     // MARK: Judgement
+
+    /// Where nothing is lost, so much later everything has come to whoever takes it.
+    private static let delay: Int64 = 10_000_000
+
+    func judgeDelay() {
+        guard isSettled, !needsReplay else { return settledSince = nil }
+        let settled = settledSince ?? simulation.now
+        settledSince = settled
+        guard simulation.now - settled >= Self.delay else { return }
+        let end = Timestamp(simulation.now - Self.delay)
+        forEachOwed { id, change in
+            if change.createdAt < end { complain("waits for change \(change.position) of conversation \(id), though nothing is lost") }
+        }
+        for change in world.log.own[user] where isOwed(change) && change.createdAt < end {
+            complain("waits for entry \(change.position) of its own log, though nothing is lost")
+        }
+    }
 
     /// The connection is lost: what it has not been told must be in the replay it will ask for.
     private func judgeWhatIsOwed() {

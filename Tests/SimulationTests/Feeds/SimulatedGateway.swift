@@ -249,7 +249,7 @@ final class SimulatedGateway {
         }
         guard heads.begin(at: deadline) else { return }
         let since = heads.since
-        world.call(from: self, "heads at the log") {
+        world.call(from: self, "heads at the log", isForHeads: true) {
             $0.heads(since: since)
         } then: { [self] answer in
             loop.execute(.init(what: "heads at gateway", a: index)) { [self] in

@@ -164,7 +164,6 @@ final class SimulatedHub {
     private func counts(with change: Change, to member: Member) -> LogService.Counts? {
         guard world.scenario.hasNumbers else { return nil }
         let (user, numbers) = (world.log.userIDs[member.socket.user], member.tracked.known)
-        if case .participantsChanged(_, let removed, _, _) = change.content, removed.contains(user) { return .init(unread: 0) }
         guard member.tracked.areKnown else { return nil }
         let (unread, total) = (numbers.unread(of: change.messageCount), numbers.total(of: change.messageCount))
         return switch change.content {
@@ -202,14 +201,15 @@ final class SimulatedHub {
                 continue
             }
             room.members[index].tracked.settled()
-            tellNumbers(of: id, room.members[index], unread: room.members[index].tracked.known.unread(of: room.messageCountAtLast), in: room)
+            tellNumbers(of: id, room.members[index], in: room)
         }
         return areAllKnown
     }
 
-    private func tellNumbers(of id: Int, _ member: Member, unread: Int64, in room: Room) {
+    private func tellNumbers(of id: Int, _ member: Member, in room: Room) {
         guard sabotage != .noNumbersAfterRepair else { return }
-        let counts = LogService.Counts(unread: unread, total: member.tracked.known.total(of: room.messageCountAtLast))
+        let (numbers, messages) = (member.tracked.known, room.messageCountAtLast)
+        let counts = LogService.Counts(unread: numbers.unread(of: messages), total: numbers.total(of: messages))
         member.socket.send(.numbers(id, at: room.cursor.last, counts), stamp: gateway.wallClock)
     }
 
@@ -218,7 +218,7 @@ final class SimulatedHub {
         let gone = room.members.filter { LogCursor.isNews(change.position, to: $0.skip) && removed.contains(world.log.userIDs[$0.socket.user]) }
         for member in gone {
             if member.tracked.isOwed {
-                if member.tracked.areKnown { tellNumbers(of: id, member, unread: 0, in: room) } else { member.socket.close() }
+                if member.tracked.areKnown { tellNumbers(of: id, member, in: room) } else { member.socket.close() }
             }
             leave(member.socket, id, at: change.position)
             member.socket.startLateJoins()

@@ -163,7 +163,7 @@ final class SimulatedSocket {
             }
         case (false, .opened), (false, .joined):
             world.simulation.after(world.simulation.span(500_000...1_000_000), .init(what: "catch-up again", a: number)) { [self] in
-                guard isOpen, catchUp == nil else { return }
+                guard isCurrent(attempt) else { return }
                 switch (reason, phase) {
                 case (.opened, .catchingUp): start(reason)
                 case (.joined, .live): startLateJoins()
