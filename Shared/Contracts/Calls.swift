@@ -5,10 +5,23 @@ public import NIOCore
 public import RPC
 public import SwiftProtobuf
 
+/// Keeps account of the answers of services for somebody who bounds what is held at a time.
+public protocol CallAnswers: AnyObject, Sendable {
+    /// An answer of so many bytes has come, and is about to be decoded.
+    /// - Throws: what its caller gets instead.
+    func received(_ count: Int) throws(Failure)
+}
+
+/// Who keeps account of the answers that a task gets.
+public enum RPCAnswers {
+    /// Nil: nobody.
+    @TaskLocal public static var account: (any CallAnswers)?
+}
+
 extension RPCClient {
     /// Calls `endpoint` and decodes its answer.
     /// - Throws: ``Model/Failure`` as the service decided it; `service_unavailable` when no instance could be reached in time, or
-    ///   when the fate of a call that may not be repeated is unknown.
+    ///   when the fate of a call that may not be repeated is unknown; what ``RPCAnswers/account`` throws.
     public func call<Request, Response>(
         _ endpoint: Endpoint<Request, Response>, _ request: Request, deadline: ContinuousClock.Instant, trace: TraceID
     ) async throws(Failure) -> Response {
@@ -27,6 +40,7 @@ extension RPCClient {
             guard error.isAfterLoss, endpoint.effect == .repeatable, !failure.saysThatItIsDone else { throw failure }
             throw Failure(rpcError: .transportLost)
         }
+        try RPCAnswers.account?.received(answer.readableBytes)
         guard let response = try? Response(protobuf: answer) else {
             throw Failure(.internalServerError, "The answer of a service could not be decoded.")
         }

@@ -17,7 +17,7 @@ public enum Limits {
     /// Bytes of paths and values of metadata in one request: what a call to a service can carry. A short request can hold many more, since a key counts in
     /// each of the paths that it is in.
     public static let metadataRequestBytes = 3 << 20
-    /// Parts of one message (spec 6.2).
+    /// Parts of one message, by default (spec 6.2).
     public static let partsPerMessage = 1000
     /// UTF-16 units of an inline part's text (spec 6.2); base64 bodies are held to the same number of decoded bytes.
     public static let inlinePartUnits = 2048

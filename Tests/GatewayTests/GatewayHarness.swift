@@ -21,8 +21,12 @@ final class GatewayHarness: Sendable {
     let fanOut: FanOut
     let hub: Hub
 
-    /// - Parameter conversations: without one, no service can be called.
-    init(conversations: RPCClient? = nil, metadata: RPCClient? = nil) async throws {
+    /// - Parameters:
+    ///   - conversations, metadata: without one, that service cannot be called.
+    ///   - change: makes other settings than there are by default.
+    init(
+        conversations: RPCClient? = nil, metadata: RPCClient? = nil, settings change: (inout GatewaySettings) -> Void = { _ in }
+    ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         fanOut = FanOut(loop: loop, source: log, logger: logger)
         // Nothing is ever called: the services are not run.
@@ -35,11 +39,13 @@ final class GatewayHarness: Sendable {
         }
         let unreachable = RPCClientConfiguration(
             target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: String(repeating: "x", count: 32), name: "none")
+        var settings = GatewaySettings(
+            publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: "", conversations: unreachable,
+            metadata: unreachable, presence: unreachable)
+        change(&settings)
         let services = GatewayServices(
             conversations: conversations ?? client("conversations"), metadata: metadata ?? client("metadata"), presence: client("presence"),
-            settings: GatewaySettings(
-                publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: "", conversations: unreachable,
-                metadata: unreachable, presence: unreachable), logger: logger)
+            settings: settings, logger: logger)
         hub = Hub(index: 0, loop: loop, fanOut: fanOut, services: services)
         let start = Task { try await fanOut.start(hubs: [hub], subscriptions: channels) }
         await loop.run()
@@ -63,7 +69,10 @@ final class GatewayHarness: Sendable {
     }
 
     /// Opens a socket, and attaches it to the conversation at `position`, as a catch-up would.
-    func socket(of user: UserID, in conversation: ConversationID = Fixture.conversation, at position: Int64) async throws -> TestSocket {
+    /// - Parameter network: what stands between it and its client.
+    func socket(
+        of user: UserID, in conversation: ConversationID = Fixture.conversation, at position: Int64, network: NIOLoopBoundBox<StalledNetwork>? = nil
+    ) async throws -> TestSocket {
         let channel = NIOAsyncTestingChannel(loop: loop)
         try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))
         let key = UserKey(app: Fixture.app, user: user)
@@ -72,6 +81,8 @@ final class GatewayHarness: Sendable {
             replayableSince: Fixture.time(0))
         let socket = try await onLoop { harness in
             let socket = Socket(session: session, version: .v3, hub: harness.hub)
+            if let network { try channel.pipeline.syncOperations.addHandler(network.value) }
+            try channel.pipeline.syncOperations.addHandler(ResponseGuard(harness.hub.services.answers, ResponseGuard.Patience()))
             try channel.pipeline.syncOperations.addHandler(WebSocketFrameEncoder())
             try channel.pipeline.syncOperations.addHandler(socket)
             socket.phase = .live

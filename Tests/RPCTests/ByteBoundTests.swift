@@ -84,6 +84,36 @@ struct ByteBoundTests {
         try await group.shutdownGracefully()
     }
 
+    @Test("long answers that arrive at a caller are bounded, all together; those over it are refused, and there is room again")
+    func answers() async throws {
+        let gate = Gate()
+        let answer = ByteBuffer(repeating: 0x61, count: 16 << 20)
+        let handler: TestHandler = { context, payload in
+            _ = try await gate.handler(context, payload)
+            return answer
+        }
+        try await withPair(client: { $0.maxArrivingBytes = 20 << 20 }, handler: handler) { (client: RPCClient) async throws in
+            let calls = (0..<8)
+                .map { _ in
+                    Task { () -> RPCError.Code? in
+                        do throws(RPCError) {
+                            return try await client.echo(ByteBuffer()) == answer ? nil : .internal
+                        } catch {
+                            return error.code
+                        }
+                    }
+                }
+            for _ in calls { await gate.arrived() }
+            gate.open()
+            var outcomes: [RPCError.Code?] = []
+            for call in calls { outcomes.append(await call.value) }
+            #expect(outcomes.allSatisfy { $0 == nil || $0 == .overloaded })
+            #expect(outcomes.contains { $0 == nil } && outcomes.contains { $0 == .overloaded })
+            #expect(client.arriving.inUse == 0)
+            #expect(try await client.echo(ByteBuffer()) == answer)
+        }
+    }
+
     @Test("bytes are given back, whoever holds them")
     func budget() {
         let budget = RPCByteBudget(limit: 10)

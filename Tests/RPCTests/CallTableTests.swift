@@ -43,6 +43,34 @@ final class CallTableTests {
         #expect(table.isEmpty)
     }
 
+    @Test("what has come of long answers is bounded over all tables, and counted until the call is over, however it ends")
+    func arriving() {
+        let arriving = RPCByteBudget(limit: 100)
+        table = RPCCallTable(maxAnswerBytes: 1000, arriving: arriving)
+        var other = RPCCallTable<String>(maxAnswerBytes: 1000, arriving: arriving)
+        let part = ByteBuffer(repeating: 0x61, count: 40)
+        for id in 1...4 { begin(UInt64(id)) }
+        for id in 1...2 { #expect(other.started(UInt64(id), "other \(id)", deadline: start + .seconds(UInt64(id) == 1 ? 5 : 10)) == true) }
+        // Alone, any.
+        for _ in 0..<3 { #expect(table.partAnswered(1, part).outcome == .none) }
+        #expect(table.partAnswered(2, part).outcome == .completedAndCancelled("call 2", .failure(.overloaded)))
+        #expect(arriving.inUse == 120)
+        #expect(table.answered(1, part).outcome == .completed("call 1", .success(ByteBuffer(repeating: 0x61, count: 160))))
+        #expect(arriving.inUse == 0)
+        #expect(table.partAnswered(3, part).outcome == .none)
+        #expect(other.partAnswered(1, part).outcome == .none)
+        // Whoever it is that goes over it is refused with all that has come.
+        #expect(table.partAnswered(3, part).outcome == .completedAndCancelled("call 3", .failure(.overloaded)))
+        #expect(arriving.inUse == 40)
+        #expect(table.partAnswered(4, part).outcome == .none)
+        #expect(table.failed(4, .internal).outcome == .completed("call 4", .failure(.internal)))
+        #expect(other.expired(at: start + .seconds(5)).map(\.id) == [1])
+        #expect(arriving.inUse == 0)
+        #expect(other.partAnswered(2, part).outcome == .none)
+        #expect(other.closed().count == 1)
+        #expect(arriving.inUse == 0)
+    }
+
     @Test("a cancelled call is completed and its callee told; its answer is ignored")
     func cancel() {
         begin(1)

@@ -71,7 +71,7 @@ func written(sourceLocation: SourceLocation = #_sourceLocation, _ body: (inout J
     return json(String(buffer: writer.buffer), sourceLocation: sourceLocation)
 }
 
-/// The whole packet as a socket of `reader` is sent it, parsed. Checks that the announced lengths are right.
+/// The whole packet as a socket of `reader` is sent it, parsed. Checks that the announced lengths are right, and that in pieces it is the same.
 func packet(
     _ tail: PacketTail, counter: Int64 = 9, reader: UserID = ben.userID, unread: Int64 = 3, total: Int64 = 12,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -79,6 +79,9 @@ func packet(
     let values = ReaderValues(reader: reader, unread: unread, total: total)
     var buffer = ByteBuffer()
     buffer.writePackets([tail], counter: counter, timestamp: TimestampText(created), values: values)
+    var pieces = ByteBuffer()
+    for piece in tail.frame(counter: counter, timestamp: TimestampText(created), values: values) { pieces.writeImmutableBuffer(piece) }
+    #expect(pieces == buffer, "the same in pieces", sourceLocation: sourceLocation)
     #expect(buffer.readInteger() == UInt8(0x81), sourceLocation: sourceLocation)
     let short: UInt8 = buffer.readInteger() ?? 0
     let length = short == 126 ? Int(buffer.readInteger() ?? UInt16(0)) : short == 127 ? Int(buffer.readInteger() ?? UInt64(0)) : Int(short)

@@ -120,6 +120,8 @@ struct SendMessageTests {
         }
         #expect(try parse(parts(1000, "")).parts.count == 1000)
         #expect(failure { _ = try parse(parts(1001, "")) }?.property == "parts")
+        #expect(failure { _ = try SendMessageBody(json(parts(4, "")), version: .v3, partsLimit: 3) }?.property == "parts")
+        #expect(try SendMessageBody(json(parts(1001, "")), version: .v3, partsLimit: 2000).parts.count == 1001)
         let body = String(repeating: "x", count: 2048)
         #expect(try parse(parts(128, body)).parts.count == 128)
         #expect(failure { _ = try parse(parts(129, body)) }?.property == "parts")

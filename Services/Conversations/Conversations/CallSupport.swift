@@ -13,6 +13,8 @@ struct CallSupport: Sendable {
     let epoch: EpochSource
     /// Participants of a conversation, its creator included.
     let participantsLimit: Int
+    /// Parts of one message.
+    var partsLimit = Limits.partsPerMessage
     /// Receipts in conversations of more participants than this are announced to the message's sender and the reader only.
     var receiptAudienceLimit = 25
     /// What the metadata of a conversation may grow to.

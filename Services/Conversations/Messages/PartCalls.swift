@@ -45,7 +45,7 @@ struct PartCalls: Sendable {
         // Never earlier than the change before it, whatever the clock says.
         let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
         let time = Model.Timestamp(microseconds: max(now, (message.updatedAt ?? message.sentAt).microseconds + 1))
-        let editor = try PartEditor(message.parts, request.edit, at: time)
+        let editor = try PartEditor(message.parts, request.edit, at: time, limit: support.partsLimit)
         guard !editor.edits.isEmpty else { return answer(message.message(identities), editor) }
         return try await write(editor, over: stored, to: id, at: time, identities, caller)
     }

@@ -16,8 +16,9 @@ struct PartEditor {
     /// - Parameters:
     ///   - parts: before the edit.
     ///   - time: when it is made, for what it touches.
+    ///   - limit: as many parts there may be afterwards.
     /// - Throws: `not_found` for a part that there is not, `invalid_operation` for the removal of the last one, `invalid_property` for limits.
-    init(_ parts: [MessagePart], _ edit: ProtoEditPartsRequest.OneOf_Edit?, at time: Timestamp) throws {
+    init(_ parts: [MessagePart], _ edit: ProtoEditPartsRequest.OneOf_Edit?, at time: Timestamp, limit: Int = Limits.partsPerMessage) throws {
         self.parts = parts
         self.time = time
         switch edit {
@@ -27,7 +28,7 @@ struct PartEditor {
         case .replaceAll(let all): try replaceAll(try all.parts.map { part throws(ContractViolation) in try MessagePart(part) })
         case nil: throw ContractViolation("EditPartsRequest.edit")
         }
-        try checkLimits()
+        try checkLimits(limit)
     }
 
     private func find(_ reference: ProtoPartReference) throws -> Int {
@@ -80,9 +81,9 @@ struct PartEditor {
         edits = [.allReplaced]
     }
 
-    private func checkLimits() throws {
+    private func checkLimits(_ limit: Int) throws {
         guard !parts.isEmpty else { throw Failure.invalid("parts", "must have at least one element") }
-        guard parts.count <= Limits.partsPerMessage else { throw Failure.invalid("parts", "would be more than \(Limits.partsPerMessage)") }
+        guard parts.count <= limit else { throw Failure.invalid("parts", "would be more than \(limit)") }
         let inline = parts.reduce(0) { $0 + ($1.contentID == nil ? $1.size : 0) }
         guard inline <= Limits.inlineMessageBytes else {
             throw Failure.invalid("parts", "would have more than \(Limits.inlineMessageBytes) bytes in their bodies together")

@@ -87,8 +87,8 @@ public final class ConversationsService: Sendable {
         AccountCalls(signIn: signIn, sessions: sessions, directory: directory).register(on: &router)
         let support = CallSupport(
             database: database, directory: directory, publisher: publisher, epoch: epoch,
-            participantsLimit: settings.participantsLimit, receiptAudienceLimit: settings.receiptAudienceLimit,
-            metadataLimits: settings.metadataLimits,
+            participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
+            receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
             metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas)
         register(support, receiptWindow: settings.receiptWindow, on: &router)
         return router

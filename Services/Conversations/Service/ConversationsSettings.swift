@@ -32,6 +32,8 @@ public struct ConversationsSettings: Sendable {
     public var rpc: RPCServerConfiguration
     /// `STRATA_PARTICIPANTS_LIMIT`, 2 to 10,000: participants of a conversation, its creator included.
     public var participantsLimit = Limits.participants
+    /// `STRATA_MESSAGE_PARTS_LIMIT`, 1 to 10,000, the same as the gateways have: parts of one message.
+    public var partsLimit = Limits.partsPerMessage
     /// `STRATA_RECEIPT_AUDIENCE_LIMIT`, 2 to 10,000, the same as the gateways have: receipts in conversations of more participants are announced to the
     /// message's sender and the reader only.
     public var receiptAudienceLimit = 25
@@ -78,6 +80,7 @@ public struct ConversationsSettings: Sendable {
         redisQueue = try settings.int("STRATA_REDIS_QUEUE", default: redisQueue, in: 1...1 << 20)
         redisQueueBytes = try settings.int("STRATA_REDIS_QUEUE_BYTES", default: redisQueueBytes, in: 1 << 16...Int(Int32.max))
         participantsLimit = try settings.int("STRATA_PARTICIPANTS_LIMIT", default: participantsLimit, in: 2...10_000)
+        partsLimit = try settings.int("STRATA_MESSAGE_PARTS_LIMIT", default: partsLimit, in: 1...10_000)
         receiptAudienceLimit = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptAudienceLimit, in: 2...10_000)
         receiptWindow = try settings.duration("STRATA_RECEIPT_WINDOW", default: receiptWindow, in: .zero ... .seconds(1))
         let keys = try settings.int("STRATA_METADATA_MAX_KEYS", default: 0, in: 0...10_000_000)

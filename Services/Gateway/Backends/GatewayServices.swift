@@ -24,6 +24,7 @@ struct GatewayServices: Sendable {
     let limiter: RateLimiter
     let clients: ClientConnections
     let bodies: BodyBudget
+    let answers: AnswerBudget
     let renewalPeriod = RenewalPeriod()
     let logger: Logger
 
@@ -38,6 +39,7 @@ struct GatewayServices: Sendable {
         limiter = RateLimiter(settings.rateLimits)
         clients = ClientConnections(settings.connectionLimits, logger: logger)
         bodies = BodyBudget(limit: settings.requestBytes)
+        answers = AnswerBudget(limit: settings.answerBytes)
         self.logger = logger
         let content = contentStore.map { RichContent(store: $0, settings: settings) }
         self.content = content
@@ -158,8 +160,11 @@ extension GatewayServices {
         do throws(Failure) {
             let answer = try await conversations.call(
                 ConversationsAPI.createConversation, request, deadline: call.deadline, trace: call.trace)
+            // One that was there already may be large, and can be asked for again.
+            if !answer.created { AnswerBudget.current?.isRefusable = true }
             return Creation(view: try await completed([Self.converted { try ConversationView(answer.view) }], call)[0], isNew: answer.created)
         } catch {
+            AnswerBudget.current?.isRefusable = true
             throw await completed(error, call)
         }
     }

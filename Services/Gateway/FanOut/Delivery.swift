@@ -10,7 +10,7 @@ final class Delivery: Sendable {
     let isPlainMessage: Bool
     /// It did not arrive by itself, and does not say which numbers it made.
     let isFromLog: Bool
-    private let rendered = Mutex<[Variant: [PacketTail]]>([:])
+    private let rendered = Mutex<[Variant: Rendering]>([:])
 
     init(_ change: Change, isFromLog: Bool = false) {
         self.change = change
@@ -23,14 +23,18 @@ final class Delivery: Sendable {
     }
 
     /// The packets for `reader`, in order.
-    /// - Parameter includesNumbers: false for a reader whose numbers are not known at present.
-    func tails(for reader: UserID, version: WireVersion, includesNumbers: Bool = true, by renderer: Renderer) -> [PacketTail] {
+    /// - Parameters:
+    ///   - includesNumbers: false for a reader whose numbers are not known at present.
+    ///   - budget: in which long texts count once, however many sockets they wait for.
+    func rendering(
+        for reader: UserID, version: WireVersion, includesNumbers: Bool = true, by renderer: Renderer, in budget: AnswerBudget
+    ) -> Rendering {
         let variant = Variant(of: change, for: reader, version: version, includesNumbers: includesNumbers)
         return rendered.withLock { rendered in
-            if let tails = rendered[variant] { return tails }
-            let tails = renderer.tails(for: change, variant: variant)
-            rendered[variant] = tails
-            return tails
+            if let rendering = rendered[variant] { return rendering }
+            let rendering = Rendering(renderer.tails(for: change, variant: variant), budget)
+            rendered[variant] = rendering
+            return rendering
         }
     }
 }

@@ -35,7 +35,7 @@ extension Hub {
     /// The hot path: no look-up per socket, two renderings for all of a version.
     private func deliverMessage(_ delivery: Delivery, in room: Room, _ stamp: Stamp) {
         let change = delivery.change
-        var tails = PlainTails(delivery: delivery, renderer: renderer)
+        var tails = PlainTails(delivery: delivery, services: services)
         var returning: [Socket] = []
         for index in room.members.indices where LogCursor.isNews(change.position, to: room.members[index].skip) {
             let isSender = room.members[index].socket.key.user == change.actor
@@ -76,9 +76,9 @@ extension Hub {
                 continue
             }
             member.socket.answer(from: change)
-            let tails = delivery.tails(
-                for: user, version: member.socket.version, includesNumbers: member.tracked.areKnown, by: renderer)
-            member.socket.send(tails, values: member.values(messageCount: change.messageCount), stamp: stamp)
+            let rendering = delivery.rendering(
+                for: user, version: member.socket.version, includesNumbers: member.tracked.areKnown, by: renderer, in: services.answers)
+            member.socket.send(rendering, values: member.values(messageCount: change.messageCount), stamp: stamp)
         }
         services.metrics.deliveries.increment(by: room.members.count)
         bringBack(returning, to: room, by: change)
@@ -217,35 +217,42 @@ extension Hub.Member {
 /// The renderings of a plain message that one loop has used already.
 private struct PlainTails {
     let delivery: Delivery
-    let renderer: Renderer
-    private var senders: [WireVersion: [PacketTail]] = [:]
-    private var others: (v2: [PacketTail]?, v3: [PacketTail]?)
+    let services: GatewayServices
+    private var senders: [WireVersion: Rendering] = [:]
+    private var others: (v2: Rendering?, v3: Rendering?)
 
-    init(delivery: Delivery, renderer: Renderer) {
+    init(delivery: Delivery, services: GatewayServices) {
         self.delivery = delivery
-        self.renderer = renderer
+        self.services = services
     }
 
-    mutating func sender(_ socket: Socket) -> [PacketTail] {
-        if let tails = senders[socket.version] { return tails }
-        let tails = delivery.tails(for: socket.key.user, version: socket.version, by: renderer)
-        senders[socket.version] = tails
-        return tails
+    mutating func sender(_ socket: Socket) -> Rendering {
+        if let rendering = senders[socket.version] { return rendering }
+        let rendering = self.rendering(for: socket)
+        senders[socket.version] = rendering
+        return rendering
     }
 
     /// For a socket whose numbers are not known at present.
-    func withoutNumbers(_ socket: Socket) -> [PacketTail] {
-        delivery.tails(for: socket.key.user, version: socket.version, includesNumbers: false, by: renderer)
-    }
+    func withoutNumbers(_ socket: Socket) -> Rendering { rendering(for: socket, includesNumbers: false) }
 
-    mutating func other(_ socket: Socket) -> [PacketTail] {
+    mutating func other(_ socket: Socket) -> Rendering {
         switch socket.version {
         case .v2:
-            if others.v2 == nil { others.v2 = delivery.tails(for: socket.key.user, version: .v2, by: renderer) }
-            return others.v2 ?? []
+            if let rendering = others.v2 { return rendering }
+            let rendering = self.rendering(for: socket)
+            others.v2 = rendering
+            return rendering
         case .v3:
-            if others.v3 == nil { others.v3 = delivery.tails(for: socket.key.user, version: .v3, by: renderer) }
-            return others.v3 ?? []
+            if let rendering = others.v3 { return rendering }
+            let rendering = self.rendering(for: socket)
+            others.v3 = rendering
+            return rendering
         }
+    }
+
+    private func rendering(for socket: Socket, includesNumbers: Bool = true) -> Rendering {
+        delivery.rendering(
+            for: socket.key.user, version: socket.version, includesNumbers: includesNumbers, by: services.renderer, in: services.answers)
     }
 }

@@ -294,10 +294,26 @@ final class Hub: @unchecked Sendable {
         loop.scheduleTask(in: Self.flushPause) { self.flush() }
     }
 
+    /// What sockets hand on before the loop turns to what else there is.
+    private static let turnBytes = 2 << 20
+
     private func flush() {
         isFlushPlanned = false
-        for socket in dirty { socket.flush() }
-        dirty.removeAll(keepingCapacity: true)
+        var (count, bytes) = (0, 0)
+        // Whoever is touched meanwhile has the next turn.
+        let sockets = dirty.count
+        while count < sockets, bytes < Self.turnBytes {
+            bytes += dirty[count].flush()
+            count += 1
+        }
+        if count == dirty.count {
+            dirty.removeAll(keepingCapacity: true)
+        } else {
+            dirty.removeFirst(count)
+            guard !isFlushPlanned else { return }
+            isFlushPlanned = true
+            loop.execute { self.flush() }
+        }
     }
 
     // MARK: Gaps

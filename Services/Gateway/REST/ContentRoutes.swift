@@ -151,8 +151,6 @@ extension RESTRouter {
     /// Reads no faster than the client does.
     private static func body(_ reader: any ContentReader, _ range: Range<Int>, _ channel: any Channel) -> ResponseBody {
         ResponseBody(contentLength: range.count) { writer in
-            let stall = StallGuard(channel)
-            defer { stall.stop() }
             var offset = range.lowerBound
             while offset < range.upperBound {
                 let chunk = try await reader.read(at: offset, atMost: min(Self.chunkBytes, range.upperBound - offset))
@@ -162,7 +160,6 @@ extension RESTRouter {
                 // Only the loop finds out that the client lags behind; ahead of it nobody would be held back.
                 try await channel.eventLoop.submit {}.get()
                 offset += chunk.readableBytes
-                stall.moved()
             }
             try await writer.finish(nil)
         }

@@ -16,7 +16,7 @@ extension RESTRouter {
             }
         }
         on(router, .post, "/conversations/:id/messages", .signedIn) { request, context throws(Failure) in
-            let body = try SendMessageBody(try await json(request), version: context.version)
+            let body = try SendMessageBody(try await json(request), version: context.version, partsLimit: services.settings.partsLimit)
             let message = try await services.send(body, to: try context.conversationID(), try context.call())
             let reader = try context.reader()
             return .json(.created) { services.renderer.write(message, for: reader, version: context.version, into: &$0) }

@@ -32,7 +32,7 @@ extension RESTRouter {
             guard case .array(let elements) = try await json(request) else {
                 throw Failure(.invalidRequest, "The body must be an array of message parts.")
             }
-            let body = try PartBody.parts(elements, of: id, version: context.version)
+            let body = try PartBody.parts(elements, of: id, version: context.version, limit: services.settings.partsLimit)
             return parts(of: try await services.edit(.replaceAll(body), of: id, try context.call()).message, context)
         }
         on(router, .delete, "/messages/:id/parts/:part", .signedIn) { _, context throws(Failure) in

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
 import Foundation
 import HTTPTypes
 import Hummingbird
@@ -19,6 +20,8 @@ struct RESTContext: RequestContext {
     var version = WireVersion.v3
     /// Whose request it is; set before a route that needs it runs.
     var session: Session?
+    /// What its answer holds, from what services answered to the last byte; set before a route runs.
+    var lease: AnswerBudget.Lease?
 
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
@@ -84,26 +87,45 @@ struct RESTAnswer {
         if page.isFinished { return list(items, total: total, write: write) }
         var array = ArrayPieces(write: write)
         let first = array.piece(items, isLast: false)
+        // What has begun goes on: each batch takes the room of the one before it.
+        let lease = context.lease
+        lease?.isRefusable = false
+        lease?.settle(to: first.readableBytes)
         let body = ResponseBody { [page, array, channel = context.channel] writer in
             var (page, array) = (page, array)
-            let stall = StallGuard(channel)
-            defer { stall.stop() }
-            try await writer.write(first, to: channel, watchedBy: stall)
-            while let items = try await page.next() {
-                try await writer.write(array.piece(items, isLast: page.isFinished), to: channel, watchedBy: stall)
+            try await writer.write(first, to: channel)
+            while let items = try await RPCAnswers.$account.withValue(lease, operation: { try await page.next() }) {
+                let piece = array.piece(items, isLast: page.isFinished)
+                lease?.settle(to: piece.readableBytes)
+                try await writer.write(piece, to: channel)
             }
-            if !array.isComplete { try await writer.write(array.piece([], isLast: true), to: channel, watchedBy: stall) }
+            if !array.isComplete { try await writer.write(array.piece([], isLast: true), to: channel) }
+            lease?.settle(to: 0)
             try await writer.finish(nil)
         }
         return RESTAnswer(status: .ok, stream: body, headers: [.contentType: "application/json", .layerCount: String(total)])
     }
 
-    var response: Response {
+    var response: Response { response(nil) }
+
+    /// - Parameter context: of the request; a long answer leaves no faster than its client takes it.
+    func response(_ context: RESTContext?) -> Response {
         var headers = headers
         guard let json else { return Response(status: status, headers: headers, body: stream ?? ResponseBody()) }
         // Stock clients parse a body only if the type begins with exactly this (spec 1.5).
         headers[.contentType] = "application/json"
-        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: json))
+        guard let context, json.readableBytes > ResponsePieces.bytes else {
+            context?.lease?.settle(to: 0)
+            return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: json))
+        }
+        let (channel, lease) = (context.channel, context.lease)
+        lease?.settle(to: json.readableBytes)
+        let body = ResponseBody(contentLength: json.readableBytes) { writer in
+            try await writer.write(json, to: channel)
+            lease?.settle(to: 0)
+            try await writer.finish(nil)
+        }
+        return Response(status: status, headers: headers, body: body)
     }
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
 import FoundationEssentials
 import HTTPTypes
 import Hummingbird
@@ -43,18 +44,26 @@ struct RESTRouter: Sendable {
     func on(_ router: RESTRoutes, _ method: HTTPRequest.Method, _ path: RouterPath, _ access: RESTAccess, _ handler: @escaping Handler) {
         router.on(path, method: method, access: access) { request, context in
             var context = context
+            // Who changes something has to hear what came of it.
+            let lease = AnswerBudget.Lease(services.answers, isRefusable: request.method == .get)
+            context.lease = lease
             do throws(Failure) {
                 try await prepare(request, &context, access)
-                guard request.method != .get else { return try await handler(request, context).response }
-                return try await BodyBudget.$current
-                    .withValue(BodyBudget.Lease(services.bodies)) { [context] in
-                        await result { () throws(Failure) in try await handler(request, context).response }
+                return try await RPCAnswers.$account
+                    .withValue(lease) { [context] in
+                        await withBudget(request) { await result { () throws(Failure) in try await handler(request, context).response(context) } }
                     }
                     .get()
             } catch {
                 return response(to: error, context)
             }
         }
+    }
+
+    /// Whoever sends a body has to have room for it.
+    private func withBudget<T>(_ request: Request, _ body: () async -> T) async -> T {
+        guard request.method != .get else { return await body() }
+        return await BodyBudget.$current.withValue(BodyBudget.Lease(services.bodies)) { await body() }
     }
 
     /// What a closure that can only throw anything cannot say.
@@ -96,7 +105,7 @@ struct RESTRouter: Sendable {
             RESTAnswer.json(RequestBody.status(of: failure)) { writer in
                 services.renderer.write(failure, for: context.session?.key.user, version: context.version, into: &writer)
             }
-            .response
+            .response(context)
     }
 
     // MARK: Bodies

@@ -29,19 +29,22 @@ struct ArrayPieces<Item>: Sendable {
     }
 }
 
-extension ResponseBodyWriter {
+/// How long answers are written.
+enum ResponsePieces {
     /// Bytes that are written at a time.
-    static var pieceBytes: Int { 64 << 10 }
+    static let bytes = 64 << 10
+}
 
+extension ResponseBodyWriter {
     /// Writes a long text no faster than the client takes it.
     @concurrent
-    mutating func write(_ text: ByteBuffer, to channel: any Channel, watchedBy stall: StallGuard) async throws {
+    mutating func write(_ text: ByteBuffer, to channel: any Channel) async throws {
         var text = text
-        while let piece = text.readSlice(length: Swift.min(text.readableBytes, Self.pieceBytes)), piece.readableBytes > 0 {
-            try await write(piece)
+        while let slice = text.readSlice(length: Swift.min(text.readableBytes, ResponsePieces.bytes)), slice.readableBytes > 0 {
+            // A copy: a slice that waits in the channel would keep all of the text.
+            try await write(ByteBuffer(bytes: slice.readableBytesView))
             // Only the loop finds out that the client lags behind; ahead of it nobody would be held back.
             try await channel.eventLoop.submit {}.get()
-            stall.moved()
         }
     }
 }

@@ -117,11 +117,15 @@ struct RefusedRequest: Sendable {
         Self.end(context)
     }
 
-    /// What was sent is the last thing; what still comes is read for a moment, and thrown away, so that its sender hears the answer instead of a reset.
+    /// What was sent is the last thing; what still comes is read for a moment, and thrown away, so that its sender hears the answer instead of a reset. The
+    /// moment begins when all has left: a slow reader gets all of a long answer, and ``ResponseGuard`` sees to it that it reads.
     static func end(_ context: ChannelHandlerContext) {
         context.flush()
         let channel = context.channel
-        context.close(mode: .output, promise: nil)
-        context.eventLoop.scheduleTask(in: RequestGuard.lingering) { channel.close(promise: nil) }
+        let hasLeft = context.eventLoop.makePromise(of: Void.self)
+        hasLeft.futureResult.whenComplete { _ in
+            channel.eventLoop.scheduleTask(in: RequestGuard.lingering) { channel.close(promise: nil) }
+        }
+        context.close(mode: .output, promise: hasLeft)
     }
 }

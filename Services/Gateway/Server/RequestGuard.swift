@@ -107,9 +107,6 @@ final class RequestGuard: ChannelDuplexHandler {
     private func end(_ context: ChannelHandlerContext) {
         state = .ending
         timer?.cancel()
-        context.flush()
-        let channel = context.channel
-        context.close(mode: .output, promise: nil)
-        context.eventLoop.scheduleTask(in: Self.lingering) { channel.close(promise: nil) }
+        RefusedRequest.end(context)
     }
 }

@@ -26,10 +26,17 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
         let channel: any Channel
     }
 
+    /// `TCP_NOTSENT_LOWAT` of Linux.
+    private static let notSentLowWaterMark: CInt = 25
+    /// Bytes that the kernel takes for a client beyond what it has sent already.
+    private static let kernelBacklogBytes = 128 << 10
+
     let responder: HTTPChannelHandler.Responder
     let upgrade: SocketUpgrade
     let limits: ConnectionLimits
     let clients: ClientConnections
+    let answers: AnswerBudget
+    let patience: ResponseGuard.Patience
     /// Whether the other end of a connection is a client, and not a proxy for many.
     let countsAddresses: Bool
     /// What a connection is told that is one too many.
@@ -56,6 +63,9 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     private func configure(_ channel: any Channel, _ logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
             let sync = channel.pipeline.syncOperations
+            // What a client does not read waits here, where it is counted, and not in the kernel, which would take megabytes for each.
+            try? channel.syncOptions?.setOption(.tcpOption(.init(rawValue: Self.notSentLowWaterMark)), value: Self.kernelBacklogBytes)
+            try sync.addHandler(ResponseGuard(answers, patience))
             let firstRequest = FirstRequestGuard(timeout: limits.firstRequestTimeout, refusals: refusals)
             let boundGuard = NIOLoopBound(firstRequest, eventLoop: channel.eventLoop)
             var configuration = NIOUpgradableHTTPServerPipelineConfiguration<Upgraded>(

@@ -23,7 +23,7 @@ struct GatewayMetrics: Sendable {
     /// Frames that were no packet, each of which closed its socket.
     let malformedFrames = Counter(label: "strata_gateway_malformed_frames_total")
 
-    /// A connection was ended because of what it sent, or did not: `slow_request`, `no_request`, `malformed_request`.
+    /// A connection was ended because of what its client sent, or did not, or did not take: `slow_request`, `no_request`, `malformed_request`, `stalled`.
     static func cut(_ reason: String) {
         Counter(label: "strata_gateway_connections_cut_total", dimensions: [("reason", reason)]).increment()
     }

@@ -81,7 +81,8 @@ public final class GatewayService: Sendable {
             RESTAnswer.json { calls.renderer.write(.unavailable, for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer())
         let plain = HTTPServerBuilder { responder in
             UpgradeChannel(
-                responder: responder, upgrade: upgrade, limits: limits, clients: calls.clients,
+                responder: responder, upgrade: upgrade, limits: limits, clients: calls.clients, answers: calls.answers,
+                patience: ResponseGuard.Patience(limit: TimeAmount(settings.stallTimeout)),
                 countsAddresses: settings.rateLimits.trustedProxies == 0, refusal: busy, refusals: RefusedRequest(calls.renderer))
         }
         func server(_ builder: HTTPServerBuilder, _ port: Int) -> any Service {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import FoundationEssentials
+import Model
 public import NIOSSL
 public import RPC
 public import ServiceKit
@@ -44,6 +45,15 @@ public struct GatewaySettings: Sendable {
     /// Bytes of the bodies of all REST requests that are being read or worked on; beyond it requests are refused with `service_unavailable`.
     /// `STRATA_REQUEST_BYTES`, 1 MB to 64 GB, default 256 MB.
     public var requestBytes = 256 << 20
+    /// Bytes of everything on its way to clients: answers of services that are being made into answers, texts that wait for slow readers, and what
+    /// connections have not sent yet. Beyond it long answers are refused with `service_unavailable`, and slow sockets closed. `STRATA_ANSWER_BYTES`,
+    /// 1 MB to 64 GB, default 256 MB.
+    public var answerBytes = 256 << 20
+    /// A client that takes nothing for so long of what it is sent is cut off; sooner, after a twelfth of it, while more than three quarters of
+    /// ``answerBytes`` are in use. `STRATA_STALL_TIMEOUT`, 1 s to an hour, default 60 s.
+    public var stallTimeout = Duration.seconds(60)
+    /// Parts of one message. `STRATA_MESSAGE_PARTS_LIMIT`, 1 to 10,000, the same as the conversations service has.
+    public var partsLimit = Limits.partsPerMessage
     /// Connections of clients, sockets among them. `STRATA_CONNECTIONS`, by default as many as the limit of open files leaves beside what the gateway needs
     /// for itself, and never more: beyond it new ones are refused, with 503 where there is no TLS to be agreed on first.
     /// `STRATA_CONNECTIONS_PER_ADDRESS`, of one client address, default 10,000; `0` is no limit. Behind `STRATA_TRUSTED_PROXIES` only sockets count.
@@ -97,6 +107,9 @@ public struct GatewaySettings: Sendable {
         requestsPerSocket = try settings.int("STRATA_SOCKET_REQUESTS", default: requestsPerSocket, in: 1...100_000)
         requestBytesPerSocket = try settings.int("STRATA_SOCKET_REQUEST_BYTES", default: requestBytesPerSocket, in: 1 << 16...1 << 30)
         requestBytes = try settings.int("STRATA_REQUEST_BYTES", default: requestBytes, in: 1 << 20...1 << 36)
+        answerBytes = try settings.int("STRATA_ANSWER_BYTES", default: answerBytes, in: 1 << 20...1 << 36)
+        stallTimeout = try settings.duration("STRATA_STALL_TIMEOUT", default: stallTimeout, in: .seconds(1) ... .seconds(3600))
+        partsLimit = try settings.int("STRATA_MESSAGE_PARTS_LIMIT", default: partsLimit, in: 1...10_000)
         let connections = try settings.int("STRATA_CONNECTIONS", default: connectionLimits.total, in: 1...10_000_000)
         connectionLimits.total = connections
         let perAddress = try settings.int("STRATA_CONNECTIONS_PER_ADDRESS", default: 10_000, in: 0...10_000_000)

@@ -10,21 +10,33 @@ struct OutgoingQueue {
         case abandon
     }
 
-    /// Bytes written since the channel stopped being writable.
+    /// Bytes that wait for the channel.
     private(set) var backlog = 0
+    /// Those of them that were taken whatever their number: the bound is for what waits behind them.
+    private var exempt = 0
 
     /// Whether something nobody misses is sent at all.
     static func admitsEphemeral(isWritable: Bool) -> Bool { isWritable }
 
-    /// Bytes are to leave.
-    /// - Parameter bound: as many may wait beyond what the channel itself takes.
+    /// Bytes are to leave. What nothing waits ahead of is taken whatever its size, or one packet that is larger than the bound could never be sent.
+    /// - Parameters:
+    ///   - isWritable: whether the channel takes more, and nothing waits for it.
+    ///   - bound: as many may wait beyond what the channel itself takes.
     mutating func write(_ bytes: Int, isWritable: Bool, bound: Int) -> Outcome {
         guard !isWritable else { return .write }
-        guard backlog + bytes <= bound else { return .abandon }
+        if backlog == 0 { exempt = bytes }
+        guard backlog == 0 || backlog - exempt + bytes <= bound else { return .abandon }
         backlog += bytes
         return .write
     }
 
-    /// The channel is writable again.
-    mutating func drained() { backlog = 0 }
+    /// So many bytes wait now: the channel has taken the others, or was writable when these came, and has not taken them yet.
+    mutating func left(_ bytes: Int) {
+        // In their order: those ahead are gone first.
+        if bytes > backlog { exempt += bytes - backlog } else { exempt -= min(exempt, backlog - bytes) }
+        backlog = bytes
+    }
+
+    /// The channel is writable again, and has taken everything.
+    mutating func drained() { left(0) }
 }

@@ -8,15 +8,21 @@ import Wire
 /// beyond a change that is still owed.
 extension Socket {
     /// Appends the packets to what leaves at the end of this turn.
-    func send(_ tails: [PacketTail], values: ReaderValues, stamp: Stamp) {
-        guard isOpen, !isClosing, !tails.isEmpty else { return }
+    func send(_ rendering: Rendering, values: ReaderValues, stamp: Stamp) {
+        guard isOpen, !isClosing, !rendering.tails.isEmpty else { return }
         let stamp = allowed(stamp)
-        if outbox.readableBytes == 0 {
-            outbox = hub.takeBuffer()
-            hub.touched(self)
-        }
-        outbox.writePackets(tails, counter: sequence.counter, timestamp: stamp.text, values: values)
-        sequence.sent(tails.count, stamp: stamp.time)
+        collect(rendering, stamp: stamp.text, values: values)
+        sequence.sent(rendering.tails.count, stamp: stamp.time)
+    }
+
+    /// The same for what is sent to this socket only.
+    func send(_ tails: [PacketTail], values: ReaderValues, stamp: Stamp) {
+        send(Rendering(tails, hub.services.answers), values: values, stamp: stamp)
+    }
+
+    /// Packets without numbers.
+    func send(_ rendering: Rendering, stamp: Stamp = Stamp(.now())) {
+        send(rendering, values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
     }
 
     /// One packet without numbers.
@@ -42,44 +48,127 @@ extension Socket {
 
     // MARK: Catch-ups
 
-    /// Sends what was read from the logs, as far as the channel takes it. On the loop.
-    /// - Returns: the index of the first item that was not sent.
+    /// What a catch-up sends before the loop turns to others.
+    private static let replayTurnBytes = 256 << 10
+
+    /// Sends what was read from the logs, as far as the channel takes it, and not too much of it at once. On the loop.
+    /// - Returns: the index of the first item that was not sent; before it is tried again, ``drained()`` has to return.
     func sendReplay(_ items: [ReplayItem], from start: Int) -> Int {
-        var index = start
-        while index < items.count, isOpen, isWritable {
-            send(items[index])
+        var (index, count) = (start, 0)
+        while index < items.count, isOpen, isWritable, count < Self.replayTurnBytes {
+            let before = outgoing.bytes
+            guard send(items[index], at: index) else { break }
+            count += outgoing.bytes - before
             index += 1
-            if outbox.readableBytes > 64 * 1024 { flush() }
+            if outgoing.bytes > 64 * 1024 { flush() }
         }
         return isOpen ? index : items.count
     }
 
-    private func send(_ item: ReplayItem) {
-        let renderer = hub.services.renderer
+    /// - Returns: false if it has to be rendered first, which is not for the loop to do.
+    private func send(_ item: ReplayItem, at index: Int) -> Bool {
+        let ready: Rendering?
+        if item.isLong {
+            guard let ahead, ahead.isOf(index, catchUpAttempt), let rendering = ahead.rendering else {
+                self.ahead = RenderingAhead(attempt: catchUpAttempt, index: index, item: item)
+                return false
+            }
+            ready = rendering
+            self.ahead = nil
+        } else {
+            ready = nil
+        }
         let time = item.createdAt ?? sequence.lastStamp
         sequence.floor = min(max(sequence.floor ?? time, time), membership.waitingSince ?? .distantFuture)
-        let stamp = Stamp(time)
         switch item {
-        case .change(let change):
-            answer(from: change)
-            let variant = Variant(of: change, for: key.user, version: version, includesNumbers: false)
-            send(renderer.tails(for: change, variant: variant), values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
+        case .change(let change): answer(from: change)
         case .conversation(let view, let change):
             answer(from: change, showing: view)
             hub.meet(view.conversation.participants, self)
-            send(renderer.created(view, for: key.user, version: version, at: change.position), stamp: stamp)
-        case .conversationNow(let view, let position):
-            hub.meet(view.conversation.participants, self)
-            send(renderer.created(view, for: key.user, version: version, at: position), stamp: stamp)
-        case .userChange(let change):
-            send(
-                renderer.tails(for: change, version: version), values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
+        case .conversationNow(let view, _): hub.meet(view.conversation.participants, self)
+        case .userChange: break
         }
+        send(ready ?? rendered(item), stamp: Stamp(time))
+        return true
+    }
+
+    private func rendered(_ item: ReplayItem) -> Rendering {
+        let renderer = hub.services.renderer
+        let tails =
+            switch item {
+            case .change(let change):
+                renderer.tails(for: change, variant: Variant(of: change, for: key.user, version: version, includesNumbers: false))
+            case .conversation(let view, let change): [renderer.created(view, for: key.user, version: version, at: change.position)]
+            case .conversationNow(let view, let position): [renderer.created(view, for: key.user, version: version, at: position)]
+            case .userChange(let change): renderer.tails(for: change, version: version)
+            }
+        return Rendering(tails, hub.services.answers)
+    }
+
+    /// Renders what ``sendReplay(_:from:)`` has found too long, when there is room for it: nobody asked for it just now, so it can wait.
+    @concurrent
+    func renderAhead() async throws {
+        guard let asked = try await hub.loop.submit({ self.ahead }).get(), asked.rendering == nil else { return }
+        while hub.services.answers.isExceeded(by: 0) { try await Task.sleep(for: .milliseconds(.random(in: 50...150))) }
+        let rendering = rendered(asked.item)
+        try await hub.loop.submit { if self.ahead?.isOf(asked.index, asked.attempt) == true { self.ahead?.rendering = rendering } }.get()
     }
 
     /// The numbers a catch-up changed, told once, when it has ended.
     func sendSummary(_ summary: OwedLog.Summary) {
         let values = ReaderValues(reader: key.user, unread: summary.unread, total: summary.total)
         send([hub.services.renderer.numbersChanged(summary.id, at: summary.position)], values: values, stamp: Stamp(.now()))
+    }
+}
+
+/// One thing of a catch-up that is rendered beside the loop.
+struct RenderingAhead: Sendable {
+    let attempt: Int
+    /// Among what the catch-up is sending.
+    let index: Int
+    let item: ReplayItem
+    var rendering: Rendering?
+
+    func isOf(_ index: Int, _ attempt: Int) -> Bool { self.index == index && self.attempt == attempt }
+}
+
+extension ReplayItem {
+    /// Whether to render it would keep the loop from others for long.
+    fileprivate var isLong: Bool {
+        switch self {
+        case .change: false
+        case .conversation(let view, _), .conversationNow(let view, _): view.isLong
+        case .userChange(let change):
+            switch change.content {
+            case .conversationShown(let view?): view.isLong
+            default: false
+            }
+        }
+    }
+}
+
+extension ConversationView {
+    /// Bytes of metadata that are rendered on the loop.
+    private static let shortBytes = 32 << 10
+
+    /// Whether it has so much metadata that rendering it takes long.
+    var isLong: Bool {
+        var room = Self.shortBytes
+        return conversation.metadata.map { !$0.fits(&room) } ?? false
+    }
+}
+
+extension MetadataTree {
+    /// Whether keys and values take no more than so many bytes. Looks at no more than that.
+    fileprivate func fits(_ room: inout Int) -> Bool {
+        for (key, value) in children {
+            room -= key.utf8.count + 8
+            switch value {
+            case .text(let text): room -= text.utf8.count
+            case .tree(let tree): if !tree.fits(&room) { return false }
+            }
+            if room < 0 { return false }
+        }
+        return true
     }
 }

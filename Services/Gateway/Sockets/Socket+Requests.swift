@@ -84,13 +84,16 @@ extension Socket {
 
     // MARK: Answers
 
-    func respond(to request: SocketRequest, _ answer: SocketAnswer) {
+    /// Answers with something short.
+    func respond(to request: SocketRequest, _ answer: SocketAnswer) { send(response(to: request, answer)) }
+
+    private func response(to request: SocketRequest, _ answer: SocketAnswer) -> PacketTail {
         let renderer = hub.services.renderer
         let (id, method) = (request.packet.id, request.packet.method)
-        switch answer {
-        case .success(let data): send(renderer.response(to: id, method: method, data: data))
-        case .done: send(renderer.response(to: id, method: method))
-        case .failure(let failure): send(renderer.response(to: id, method: method, failure: failure, for: key.user, version: version))
+        return switch answer {
+        case .success(let data): renderer.response(to: id, method: method, data: data)
+        case .done: renderer.response(to: id, method: method)
+        case .failure(let failure): renderer.response(to: id, method: method, failure: failure, for: key.user, version: version)
         }
     }
 
@@ -117,21 +120,16 @@ extension Socket {
         requestsInFlight += 1
         requestBytes += request.bytes
         Task {
-            let result: Result<AnswerData, Failure>
-            do throws(Failure) {
-                result = .success(try await body(self, request))
-            } catch {
-                result = .failure(error)
-            }
+            let rendering = await rendered(request, isRefusable: true, body)
             hub.loop.execute {
                 self.requestsInFlight -= 1
                 self.requestBytes -= request.bytes
-                self.finish(request, result)
+                self.send(rendering)
             }
         }
     }
 
-    /// What a service's answer is rendered from, on the loop.
+    /// What a service's answer is rendered from.
     enum AnswerData: Sendable {
         case nothing
         case message(Message)
@@ -139,18 +137,30 @@ extension Socket {
         case presences([(user: UserID, presence: Presence)])
     }
 
-    private func finish(_ request: SocketRequest, _ result: Result<AnswerData, Failure>) {
-        let (renderer, reader, version) = (hub.services.renderer, key.user, version)
-        switch result {
-        case .failure(let failure): respond(to: request, .failure(failure))
-        case .success(.nothing): respond(to: request, .done)
-        case .success(.message(let message)):
-            respond(to: request, .success { renderer.write(message, for: reader, version: version, into: &$0) })
-        case .success(.conversation(let view)):
-            respond(to: request, .success { renderer.write(view, for: reader, version: version, into: &$0) })
-        case .success(.presences(let presences)):
-            respond(to: request, .success { renderer.write(presenceChanges: presences, into: &$0) })
+    /// The answer to a request, which may be long: it is rendered here, and not on the loop.
+    /// - Parameter isRefusable: false: what is done is done, and who asked for it has to hear it.
+    @concurrent
+    private func rendered(
+        _ request: SocketRequest, isRefusable: Bool, _ body: @escaping @Sendable (Socket, SocketRequest) async throws(Failure) -> AnswerData
+    ) async -> Rendering {
+        let lease = AnswerBudget.Lease(hub.services.answers, isRefusable: isRefusable)
+        let result = await RPCAnswers.$account.withValue(lease) { () -> Result<AnswerData, Failure> in
+            do throws(Failure) {
+                return .success(try await body(self, request))
+            } catch {
+                return .failure(error)
+            }
         }
+        let (renderer, reader, version) = (hub.services.renderer, key.user, version)
+        let answer: SocketAnswer =
+            switch result {
+            case .failure(let failure): .failure(failure)
+            case .success(.nothing): .done
+            case .success(.message(let message)): .success { renderer.write(message, for: reader, version: version, into: &$0) }
+            case .success(.conversation(let view)): .success { renderer.write(view, for: reader, version: version, into: &$0) }
+            case .success(.presences(let presences)): .success { renderer.write(presenceChanges: presences, into: &$0) }
+            }
+        return Rendering([response(to: request, answer)], hub.services.answers, lease: lease)
     }
 
     // MARK: Creates
@@ -161,17 +171,14 @@ extension Socket {
         isCreating = true
         answerable[request.number] = request
         Task {
-            let result: Result<AnswerData, Failure>
-            do throws(Failure) {
-                result = .success(try await self.create(request))
-            } catch {
-                result = .failure(error)
+            let rendering = await rendered(request, isRefusable: false) { (socket, request) async throws(Failure) in
+                try await socket.create(request)
             }
             hub.loop.execute {
                 self.isCreating = false
                 self.requestBytes -= request.bytes
                 // The change may have answered it already.
-                if self.answerable.removeValue(forKey: request.number) != nil { self.finish(request, result) }
+                if self.answerable.removeValue(forKey: request.number) != nil { self.send(rendering) }
                 self.startNextCreate()
             }
         }
@@ -184,7 +191,7 @@ extension Socket {
             return .conversation(try await services.create(try CreateConversationBody(request.data), call).view)
         }
         let conversation = try request.packet.conversationID()
-        let body = try SendMessageBody(request.data, version: version)
+        let body = try SendMessageBody(request.data, version: version, partsLimit: services.settings.partsLimit)
         return .message(try await services.send(body, to: conversation, call))
     }
 

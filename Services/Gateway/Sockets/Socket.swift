@@ -95,16 +95,13 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     // Outgoing
     private(set) var context: ChannelHandlerContext?
     /// The frame encoder's context: what is written there is on the wire as it is.
-    private var rawContext: ChannelHandlerContext?
+    private(set) var rawContext: ChannelHandlerContext?
     var sequence = PacketSequence()
-    var outbox = ByteBuffer()
-    private var queue = OutgoingQueue() {
-        didSet {
-            let growth = queue.backlog - oldValue.backlog
-            if growth != 0 { hub.services.metrics.backlogBytes.increment(by: Double(growth)) }
-        }
-    }
-    private(set) var drainWaiters: [EventLoopPromise<Void>] = []
+    var outgoing = Outgoing()
+    /// What the metrics know of what waits here.
+    var reportedBacklog = 0
+    /// What a catch-up is about to send and what is too long to be rendered on the loop, and then its rendering.
+    var ahead: RenderingAhead?
 
     // Requests
     var requestNumber: UInt64 = 0
@@ -142,7 +139,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var wantsPresence = false
     var presenceStatus = "auto"
     /// A close frame has been sent, or nobody is there to get one: nothing may follow it (RFC 6455, 5.5.1).
-    private(set) var isClosing = false
+    var isClosing = false
 
     init(id: UInt64 = .random(in: .min ... .max), session: Session, version: WireVersion, hub: Hub) {
         self.id = id
@@ -184,9 +181,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         requestBytes -= creates.reduce(0) { $0 + $1.bytes }
         creates = []
         answerable = [:]
-        queue.drained()
-        for waiter in drainWaiters { waiter.succeed() }
-        drainWaiters = []
+        ahead = nil
+        dropOutgoing()
         hub.remove(self)
         givePresenceUp()
         context = nil
@@ -230,11 +226,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     func channelReadComplete(context: ChannelHandlerContext) { context.fireChannelReadComplete() }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable {
-            queue.drained()
-            for waiter in drainWaiters { waiter.succeed() }
-            drainWaiters = []
-        }
+        if context.channel.isWritable { pump() }
         context.fireChannelWritabilityChanged()
     }
 
@@ -261,69 +253,5 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             isClosing = true
             context.close(promise: nil)
         }
-    }
-
-    // MARK: Outgoing
-
-    var isWritable: Bool { context?.channel.isWritable ?? false }
-
-    /// Returns once the channel takes more, or has closed.
-    func drained() async throws {
-        try await hub.loop
-            .flatSubmit { () -> EventLoopFuture<Void> in
-                let promise = self.hub.loop.makePromise(of: Void.self)
-                if self.isWritable || !self.isOpen { promise.succeed() } else { self.drainWaiters.append(promise) }
-                return promise.futureResult
-            }
-            .get()
-    }
-
-    /// Writes what this turn of the loop has collected, in one write.
-    func flush() {
-        guard outbox.readableBytes > 0, let rawContext else { return }
-        let bytes = outbox
-        outbox = Self.emptyBuffer
-        if isClosing { return hub.giveBack(consume bytes) }
-        if case .abandon = queue.write(bytes.readableBytes, isWritable: isWritable, bound: hub.services.settings.socketBacklogBytes) {
-            hub.services.metrics.slowSocketsClosed.increment()
-            return abandon()
-        }
-        rawContext.writeAndFlush(NIOAny(bytes), promise: nil)
-        hub.giveBack(consume bytes)
-    }
-
-    private static let emptyBuffer = ByteBuffer()
-
-    private func sendControl(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
-        guard let context, !isClosing else { return }
-        flush()
-        guard !isClosing else { return }
-        context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: opcode, data: data)), promise: nil)
-    }
-
-    func ping() { sendControl(.ping, ByteBuffer()) }
-
-    /// Says why, then closes. What was written before still goes out.
-    func close(_ reason: CloseReason) {
-        guard isOpen, !isClosing, let context else { return }
-        flush()
-        guard !isClosing else { return }
-        isClosing = true
-        let channel = context.channel
-        context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: .connectionClose, data: reason.payload)), promise: nil)
-        // The peer answers with a close frame of its own, or is cut off.
-        hub.loop.scheduleTask(in: .seconds(2)) { channel.close(promise: nil) }
-        catchUpTask?.cancel()
-    }
-
-    /// For a peer that does not read: a close frame behind a full buffer would never arrive.
-    private func abandon() {
-        guard let context, !isClosing else { return }
-        isClosing = true
-        context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: .connectionClose, data: CloseReason.tooSlow.payload)), promise: nil)
-        let channel = context.channel
-        hub.loop.scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
-        hub.leaveAll(self)
-        catchUpTask?.cancel()
     }
 }

@@ -13,11 +13,6 @@ final class SocketUpgrade: Sendable {
         let version: WireVersion
     }
 
-    /// `TCP_NOTSENT_LOWAT` of Linux.
-    private static let notSentLowWaterMark: CInt = 25
-    /// Bytes that the kernel takes for a client beyond what it has sent already.
-    private static let kernelBacklogBytes = 128 << 10
-
     private let services: GatewayServices
     private let hubs: [ObjectIdentifier: Hub]
     private let limits: ConnectionLimits
@@ -66,8 +61,6 @@ final class SocketUpgrade: Sendable {
         }
         // Clients send little and rarely: what a quiet socket keeps for reading should be small. It grows with what is read.
         try? channel.syncOptions?.setOption(.recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 64 * 1024))
-        // What a client does not read waits here, where it is counted, and not in the kernel, which would take megabytes for each.
-        try? channel.syncOptions?.setOption(.tcpOption(.init(rawValue: Self.notSentLowWaterMark)), value: Self.kernelBacklogBytes)
         let sync = channel.pipeline.syncOperations
         try sync.addHandler(FrameRules())
         try sync.addHandler(

@@ -16,7 +16,7 @@ public struct Announcement: Hashable, Sendable {
     public var sender: Sender
     /// The server's time, the same for all recipients.
     public var sentAt: Timestamp
-    /// 1 to ``Limits/partsPerMessage``, in the order of the request.
+    /// At least one, and at most as many as the service allows, in the order of the request.
     public var parts: [MessagePart]
     /// How far it came with this user; nobody is shown anybody else's.
     public var status: RecipientStatus

@@ -75,7 +75,7 @@ public struct Message: Hashable, Sendable {
     public var sender: BasicIdentity
     /// The server's time, equal to that of the change that created it; never less than that of the message before.
     public var sentAt: Timestamp
-    /// 1 to ``Limits/partsPerMessage``, in the order of the request.
+    /// At least one, and at most as many as the service allows, in the order of the request.
     public var parts: [MessagePart]
     /// Sorted by user id, which looking somebody up relies on.
     public var recipients: [Recipient]

@@ -28,12 +28,15 @@ struct RPCCallTable<Token> {
     }
 
     private let maxAnswerBytes: Int
+    /// What has come of long answers counts here until they are whole, together with those of other connections.
+    private let arriving: RPCByteBudget
     private var calls: [UInt64: Call] = [:]
     /// No call's deadline is earlier. It may be one of a call that has left, since finding the next would cost more than a needless look.
     private(set) var earliestDeadline: ContinuousClock.Instant?
 
-    init(maxAnswerBytes: Int) {
+    init(maxAnswerBytes: Int, arriving: RPCByteBudget = RPCByteBudget(limit: .max)) {
         self.maxAnswerBytes = maxAnswerBytes
+        self.arriving = arriving
     }
 
     var isEmpty: Bool { calls.isEmpty }
@@ -47,9 +50,20 @@ struct RPCCallTable<Token> {
         return true
     }
 
+    /// The call leaves, and what has come of its answer is not counted any more.
+    private mutating func remove(_ id: UInt64) -> Call? {
+        guard let call = calls.removeValue(forKey: id) else { return nil }
+        forget(call)
+        return call
+    }
+
+    private func forget(_ call: Call) {
+        if let parts = call.parts { arriving.give(parts.readableBytes) }
+    }
+
     /// The answer, or the end of it.
     mutating func answered(_ id: UInt64, _ payload: ByteBuffer) -> Action {
-        guard var call = calls.removeValue(forKey: id) else { return .none }
+        guard var call = remove(id) else { return .none }
         guard var whole = call.parts.take() else {
             guard payload.readableBytes <= maxAnswerBytes else { return .complete(Completion(token: call.token, result: .failure(.answerTooLarge))) }
             return .complete(Completion(token: call.token, result: .success(payload)))
@@ -66,8 +80,10 @@ struct RPCCallTable<Token> {
         // Taken out while it grows: a buffer that is still in the dictionary would be copied at every piece.
         guard var call = calls.removeValue(forKey: id) else { return .none }
         var whole = call.parts.take() ?? ByteBuffer()
-        guard whole.readableBytes + payload.readableBytes <= maxAnswerBytes else {
-            return .completeAndCancel(Completion(token: call.token, result: .failure(.answerTooLarge)))
+        let isTooLarge = whole.readableBytes + payload.readableBytes > maxAnswerBytes
+        guard !isTooLarge, arriving.take(payload.readableBytes, beside: whole.readableBytes) else {
+            arriving.give(whole.readableBytes)
+            return .completeAndCancel(Completion(token: call.token, result: .failure(isTooLarge ? .answerTooLarge : .overloaded)))
         }
         whole.writeImmutableBuffer(payload)
         call.parts = whole
@@ -77,13 +93,13 @@ struct RPCCallTable<Token> {
 
     /// The callee reported an error.
     mutating func failed(_ id: UInt64, _ error: RPCError) -> Action {
-        guard let call = calls.removeValue(forKey: id) else { return .none }
+        guard let call = remove(id) else { return .none }
         return .complete(Completion(token: call.token, result: .failure(error)))
     }
 
     /// The caller's task was cancelled.
     mutating func cancelled(_ id: UInt64) -> Action {
-        guard let call = calls.removeValue(forKey: id) else { return .none }
+        guard let call = remove(id) else { return .none }
         return .completeAndCancel(Completion(token: call.token, result: .failure(.cancelled)))
     }
 
@@ -91,7 +107,7 @@ struct RPCCallTable<Token> {
     mutating func expired(at now: ContinuousClock.Instant) -> [(id: UInt64, completion: Completion)] {
         guard let earliest = earliestDeadline, earliest <= now else { return [] }
         let due = calls.filter { $0.value.deadline <= now }
-        for id in due.keys { calls[id] = nil }
+        for id in due.keys { _ = remove(id) }
         earliestDeadline = calls.values.map(\.deadline).min()
         return due.map { ($0.key, Completion(token: $0.value.token, result: .failure(.deadlineExceeded))) }
     }
@@ -99,6 +115,7 @@ struct RPCCallTable<Token> {
     /// The connection is gone: every request was written, so the fate of each is unknown.
     mutating func closed() -> [Completion] {
         let lost = calls.values.map { Completion(token: $0.token, result: .failure(.transportLost)) }
+        for call in calls.values { forget(call) }
         calls = [:]
         earliestDeadline = nil
         return lost

@@ -136,7 +136,9 @@ extension RPCClient {
     ) throws -> RPCClientConnection {
         let pipeline = channel.pipeline.syncOperations
         if let tls { try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: configuration.tlsHostname)) }
-        let handler = RPCClientHandler(configuration: configuration, mailbox: mailbox, eventLoop: channel.eventLoop, logger: logger) { [weak self] in
+        let handler = RPCClientHandler(
+            configuration: configuration, arriving: arriving, mailbox: mailbox, eventLoop: channel.eventLoop, logger: logger
+        ) { [weak self] in
             self?.change { $0.disconnected(member) }
         }
         do {

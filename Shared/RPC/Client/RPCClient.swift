@@ -28,6 +28,8 @@ public final class RPCClient: Service {
     private let settled = RPCLatch<Void>()
     private let isSettled = Atomic<Bool>(false)
     private let inFlight = Atomic<Int>(0)
+    /// Bytes of long answers that are arriving, on all connections.
+    let arriving: RPCByteBudget
     private let availability: RPCAvailability
 
     /// A client. It connects when ``run()`` does.
@@ -43,6 +45,7 @@ public final class RPCClient: Service {
         var logger = logger
         logger[metadataKey: "rpc.target"] = "\(configuration.target)"
         self.configuration = configuration
+        self.arriving = RPCByteBudget(limit: configuration.maxArrivingBytes)
         self.eventLoopGroup = eventLoopGroup
         self.logger = logger
         self.availability = RPCAvailability(configuration.name, logger: logger)
@@ -164,6 +167,7 @@ public final class RPCClient: Service {
     /// Reports the calls in flight to the metrics.
     func recordInFlight() {
         metrics.inFlight.record(inFlight.load(ordering: .relaxed))
+        metrics.arrivingBytes?.record(arriving.inUse)
         metrics.bytes.record(balancer.withLock { $0.connections.reduce(0) { $0 + $1.queuedBytes } })
     }
 }

@@ -47,6 +47,8 @@ public struct RPCClientConfiguration: Sendable {
     public var maxFrameBytes = 4 << 20
     /// Greatest length of an answer, which may travel in many frames.
     public var maxAnswerBytes = 64 << 20
+    /// Bytes of long answers that are arriving, all together. A call whose answer would go over it fails as overloaded; one alone never does.
+    public var maxArrivingBytes = 256 << 20
     /// Bytes of requests that may wait for one socket. A call that would go over it fails as overloaded.
     public var maxQueuedBytes = 32 << 20
     /// After this time without a byte from a server it is asked for a sign of life.

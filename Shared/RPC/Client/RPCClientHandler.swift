@@ -41,7 +41,8 @@ final class RPCClientHandler: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
 
     init(
-        configuration: RPCClientConfiguration, mailbox: RPCMailbox<Item>, eventLoop: any EventLoop, logger: Logger,
+        configuration: RPCClientConfiguration, arriving: RPCByteBudget = RPCByteBudget(limit: .max), mailbox: RPCMailbox<Item>,
+        eventLoop: any EventLoop, logger: Logger,
         onDraining: @escaping @Sendable () -> Void
     ) {
         self.configuration = configuration
@@ -51,7 +52,7 @@ final class RPCClientHandler: ChannelInboundHandler {
         self.opened = eventLoop.makePromise(of: Void.self)
         self.handshake = RPCClientHandshake(
             secret: RPCSecret(configuration.clusterSecret), nonce: .random(), service: configuration.service)
-        self.calls = RPCCallTable(maxAnswerBytes: configuration.maxAnswerBytes)
+        self.calls = RPCCallTable(maxAnswerBytes: configuration.maxAnswerBytes, arriving: arriving)
         self.liveness = RPCLiveness(allowedMisses: configuration.pingMisses)
     }
 

@@ -13,9 +13,10 @@ final class RPCByteBudget: Sendable {
     var inUse: Int { taken.load(ordering: .relaxed) }
 
     /// False: they are too many beside those that are held. What is alone is taken whatever its size, or it never would be.
-    func take(_ bytes: Int) -> Bool {
+    /// - Parameter own: bytes that are held already, and belong to the same.
+    func take(_ bytes: Int, beside own: Int = 0) -> Bool {
         let before = taken.wrappingAdd(bytes, ordering: .relaxed).oldValue
-        guard before == 0 || before + bytes <= limit else {
+        guard before == own || before + bytes <= limit else {
             give(bytes)
             return false
         }

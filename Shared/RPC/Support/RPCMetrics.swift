@@ -18,6 +18,8 @@ final class RPCMetrics: Sendable {
     let inFlight: Gauge
     /// Of a client: requests that wait for a socket. Of a server: requests being worked on, and long answers on their way.
     let bytes: Gauge
+    /// Of a client: long answers that are arriving.
+    let arrivingBytes: Gauge?
     let connections: Gauge
     /// Of a client: nobody reconnects to it.
     let reconnects: Counter?
@@ -33,6 +35,7 @@ final class RPCMetrics: Sendable {
         self.methodName = methodName
         self.inFlight = Gauge(label: prefix + "_calls_in_flight", dimensions: dimensions)
         self.bytes = Gauge(label: prefix + (prefix == "rpc_server" ? "_bytes_in_flight" : "_queued_bytes"), dimensions: dimensions)
+        self.arrivingBytes = prefix == "rpc_client" ? Gauge(label: prefix + "_answer_bytes", dimensions: dimensions) : nil
         self.connections = Gauge(label: prefix + "_connections", dimensions: dimensions)
         self.reconnects = prefix == "rpc_client" ? Counter(label: prefix + "_reconnects_total", dimensions: dimensions) : nil
         self.refusedConnections = Counter(label: prefix + "_refused_connections_total", dimensions: dimensions)

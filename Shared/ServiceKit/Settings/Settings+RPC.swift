@@ -35,7 +35,8 @@ extension Settings {
 
     /// How this service reaches another one.
     ///
-    /// `STRATA_RPC_QUEUE_BYTES`, by default 33554432: requests that may wait for the socket of one instance.
+    /// `STRATA_RPC_QUEUE_BYTES`, by default 33554432: requests that may wait for the socket of one instance. `STRATA_RPC_ANSWER_BYTES`, by default
+    /// 268435456: what may have come of long answers that are not whole yet.
     ///
     /// With `STRATA_RPC_TLS_CA` set it insists on TLS and on a certificate which that authority has signed for the name in the target.
     /// - Parameters:
@@ -46,6 +47,7 @@ extension Settings {
         configuration.service = name
         configuration.maxCallsInFlight = try int("STRATA_RPC_MAX_CALLS", default: 4096, in: 1...1_000_000)
         configuration.maxQueuedBytes = try int("STRATA_RPC_QUEUE_BYTES", default: configuration.maxQueuedBytes, in: 1 << 20...1 << 32)
+        configuration.maxArrivingBytes = try int("STRATA_RPC_ANSWER_BYTES", default: configuration.maxArrivingBytes, in: 1 << 20...1 << 36)
         guard let path = try optionalString("STRATA_RPC_TLS_CA") else { return configuration }
         let authorities = try pem("STRATA_RPC_TLS_CA") { try NIOSSLCertificate.fromPEMFile(path) }
         var tls = TLSConfiguration.makeClientConfiguration()

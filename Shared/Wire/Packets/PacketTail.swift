@@ -57,18 +57,7 @@ public struct PacketTail: Hashable, Sendable {
     }
 
     /// Bytes that ``write(_:into:)`` puts for these values.
-    func byteCount(for values: ReaderValues) -> Int {
-        var count = text.readableBytes
-        for gap in gaps {
-            switch gap.slot {
-            case .unread: count += decimalDigits(values.unread)
-            case .total: count += decimalDigits(values.total)
-            case .ownStatus(let status):
-                count += 25 + values.reader.percentEncoded.utf8.count + status.name.utf8.count + 1
-            }
-        }
-        return count
-    }
+    func byteCount(for values: ReaderValues) -> Int { gaps.reduce(text.readableBytes) { $0 + $1.slot.byteCount(for: values) } }
 
     /// Puts the text with its gaps filled.
     func write(_ values: ReaderValues, into cursor: inout PacketCursor) {
@@ -77,18 +66,65 @@ public struct PacketTail: Hashable, Sendable {
             for gap in gaps {
                 cursor.put(UnsafeRawBufferPointer(rebasing: bytes[written..<gap.offset]))
                 written = gap.offset
-                switch gap.slot {
-                case .unread: cursor.put(decimal: values.unread)
-                case .total: cursor.put(decimal: values.total)
-                case .ownStatus(let status):
-                    cursor.put(",\"layer:///identities/")
-                    cursor.put(values.reader.percentEncoded)
-                    cursor.put("\":\"")
-                    cursor.put(status.name)
-                    cursor.put("\"")
-                }
+                gap.slot.write(values, into: &cursor)
             }
             cursor.put(UnsafeRawBufferPointer(rebasing: bytes[written...]))
+        }
+    }
+
+    /// The packet in a WebSocket text frame of its own, in pieces that are no copies: those of the text share its memory with all other sockets.
+    /// - Parameters:
+    ///   - counter: of the packet.
+    ///   - timestamp: what it is stamped with.
+    public func frame(counter: Int64, timestamp: TimestampText, values: ReaderValues) -> [ByteBuffer] {
+        let head = PacketHead(kind: kind, counter: counter, timestamp: timestamp)
+        var pieces = [
+            Self.piece(of: PacketCursor.frameHeaderBytes + PacketHead.maximumBytes) { cursor in
+                cursor.put(frameHeaderFor: head.byteCount + byteCount(for: values))
+                head.write(into: &cursor)
+            }
+        ]
+        var rest = text
+        for gap in gaps {
+            let written = text.readableBytes - rest.readableBytes
+            if let slice = rest.readSlice(length: gap.offset - written) { pieces.append(slice) }
+            pieces.append(Self.piece(of: gap.slot.byteCount(for: values)) { gap.slot.write(values, into: &$0) })
+        }
+        pieces.append(rest)
+        return pieces
+    }
+
+    private static func piece(of capacity: Int, _ body: (inout PacketCursor) -> Void) -> ByteBuffer {
+        var piece = ByteBuffer()
+        piece.writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { target in
+            var cursor = PacketCursor(target)
+            body(&cursor)
+            return cursor.count
+        }
+        return piece
+    }
+}
+
+extension PacketTail.Slot {
+    /// Bytes that ``write(_:into:)`` puts for these values.
+    fileprivate func byteCount(for values: ReaderValues) -> Int {
+        switch self {
+        case .unread: decimalDigits(values.unread)
+        case .total: decimalDigits(values.total)
+        case .ownStatus(let status): 25 + values.reader.percentEncoded.utf8.count + status.name.utf8.count + 1
+        }
+    }
+
+    fileprivate func write(_ values: ReaderValues, into cursor: inout PacketCursor) {
+        switch self {
+        case .unread: cursor.put(decimal: values.unread)
+        case .total: cursor.put(decimal: values.total)
+        case .ownStatus(let status):
+            cursor.put(",\"layer:///identities/")
+            cursor.put(values.reader.percentEncoded)
+            cursor.put("\":\"")
+            cursor.put(status.name)
+            cursor.put("\"")
         }
     }
 }

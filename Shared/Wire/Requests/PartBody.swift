@@ -13,11 +13,15 @@ public enum PartBody {
     }
 
     /// All parts of a message.
-    /// - Parameter message: its id, if it is known: the ids of the parts must lie under it.
+    /// - Parameters:
+    ///   - message: its id, if it is known: the ids of the parts must lie under it.
+    ///   - limit: as many there may be.
     /// - Throws: ``Failure`` naming the property at fault, for example `parts.0.mime_type`.
-    public static func parts(_ elements: [JSONValue], of message: MessageID?, version: WireVersion) throws(Failure) -> [MessagePart] {
+    public static func parts(
+        _ elements: [JSONValue], of message: MessageID?, version: WireVersion, limit: Int = Limits.partsPerMessage
+    ) throws(Failure) -> [MessagePart] {
         guard !elements.isEmpty else { throw .invalid("parts", "must have at least one element") }
-        guard elements.count <= Limits.partsPerMessage else { throw .invalid("parts", "has more than \(Limits.partsPerMessage) elements") }
+        guard elements.count <= limit else { throw .invalid("parts", "has more than \(limit) elements") }
         var parts: [MessagePart] = []
         parts.reserveCapacity(elements.count)
         var used: Set<UUID> = []

@@ -15,9 +15,11 @@ public struct SendMessageBody: Hashable, Sendable {
     /// JSON text.
     public var notification: String?
 
-    /// - Parameter version: 2.0 clients number their parts, and get ids that they never see.
+    /// - Parameters:
+    ///   - version: 2.0 clients number their parts, and get ids that they never see.
+    ///   - partsLimit: as many parts there may be.
     /// - Throws: ``Failure`` naming the property at fault, for example `parts.0.mime_type`.
-    public init(_ json: JSONValue, version: WireVersion) throws(Failure) {
+    public init(_ json: JSONValue, version: WireVersion, partsLimit: Int = Limits.partsPerMessage) throws(Failure) {
         let members = try Members(json)
         id = nil
         if let text = try members.string("id") {
@@ -25,7 +27,7 @@ public struct SendMessageBody: Hashable, Sendable {
             self.id = id
         }
         guard let elements = try members.array("parts") else { throw members.missing("parts") }
-        parts = try PartBody.parts(elements, of: id, version: version)
+        parts = try PartBody.parts(elements, of: id, version: version, limit: partsLimit)
         notification = SendMessageBody.notification(members["notification"])
     }
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Testing
+
+@testable import Gateway
+
+@Suite("the budget of answers")
+struct AnswerBudgetTests {
+    private let budget = AnswerBudget(limit: 30 << 20)
+
+    private func isTaken(_ bytes: Int, by lease: AnswerBudget.Lease) -> Bool { (try? lease.received(bytes)) != nil }
+
+    @Test("an answer of a service counts threefold until it is text, then as that, and not at all when nobody knows it any more")
+    func life() throws {
+        var lease: AnswerBudget.Lease? = AnswerBudget.Lease(budget)
+        try lease?.received(1 << 20)
+        #expect(budget.inUse == 3 << 20)
+        lease?.settle(to: 2 << 20)
+        #expect(budget.inUse == 2 << 20)
+        lease = nil
+        #expect(budget.inUse == 0)
+    }
+
+    @Test("beyond the bound long answers are refused as unavailable, short ones and those to whoever has changed something are not")
+    func refusal() throws {
+        let others = AnswerBudget.Lease(budget, holding: 29 << 20)
+        let long = AnswerBudget.Lease(budget)
+        let failure = #expect(throws: Failure.self) { try long.received(1 << 20) }
+        #expect(failure == .unavailable)
+        #expect(long.count == 0)
+        #expect(isTaken(20_000, by: AnswerBudget.Lease(budget)))
+        #expect(isTaken(1 << 20, by: AnswerBudget.Lease(budget, isRefusable: false)))
+        others.settle(to: 0)
+        #expect(isTaken(1 << 20, by: long))
+        long.isRefusable = false
+        others.settle(to: 30 << 20)
+        #expect(isTaken(1 << 20, by: long))
+    }
+
+    @Test("many short answers to one request are long together")
+    func sum() {
+        let others = AnswerBudget.Lease(budget, holding: 30 << 20)
+        let lease = AnswerBudget.Lease(budget)
+        #expect(isTaken(20_000, by: lease))
+        #expect(!isTaken(20_000, by: lease))
+        withExtendedLifetime(others) {}
+    }
+
+    @Test("an answer that is larger than the bound is taken where next to nothing else is held")
+    func alone() {
+        let other = AnswerBudget.Lease(budget, holding: 1 << 20)
+        #expect(isTaken(20 << 20, by: AnswerBudget.Lease(budget)))
+        other.settle(to: 3 << 20)
+        #expect(!isTaken(20 << 20, by: AnswerBudget.Lease(budget)))
+    }
+
+    @Test("little room is left beyond three quarters, and none beyond the bound")
+    func pressure() {
+        budget.add(22 << 20)
+        #expect(!budget.isTight)
+        budget.add(1 << 20)
+        #expect(budget.isTight)
+        #expect(!budget.isExceeded(by: 0))
+        budget.add(8 << 20)
+        #expect(budget.isExceeded(by: 0))
+        budget.give(31 << 20)
+        #expect(budget.inUse == 0)
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import NIOCore
+import Testing
+
+@testable import Gateway
+
+@Suite("what waits for a socket")
+struct OutgoingQueueTests {
+    private static let bound = 1000
+
+    private func isTaken(_ bytes: Int, _ queue: inout OutgoingQueue, isWritable: Bool = false) -> Bool {
+        if case .write = queue.write(bytes, isWritable: isWritable, bound: Self.bound) { true } else { false }
+    }
+
+    @Test("up to the bound, behind whatever nothing waited ahead of")
+    func bound() {
+        var queue = OutgoingQueue()
+        #expect(isTaken(5000, &queue))
+        #expect(isTaken(900, &queue))
+        #expect(!isTaken(101, &queue))
+        #expect(isTaken(100, &queue))
+        #expect(queue.backlog == 6000)
+        // What was ahead leaves first, and makes no room for others.
+        queue.left(1500)
+        #expect(!isTaken(1, &queue))
+        queue.left(600)
+        #expect(isTaken(400, &queue))
+        #expect(!isTaken(1, &queue))
+        queue.drained()
+        #expect(isTaken(5000, &queue))
+    }
+
+    @Test("what was taken while the channel was writable does not count against those behind it")
+    func writable() {
+        var queue = OutgoingQueue()
+        #expect(isTaken(5000, &queue, isWritable: true))
+        queue.left(4000)
+        #expect(isTaken(1000, &queue))
+        #expect(!isTaken(1, &queue))
+    }
+
+    @Test("waiting frames leave in pieces, in their order, byte by byte what they were")
+    func pieces() {
+        let budget = AnswerBudget(limit: 1 << 20)
+        var waiting = WaitingFrames()
+        var whole = ByteBuffer()
+        for (number, lengths) in [[10], [3, 0, 500, 7], [64], [200, 1], [64]].enumerated() {
+            let buffers = lengths.map { length in ByteBuffer(bytes: (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ number) }) }
+            for buffer in buffers { whole.writeImmutableBuffer(buffer) }
+            waiting.append(buffers, AnswerBudget.Lease(budget, holding: lengths.reduce(0, +)))
+        }
+        #expect(waiting.bytes == whole.readableBytes && budget.inUse == whole.readableBytes)
+        var text = ByteBuffer()
+        while let piece = waiting.next(atMost: 64) {
+            #expect((1...64).contains(piece.readableBytes))
+            text.writeImmutableBuffer(piece)
+        }
+        #expect(text == whole)
+        #expect(waiting.isEmpty && waiting.bytes == 0 && budget.inUse == 0)
+    }
+
+    @Test("what is dropped ends with a frame, and gives its room back")
+    func dropped() {
+        let budget = AnswerBudget(limit: 1 << 20)
+        var waiting = WaitingFrames()
+        for length in [100, 50, 30] {
+            waiting.append([ByteBuffer(repeating: UInt8(length), count: length)], AnswerBudget.Lease(budget, holding: length))
+        }
+        #expect(waiting.next(atMost: 64)?.readableBytes == 64)
+        waiting.dropUnbegun()
+        #expect(waiting.bytes == 36 && budget.inUse == 100)
+        #expect(waiting.next(atMost: 64) == ByteBuffer(repeating: 100, count: 36))
+        #expect(waiting.isEmpty && budget.inUse == 0)
+    }
+}
