@@ -100,7 +100,7 @@ struct LargeCatchUpTests {
             let ben = try await harness.newSocket(of: Fixture.ben)
             ben.channel.isWritable = false
             try await ben.askForReplay()
-            try await harness.until { _ in !ben.socket.drainWaiters.isEmpty }
+            try await harness.until { _ in !ben.socket.outgoing.drainWaiters.isEmpty }
             // Nothing has left, and so nothing more is fetched.
             #expect(fake.answers.withLock { $0.looks } == [ids[0]])
             try await harness.onLoop { _ in
