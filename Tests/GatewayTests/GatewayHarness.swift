@@ -160,10 +160,11 @@ struct TestSocket: Sendable {
     /// The packets that have left since the last call.
     func packets() async throws -> [JSONValue] {
         await channel.testingEventLoop.run()
+        // A frame may leave in several parts.
+        var sent = ByteBuffer()
+        while var bytes = try await channel.readOutbound(as: ByteBuffer.self) { sent.writeBuffer(&bytes) }
         var packets: [JSONValue] = []
-        while var bytes = try await channel.readOutbound(as: ByteBuffer.self) {
-            while bytes.readableBytes > 0 { packets.append(try JSONReader.parse(try Self.frame(&bytes))) }
-        }
+        while sent.readableBytes > 0 { packets.append(try JSONReader.parse(try Self.frame(&sent))) }
         return packets
     }
 

@@ -74,7 +74,8 @@ final class ResponseGuard: ChannelOutboundHandler {
 
     /// Grows with every byte that the client takes: of one large write, the channel knows what is left.
     private func progress(_ context: ChannelHandlerContext) -> Int {
-        let left = try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)
-        return sent + given - (left ?? 0)
+        let left = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+        // What waits elsewhere, as in a handshake of TLS, has not been taken by anybody.
+        return left > 0 ? sent + given - left : sent
     }
 }

@@ -13,6 +13,7 @@ struct ResponseGuardTests {
         let budget = AnswerBudget(limit: 1 << 20)
         let network: NIOLoopBound<StalledNetwork>
         var loop: NIOAsyncTestingEventLoop { channel.testingEventLoop }
+        var isOpen: Bool { channel.isActive }
 
         init() async throws {
             try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1))
@@ -61,16 +62,16 @@ struct ResponseGuardTests {
             await scene.pass(50)
             try await scene.take(1)
         }
-        #expect(scene.channel.isActive)
+        #expect(scene.isOpen)
         await scene.pass(50)
         try await scene.take()
         await scene.pass(600)
-        #expect(scene.channel.isActive)
+        #expect(scene.isOpen)
         try await scene.write(1000)
         await scene.pass(59)
-        #expect(scene.channel.isActive)
+        #expect(scene.isOpen)
         await scene.pass(6)
-        #expect(!scene.channel.isActive)
+        #expect(!scene.isOpen)
         #expect(scene.budget.inUse == 0)
     }
 
@@ -82,7 +83,7 @@ struct ResponseGuardTests {
             await scene.pass(1)
         }
         await scene.pass(6)
-        #expect(!scene.channel.isActive)
+        #expect(!scene.isOpen)
     }
 
     @Test("while there is little room left for answers to others, the patience is a twelfth")
@@ -91,9 +92,9 @@ struct ResponseGuardTests {
         scene.budget.add(900 << 10)
         try await scene.write(1000)
         await scene.pass(4)
-        #expect(scene.channel.isActive)
+        #expect(scene.isOpen)
         await scene.pass(2)
-        #expect(!scene.channel.isActive)
+        #expect(!scene.isOpen)
         #expect(scene.budget.inUse == 900 << 10)
     }
 }
