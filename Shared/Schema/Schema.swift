@@ -37,6 +37,7 @@ public enum Schema {
         migration(27, "kept_leaves", PackageResources._027_kept_leaves_sql),
         migration(28, "patch_limits", PackageResources._028_patch_limits_sql),
         migration(29, "batches", PackageResources._029_batches_sql),
+        migration(30, "log_pages", PackageResources._030_log_pages_sql),
         migration(32, "epoch_order", PackageResources._032_epoch_order_sql),
         migration(34, "app_deletion", PackageResources._034_app_deletion_sql),
     ]
