@@ -22,7 +22,8 @@ struct Installation {
         FROM generate_series(1, \(Self.conversations)) n;
         INSERT INTO conversations.identity (app_id, user_id) SELECT '\(app)', 'user' || n FROM generate_series(0, \(Self.users - 1)) n;
         INSERT INTO conversations.app (id, name, provider_id)
-        SELECT CASE n WHEN 1 THEN '\(app)'::uuid ELSE gen_random_uuid() END, 'app', gen_random_uuid() FROM generate_series(1, 300) n;
+        SELECT CASE n WHEN 1 THEN '\(app)'::uuid ELSE gen_random_uuid() END, 'app', gen_random_uuid() FROM generate_series(1, 300) n
+        ON CONFLICT DO NOTHING;
         INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
         VALUES (decode(repeat('01', 32), 'hex'), '\(app)', 'user1', now() + interval '9 days');
         INSERT INTO conversations.session (digest, app_id, user_id, expires_at)

@@ -28,6 +28,7 @@ import Testing
         // Statistics that say that there is nothing, and plans that were made when there was nothing.
         let (installation, busy) = try await CallsFixture.run(on: url, connections: 1) { calls in
             try await calls.execute("ANALYZE")
+            try await calls.register()
             let long = try await calls.conversation()
             for _ in 0..<7 { try await Scene(calls: calls, long: long).play { _, call in try await call() } }
             let installation = Installation(app: calls.app, long: long)
