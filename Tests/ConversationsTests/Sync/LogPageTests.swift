@@ -42,7 +42,7 @@ extension StoreTests {
                 var random = SeededGenerator(seed: seed)
                 let ids = try await write(calls, using: &random)
                 let whole = try await calls.readLogs(as: "ben", [ids[0]: .zero, ids[1]: .zero], userAfter: .zero)
-                #expect(whole.hasMetHeads && whole.bytes > 40_000)
+                #expect(whole.hasMetHeads && whole.bytes > 10_000)
                 for bytes in [1, 3000, 10_000, .random(in: 1...100_000, using: &random), 1 << 20] {
                     var (cursors, own) = ([ids[0]: Position.zero, ids[1]: .zero], Position.zero)
                     var entries: [CallsFixture.Owed] = []
