@@ -83,6 +83,7 @@ struct SyncCalls: Sendable {
         let log = try rows.map { try LogRow($0) }
         let identities = try await support.directory.basic(
             Array(Set(log.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
+        let people = try await userChanges.people(in: log.filter { $0.entry == .userChange }, of: caller)
         let epoch = try await support.epoch.current(deadline: caller.deadline)
         var response = ProtoReadLogsResponse()
         for row in log {
@@ -90,7 +91,7 @@ struct SyncCalls: Sendable {
             case .header: response.metHeads = row.flag
             case .change: response.entries.append(try .with { $0.change = ProtoChange(try row.change(identities, epoch: epoch)) })
             case .userChange:
-                let change = try await userChanges.change(row, of: caller)
+                let change = try await userChanges.change(row, of: caller, with: people)
                 response.entries.append(.with { $0.userChange = ProtoUserChange(change) })
             case .skipped:
                 guard let conversation = row.conversation else { continue }
