@@ -117,7 +117,7 @@ WHERE i.display_name IS NULL AND i.avatar_url IS NULL AND i.first_name IS NULL A
 CREATE FUNCTION conversations.met_among(p_app uuid, p_user text, p_others text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    IF cardinality(p_others) <= 2 THEN
+    IF cardinality(p_others) <= 8 THEN
         RETURN ARRAY(SELECT w.id FROM unnest(p_others) w(id) WHERE w.id <> p_user AND conversations.have_met(p_app, p_user, w.id));
     END IF;
     RETURN ARRAY(
