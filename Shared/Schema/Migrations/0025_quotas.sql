@@ -38,7 +38,7 @@ BEGIN
 END
 $$;
 
--- Rows that say who follows whom only because the conversation in which the two met is forgotten. The followed may have been anyone's choice, so these count
+-- Rows that say who follows whom only because the conversation in which the two met is forgotten. A third user may have put the two into it, so these count
 -- for no quota, and keep no identity.
 ALTER TABLE conversations.follow ADD COLUMN is_met boolean NOT NULL DEFAULT false;
 CREATE INDEX follow_chosen ON conversations.follow (app_id, user_id) WHERE is_followed AND NOT is_met;
