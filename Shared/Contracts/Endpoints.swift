@@ -58,8 +58,8 @@ public enum ConversationsAPI {
     public static let getConversation = Endpoint<ProtoGetConversationRequest, ProtoConversationView>(11, .read)
     /// Up to 1000 of them, as many as fit into a number of bytes; what the user does not see is left out.
     public static let getConversations = Endpoint<ProtoGetConversationsRequest, ProtoGetConversationsResponse>(240, .read)
-    /// A page of a user's list, at most 1000, newest first, without metadata; `invalid_property` for a cursor he never had (Client API 5.2). What does not fit
-    /// into a number of bytes is named, and left to ``getConversations``.
+    /// A page of a user's list, at most 1000, newest first, without metadata; `invalid_property` for a cursor the user never had (Client API 5.2). What does not
+    /// fit into a number of bytes is named, and left to ``getConversations``.
     public static let listConversations = Endpoint<ProtoListConversationsRequest, ProtoListConversationsResponse>(12, .read)
     /// Participants, alone or with metadata, all or nothing (Client API 5.5, 5.6); answers the changes it came to, none if nothing had an effect.
     ///

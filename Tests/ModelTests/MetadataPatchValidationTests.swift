@@ -64,6 +64,18 @@ struct MetadataPatchValidationTests {
         #expect((0..<9).map { set("k\($0)", value) }.isLarge)
         #expect([set("a", (0..<9).map { ("a.k\($0)", value) })].isLarge)
     }
+
+    @Test("a first tree is large by its values and their bytes, each counted once")
+    func largeTree() {
+        func tree(_ count: Int, _ value: String = "1") -> [MetadataLeaf] {
+            (0..<count).map { MetadataLeaf(path: MetadataPath(trusted: "k\($0)"), value: value) }
+        }
+        #expect(![MetadataLeaf]().isLarge && !tree(64).isLarge && tree(65).isLarge)
+        let path = String(repeating: "p", count: 1000)
+        let long = (10...19).map { MetadataLeaf(path: MetadataPath(trusted: "\(path)\($0)"), value: "1") }
+        #expect(!long.isLarge && !tree(8, String(repeating: "v", count: 2000)).isLarge)
+        #expect(tree(9, String(repeating: "v", count: 2000)).isLarge)
+    }
 }
 
 private func set(_ path: String, _ value: String) -> MetadataOperation { set(path, [(path, value)]) }

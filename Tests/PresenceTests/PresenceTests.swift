@@ -40,7 +40,7 @@ struct PresenceScriptTests {
         func listen() async throws { try await fixture.listen(to: [Channels.presence(user.app, user.id)]) }
     }
 
-    @Test("a user is what the best of his connections is")
+    @Test("a user is what the best of their connections is")
     func best() async throws {
         try await PresenceFixture.run { fixture in
             let hand = Hand(fixture)
@@ -198,6 +198,54 @@ struct PresenceScriptTests {
             for user in users { try await store.set(.available, of: 1, user, deadline: soon) }
             _ = try await fixture.command("SET", "clock", 1_060_000)
             #expect(await store.sweep([7]) == [.work(lateness: .zero, isBatchFull: true)])
+            #expect(await store.sweep([7]) == [.work(lateness: .zero)])
+            #expect(await store.sweep([7]) == [.nothing(next: nil)])
+        }
+    }
+
+    @Test("a sweep that cannot settle what it found has failed, however full its batch was; other shards go on")
+    func unsettled() async throws {
+        try await PresenceFixture.run { fixture in
+            var periods = PresencePeriods.round
+            periods.sweepBatch = 1
+            let store = PresenceStore(
+                redis: fixture.redis, periods: periods, timeout: .seconds(5), scripts: PresenceScripts(clock: .simulated))
+            let app = AppID.random()
+            func user(on shard: Int) throws -> PresenceStore.User {
+                let users = (0...).lazy.map { PresenceStore.User(app: app, id: UserID(trusted: "u\($0)")) }
+                return try #require(users.first { $0.shard == shard })
+            }
+            let (stuck, fine) = (try user(on: 3), try user(on: 7))
+            _ = try await fixture.command("SET", "clock", 1_000_000)
+            for user in [stuck, fine] { try await store.set(.available, of: 1, user, deadline: soon) }
+            _ = try await fixture.command("DEL", .string(stuck.keys[0]))
+            _ = try await fixture.command("SET", .string(stuck.keys[0]), "no hash")
+            _ = try await fixture.command("SET", "clock", 1_060_000)
+            #expect(await store.sweep([3, 7]) == [.failed, .work(lateness: .zero, isBatchFull: true)])
+            #expect(await store.sweep([3, 7]) == [.failed, .nothing(next: nil)])
+            _ = try await fixture.command("DEL", .string(stuck.keys[0]))
+            #expect(await store.sweep([3]) == [.work(lateness: .zero, isBatchFull: true)])
+            #expect(await store.sweep([3]) == [.nothing(next: nil)])
+        }
+    }
+
+    @Test("deadlines that are no user's go, and do not count as a full batch")
+    func strange() async throws {
+        try await PresenceFixture.run { fixture in
+            var periods = PresencePeriods.round
+            periods.sweepBatch = 3
+            let store = PresenceStore(
+                redis: fixture.redis, periods: periods, timeout: .seconds(5), scripts: PresenceScripts(clock: .simulated))
+            let users = (0...).lazy.map { PresenceStore.User(app: .random(), id: UserID(trusted: "u\($0)")) }
+            let user = try #require(users.first { $0.shard == 7 })
+            _ = try await fixture.command("SET", "clock", 1_000_000)
+            try await store.set(.available, of: 1, user, deadline: soon)
+            for word in ["no user", "nor:this", "\(user.app)".uppercased() + ":ana"] {
+                _ = try await fixture.command("ZADD", "pd:{7}", 1_000_000, .string(word))
+            }
+            _ = try await fixture.command("SET", "clock", 1_060_000)
+            #expect(await store.sweep([7]) == [.work(lateness: .seconds(60))])
+            #expect(try await fixture.command("ZRANGE", "pd:{7}", 0, -1).array?.compactMap(\.string) == [user.member])
             #expect(await store.sweep([7]) == [.work(lateness: .zero)])
             #expect(await store.sweep([7]) == [.nothing(next: nil)])
         }

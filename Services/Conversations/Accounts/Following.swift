@@ -109,6 +109,14 @@ extension CallSupport {
             .followedCheck, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(user.rawValue)], deadline: caller.deadline)
         return try row(rows).get(0)
     }
+
+    /// Those of `users` whom the caller follows at present. One statement, which only reads.
+    func followed(_ users: [UserID], by caller: Caller) async throws(Failure) -> Set<UserID> {
+        if users.isEmpty { return [] }
+        let rows = try await database.run(
+            .followedAmong, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue))], deadline: caller.deadline)
+        return try reading { Set(try rows.map { UserID(trusted: try $0.get(0)) }) }
+    }
 }
 
 extension Statement {
@@ -122,5 +130,8 @@ extension Statement {
         "follow.add", sql: "SELECT * FROM conversations.follow_users_within($1, $2, $3::text[], $4)", isIdempotent: true)
     static let unfollow = Statement("follow.end", sql: "SELECT * FROM conversations.unfollow_user($1, $2, $3)", isIdempotent: true)
     static let followedCheck = Statement("follow.check", sql: "SELECT conversations.is_followed($1, $2, $3)", isIdempotent: true)
+    /// $1 app, $2 user, $3 whom. Those who are followed.
+    static let followedAmong = Statement(
+        "follow.among", sql: "SELECT * FROM unnest(conversations.followed_among($1, $2, $3::text[]))", isIdempotent: true)
     static let followed = Statement("follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)
 }

@@ -6,7 +6,7 @@ import Synchronization
 /// The identities of an app's users, as they are embedded in conversations and messages.
 ///
 /// Basic identities are remembered for a few seconds, in this process only: a new display name may take that long to show in new objects. Users
-/// never heard of have a minimal identity, so that conversations can be started with somebody who has not signed in yet (spec 4.3). To ask for it leaves no
+/// never heard of have a minimal identity, so that conversations can be started with users who have not signed in yet (spec 4.3). To ask for it leaves no
 /// trace: only ``ensure(_:in:deadline:if:)`` writes.
 final class IdentityDirectory: Sendable {
     private let database: Database
@@ -21,7 +21,7 @@ final class IdentityDirectory: Sendable {
     /// A user as the database has them.
     private struct Entry {
         let identity: BasicIdentity
-        /// Whether there is a row, which stays as long as somebody needs it.
+        /// Whether there is a row, which stays as long as something refers to it.
         let isKept: Bool
     }
 
@@ -59,7 +59,7 @@ final class IdentityDirectory: Sendable {
         return Dictionary(uniqueKeysWithValues: wanted.map { ($0, stored[$0]?.identity ?? Identity(basic: BasicIdentity(userID: $0))) })
     }
 
-    /// Writes a minimal identity for each of these users who has none: somebody is about to take part in something.
+    /// Writes a minimal identity for each of these users who has none: they are about to take part in something.
     /// - Parameter isPossible: asked before anything is written; false: nothing is.
     func ensure(
         _ users: [UserID], in app: AppID, deadline: ContinuousClock.Instant, if isPossible: () async throws(Failure) -> Bool

@@ -48,7 +48,7 @@ struct ConversationCalls: Sendable {
             ] + caller.originValues + [.int8(Int64(request.receiptPolicy & 3))]
         // A creation meets two keys, its id and its set of participants: alone in its transaction.
         let rows =
-            if (leaves ?? []).map({ MetadataOperation.set($0.path, leaves: [$0]) }).isLarge {
+            if leaves?.isLarge == true {
                 try await database.runLarge(.conversationCreate, values, deadline: caller.deadline)
             } else {
                 try await database.runAlone(.conversationCreate, values, deadline: caller.deadline)

@@ -105,6 +105,7 @@ struct SyncCalls: Sendable {
         let log = try rows.map { try LogRow($0) }
         let identities = try await support.directory.basic(
             Array(Set(log.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
+        let people = try await userChanges.people(in: log.filter { $0.entry == .userChange }, of: caller)
         let epoch = try await support.epoch.current(deadline: caller.deadline)
         var response = ProtoReadLogsResponse()
         var room = Room(request.maxBytes)
@@ -117,7 +118,7 @@ struct SyncCalls: Sendable {
                 if row.participants.isEmpty || room.takes(entry) { response.entries.append(entry) }
             case .userChange:
                 guard !room.isFull else { continue }
-                let change = try await userChanges.change(row, of: caller)
+                let change = try await userChanges.change(row, of: caller, with: people)
                 let entry = ProtoReadLogsResponse.Entry.with { $0.userChange = ProtoUserChange(change) }
                 if room.takes(entry) { response.entries.append(entry) }
             case .skipped:

@@ -30,18 +30,46 @@ struct UserChanges: Sendable {
         }
     }
 
+    /// What is known of the users that entries name: read for a page of entries at once.
+    struct People {
+        /// Of each user, the last of the entries that say whether that user is followed, if it says what holds now.
+        fileprivate var decisive: [UserID: Position] = [:]
+        fileprivate var identities: [UserID: Identity] = [:]
+    }
+
+    /// Reads what ``change(_:of:with:)`` needs to know for these entries, with one statement about who is followed and one about identities.
+    func people(in rows: [LogRow], of caller: Caller) async throws -> People {
+        var people = People()
+        var (last, shown): ([UserID: LogRow], Set<UserID>) = ([:], [])
+        for row in rows where (4...6).contains(row.kind) {
+            let user = user(try OperationsJSON.decode(row.operations), caller)
+            if row.kind == 4 { shown.insert(user) } else if last[user].map({ $0.position < row.position }) ?? true { last[user] = row }
+        }
+        let followed = try await support.followed(Array(last.keys), by: caller)
+        for (user, row) in last where followed.contains(user) == (row.kind == 5) {
+            people.decisive[user] = row.position
+            if row.kind == 5 { shown.insert(user) }
+        }
+        if !shown.isEmpty { people.identities = try await support.directory.full(Array(shown), in: caller.app, deadline: caller.deadline) }
+        return people
+    }
+
     /// What is gone meanwhile is obsolete: its entry still has a position, which must not look lost.
-    func change(_ row: LogRow, of caller: Caller) async throws -> UserChange {
+    func change(_ row: LogRow, of caller: Caller, with people: People) async throws -> UserChange {
         let operations: Operations = try OperationsJSON.decode(row.operations)
         return UserChange(
             appID: caller.app, user: caller.user, position: row.position, createdAt: row.createdAt,
-            content: try await content(row, operations, caller) ?? .obsolete)
+            content: try await content(row, operations, caller, people) ?? .obsolete)
     }
 
-    private func content(_ row: LogRow, _ operations: Operations, _ caller: Caller) async throws -> UserChange.Content? {
+    private func user(_ operations: Operations, _ caller: Caller) -> UserID { operations.user.map { UserID(trusted: $0) } ?? caller.user }
+
+    private func content(
+        _ row: LogRow, _ operations: Operations, _ caller: Caller, _ people: People
+    ) async throws -> UserChange.Content? {
         switch row.kind {
         case 1...3: return try await conversationContent(row, operations, caller)
-        case 4...6: return try await identityContent(row.kind, operations, caller)
+        case 4...6: return identityContent(row, user(operations, caller), people)
         case 7...9: return try await announcementContent(row.kind, operations, caller)
         default: return nil
         }
@@ -55,13 +83,11 @@ struct UserChanges: Sendable {
         return operations.message.map { .messageHidden(MessageID(rawValue: $0), view: view) }
     }
 
-    private func identityContent(_ kind: Int64, _ operations: Operations, _ caller: Caller) async throws -> UserChange.Content? {
-        let user = operations.user.map { UserID(trusted: $0) } ?? caller.user
+    private func identityContent(_ row: LogRow, _ user: UserID, _ people: People) -> UserChange.Content? {
         // Followed and unfollowed in turn: what holds now is told by the last entry, which may be all that a client must know.
-        if kind != 4, try await support.isFollowed(user, by: caller) != (kind == 5) { return nil }
-        if kind == 6 { return .unfollowed(user) }
-        guard let identity = try await support.directory.full([user], in: caller.app, deadline: caller.deadline)[user] else { return nil }
-        return kind == 4 ? .identityChanged(identity) : .followed(identity)
+        if row.kind != 4, people.decisive[user] != row.position { return nil }
+        if row.kind == 6 { return .unfollowed(user) }
+        return people.identities[user].map { row.kind == 4 ? .identityChanged($0) : .followed($0) }
     }
 
     private func announcementContent(_ kind: Int64, _ operations: Operations, _ caller: Caller) async throws -> UserChange.Content? {

@@ -10,8 +10,8 @@ public struct PresencePeriods: Sendable {
     /// `STRATA_PRESENCE_LEASE` (27s; 3s to 1h): how long a connection's status lasts unless its gateway renews it. The service tells gateways to renew three
     /// times in that period.
     public var lease: Duration = .seconds(27)
-    /// `STRATA_PRESENCE_GRACE` (25s; 100ms to 15m): how long a user keeps his status after a disconnect, so that a short loss of his network
-    /// is not announced to everybody (spec 12.8).
+    /// `STRATA_PRESENCE_GRACE` (25s; 100ms to 15m): how long a user keeps a status after a disconnect, so that a short loss of the network
+    /// is not announced to all followers (spec 12.8).
     public var grace: Duration = .seconds(25)
     /// `STRATA_PRESENCE_RETENTION` (30d; 1h to 365d): how long a user's chosen status and the time he was last seen are remembered.
     public var retention: Duration = .seconds(30 * 86_400)

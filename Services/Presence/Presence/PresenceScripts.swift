@@ -12,7 +12,7 @@ import Redis
 /// Every script ends in the same way, by settling: leases that have ended go, and if the best of the rest is another status than the announced one,
 /// that is recorded and published. So a change is announced once, whoever finds it first.
 ///
-/// `KEYS` of all but ``due``: leases, record, deadlines, the user's channel. `ARGV` of all but ``due``: member, the publication's fields that name
+/// `KEYS` of all but ``due`` and ``drop``: leases, record, deadlines, the user's channel. `ARGV` of all but these: member, the publication's fields that name
 /// the user, retention of the record (ms), then as each says. They answer what ``get`` does, unless they say otherwise.
 struct PresenceScripts: Sendable {
     /// Sets a connection's status. `ARGV`: connection, status or `auto`, how long the lease lasts (ms).
@@ -26,6 +26,8 @@ struct PresenceScripts: Sendable {
     /// Members of a shard of whom a lease has ended. `KEYS`: deadlines. `ARGV`: how many at most. Answers, if there are none, the time until there
     /// will be (ms; -1: nobody has a lease); otherwise an array: the greatest lateness (ms), members.
     let due: RedisScript
+    /// Takes out of a shard's deadlines what is no user's. `KEYS`: deadlines. `ARGV`: members. Answers how many.
+    let drop: RedisScript
 
     init(clock: ScriptClock = .server) {
         let head = clock.source + PresenceScripts.head
@@ -34,6 +36,9 @@ struct PresenceScripts: Sendable {
         release = RedisScript("presence.release", source: head + PresenceScripts.release)
         get = RedisScript("presence.get", source: head + "return settle(false)")
         due = RedisScript("presence.due", source: clock.source + PresenceScripts.due)
+        drop = RedisScript(
+            "presence.drop",
+            source: "local gone = 0 for i = 1, #ARGV do gone = gone + redis.call('ZREM', KEYS[1], ARGV[i]) end return gone")
     }
 
     /// Best first: where he can be reached now, then where he is but would rather not be disturbed, then where he has been lately. Whatever others

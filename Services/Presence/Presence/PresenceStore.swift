@@ -47,6 +47,7 @@ struct PresenceStore: Sweepable {
     private let timeout: Duration
     private let scripts: PresenceScripts
     private let settled = Counter(label: "presence_leases_swept_total")
+    private let dropped = Counter(label: "presence_members_dropped_total")
 
     init(redis: RedisClient, periods: PresencePeriods, timeout: Duration, scripts: PresenceScripts = PresenceScripts()) {
         self.redis = redis
@@ -115,21 +116,51 @@ struct PresenceStore: Sweepable {
     }
 
     func sweep(_ shards: [Int]) async -> [SweepFinding] {
-        let looks: [Call] = shards.map { (scripts.due, ["pd:{\($0)}"], [.integer(Int64(periods.sweepBatch))]) }
-        var calls: [Call] = []
-        let findings = await redis.evaluateAll(looks, deadline: .now + timeout)
-            .map { result -> SweepFinding in
-                guard case .success(let reply) = result else { return .failed }
-                if let wait = reply.int { return .nothing(next: wait < 0 ? nil : .milliseconds(wait)) }
-                guard let elements = reply.array, let late = elements.first?.int else { return .failed }
-                for user in elements.dropFirst().compactMap({ $0.string.flatMap(User.init(member:)) }) {
-                    if let call = try? call(scripts.get, user) { calls.append(call) }
-                }
-                return .work(lateness: .milliseconds(late), isBatchFull: elements.count - 1 >= periods.sweepBatch)
-            }
+        let looks: [Call] = shards.map { (scripts.due, [Self.deadlines(of: $0)], [.integer(Int64(periods.sweepBatch))]) }
+        var calls: [(look: Int, call: Call)] = []
+        var findings: [SweepFinding] = []
+        for (look, result) in await redis.evaluateAll(looks, deadline: .now + timeout).enumerated() {
+            let (finding, due) = finding(result, on: shards[look])
+            findings.append(finding)
+            calls += due.map { (look, $0) }
+        }
         guard !calls.isEmpty else { return findings }
-        let results = await redis.evaluateAll(calls, deadline: .now + timeout)
-        settled.increment(by: results.count { if case .success = $0 { true } else { false } })
+        // Only what was settled is due no more: a look whose calls fail would find the same at once, again and again.
+        for (call, result) in zip(calls, await redis.evaluateAll(calls.map { $0.call }, deadline: .now + timeout)) {
+            guard case .success(let reply) = result else {
+                findings[call.look] = .failed
+                continue
+            }
+            if call.call.script.name == scripts.drop.name {
+                dropped.increment(by: reply.int ?? 0)
+            } else {
+                settled.increment()
+            }
+        }
         return findings
+    }
+
+    private static func deadlines(of shard: Int) -> String { "pd:{\(shard)}" }
+
+    /// What a look at a shard found, and the calls that settle it.
+    private func finding(_ result: Result<RedisValue, RedisError>, on shard: Int) -> (SweepFinding, [Call]) {
+        guard case .success(let reply) = result else { return (.failed, []) }
+        if let wait = reply.int { return (.nothing(next: wait < 0 ? nil : .milliseconds(wait)), []) }
+        guard let elements = reply.array, let late = elements.first?.int else { return (.failed, []) }
+        var due: [Call] = []
+        var strange: [RedisArgument] = []
+        for element in elements.dropFirst() {
+            guard let bytes = element.bytes else { continue }
+            // Spelled otherwise, it is not what a script about this user would settle.
+            if let user = User(member: String(buffer: bytes)), ByteBuffer(string: user.member) == bytes, let call = try? call(scripts.get, user) {
+                due.append(call)
+            } else {
+                strange.append(.bytes(bytes))
+            }
+        }
+        let isBatchFull = due.count >= periods.sweepBatch
+        // No user is called so, so no lease ends with these. Left there they would be found first for ever.
+        if !strange.isEmpty { due.append((scripts.drop, [Self.deadlines(of: shard)], strange)) }
+        return (.work(lateness: .milliseconds(late), isBatchFull: isBatchFull), due)
     }
 }

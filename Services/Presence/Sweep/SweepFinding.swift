@@ -6,6 +6,6 @@ enum SweepFinding: Sendable, Equatable {
     case nothing(next: Duration?)
     /// This was done, the most overdue of it so late; with a full batch, after which there may be more.
     case work(lateness: Duration, isBatchFull: Bool = false)
-    /// Redis did not answer.
+    /// Redis did not answer, or not all that was due could be done.
     case failed
 }

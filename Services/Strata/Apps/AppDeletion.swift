@@ -36,7 +36,7 @@ struct AppDeletion: Sendable {
     /// ended, and uses an answer again for 5 s.
     var grace = Duration.seconds(45)
 
-    /// Counting reads whole tables.
+    /// Counting, and looking whether anything is left, reads whole tables; and a conversation may be locked for a while.
     private static let patience = Duration.seconds(600)
 
     /// What would be deleted.
@@ -56,7 +56,7 @@ struct AppDeletion: Sendable {
     /// - Parameter tell: hears now and then how many rows have gone.
     /// - Returns: how many rows went.
     func run(tell: (Int64) -> Void = { _ in }) async throws -> Int64 {
-        try await store.withConnection(patience: .seconds(60)) { connection in
+        try await store.withConnection(patience: Self.patience) { connection in
             _ = try await connection.query(.appDeletionBegin, [.uuid(app)], deadline: .now + .seconds(60))
             var rows: Int64 = 0
             while true {
@@ -65,11 +65,8 @@ struct AppDeletion: Sendable {
                 let removed = try await pass(connection) { tell(rows + $0) }
                 rows += removed
                 if removed > 0 { continue }
-                if remaining <= .zero { break }
-                try await Task.sleep(for: remaining)
+                if remaining > .zero { try await Task.sleep(for: remaining) } else if try await end(connection) { return rows }
             }
-            _ = try await connection.query(.appDeletionEnd, [.uuid(app)], deadline: .now + .seconds(60))
-            return rows
         }
     }
 
@@ -91,6 +88,12 @@ struct AppDeletion: Sendable {
         return rows
     }
 
+    /// Deletes the app itself, unless it still has a conversation: one that was locked was stepped over. This waits for it, and it goes the next time round.
+    private func end(_ connection: PostgresPool) async throws -> Bool {
+        let answer = try await connection.query(.appDeletionEnd, [.uuid(app)], deadline: .now + Self.patience)
+        return try answer.first?.get(0, as: Bool.self) ?? false
+    }
+
     private func remainingGrace(_ connection: PostgresPool) async throws -> Duration {
         guard let row = try await connection.query(.appDeletionAge, [.uuid(app)], deadline: .now + .seconds(60)).first else { return .zero }
         return grace - .milliseconds(try row.get(0, as: Int64.self))
@@ -110,7 +113,13 @@ extension Statement {
         "app.deletion.parts", sql: "SELECT part FROM conversations.app_deletion_parts()", isIdempotent: true)
     fileprivate static let appDeletionStep = Statement(
         "app.deletion.step", sql: "SELECT removed, next_block FROM conversations.delete_app_rows($1, $2, $3)", isIdempotent: true)
-    /// Its keys and server tokens go with it.
+    /// Its keys and server tokens go with it. False: a conversation is left.
     fileprivate static let appDeletionEnd = Statement(
-        "app.deletion.end", sql: "DELETE FROM conversations.app WHERE id = $1 AND deleting_since IS NOT NULL", isIdempotent: true)
+        "app.deletion.end",
+        sql: """
+            WITH remaining AS (SELECT c.id FROM conversations.conversation c WHERE c.app_id = $1 LIMIT 1 FOR UPDATE),
+                 gone AS (
+                    DELETE FROM conversations.app a WHERE a.id = $1 AND a.deleting_since IS NOT NULL AND NOT EXISTS (SELECT FROM remaining))
+            SELECT NOT EXISTS (SELECT FROM remaining)
+            """, isIdempotent: true)
 }

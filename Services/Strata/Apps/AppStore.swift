@@ -89,7 +89,9 @@ public struct AppStore: Sendable {
         var configuration = try PostgresConfiguration(url: url)
         configuration.connections = 1
         configuration.applicationName = "strata-command"
-        configuration.statementTimeout = patience
+        (configuration.statementTimeout, configuration.lockTimeout) = (patience, patience)
+        // A command asks what no index serves, once: whole tables are what it reads best.
+        configuration.readsWholeTables = true
         // A pool only says that it has no connection yet. The first one, made outside of it, says at once why there can be none.
         try await Migrator(configuration: configuration).execute(script: "SELECT 1")
         let quiet = Logger(label: "strata.command") { _ in SwiftLogNoOpLogHandler() }

@@ -72,7 +72,10 @@ struct DemoCommand: AsyncParsableCommand {
 
     /// - Parameter given: the URL of a gateway; nil for those of the running `strata dev`.
     private func addresses(_ home: StrataHome, _ given: String?) async throws -> ([String], ServerTrust) {
-        if let given { return ([given, secondURL].compactMap { $0 }, try trust.serverTrust()) }
+        if let given {
+            let gateways = [given, secondURL].compactMap { $0 }
+            return (gateways, try trust.serverTrust(for: gateways))
+        }
         let state = try await RunningState.ofRunning(in: home)
         guard let pem = try? String(contentsOfFile: state.certificate, encoding: .utf8) else {
             throw CommandFailure(.noInput, "The certificate \(state.certificate) cannot be read.")

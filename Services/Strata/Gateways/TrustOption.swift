@@ -13,11 +13,14 @@ struct TrustOption: ParsableArguments {
     @Option(help: ArgumentHelp("PEM file of the certificates to trust, instead of those of public authorities. (STRATA_CA)", valueName: "file"))
     var ca: String?
 
-    /// The options, then the environment, then the certificates of public authorities.
+    /// The options, then the environment, then the certificates of public authorities. The environment counts only where a gateway has a certificate: what
+    /// was left in it must not stand in the way of plain HTTP.
+    /// - Parameter gateways: their URLs.
     /// - Throws: ``CommandFailure`` that names the file that cannot be read, or holds something else.
-    func serverTrust(settings: OperatorSettings = OperatorSettings()) throws -> ServerTrust {
+    func serverTrust(for gateways: [String], settings: OperatorSettings = OperatorSettings()) throws -> ServerTrust {
         if insecure { return .anyCertificate }
-        guard let file = try ca ?? settings.value("STRATA_CA") else { return .system }
+        let hasCertificate = gateways.contains { $0.lowercased().hasPrefix("https:") }
+        guard let file = try ca ?? (hasCertificate ? settings.value("STRATA_CA") : nil) else { return .system }
         guard let pem = try? String(contentsOfFile: file, encoding: .utf8) else { throw CommandFailure(.noInput, "The file \(file) cannot be read.") }
         guard let documents = try? PEMDocument.parseMultiple(pemString: pem), !documents.isEmpty,
             documents.allSatisfy({ (try? Certificate(pemDocument: $0)) != nil })

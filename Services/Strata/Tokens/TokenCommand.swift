@@ -77,7 +77,7 @@ struct TokenCommand: AsyncParsableCommand {
         if let nonce { return nonce }
         let base = if let gateway { gateway } else { try await RunningState.ofRunning(in: home).httpURLs.first }
         guard let base else { throw CommandFailure(.unavailable, "No gateway runs. Give --nonce, or --gateway URL.") }
-        return try await GatewayClients.with([base], trusting: try trust.serverTrust()) { gateways in
+        return try await GatewayClients.with([base], trusting: try trust.serverTrust(for: [base])) { gateways in
             try await GatewayClients.nonce(of: gateways[0])
         }
     }

@@ -74,10 +74,18 @@ extension Collection<MetadataOperation> {
 
     /// Whether a patch of these operations is so much work that others should not have to wait in one transaction with it.
     public var isLarge: Bool {
-        contains { $0.path == .root } || itemCount > 64
-            || reduce(0) { $0 + $1.path.dotted.utf8.count + $1.leaves.reduce(0) { $0 + $1.bytes } } > 16 << 10
+        contains { $0.path == .root } || itemCount > largeItems
+            || reduce(0) { $0 + $1.path.dotted.utf8.count + $1.leaves.reduce(0) { $0 + $1.bytes } } > largeBytes
     }
 }
+
+extension Collection<MetadataLeaf> {
+    /// Whether a conversation with these values is so much work to create that others should not have to wait for it.
+    public var isLarge: Bool { count > largeItems || reduce(0) { $0 + $1.bytes } > largeBytes }
+}
+
+/// Operations and values, and their bytes, that are handled together with those of others.
+private let (largeItems, largeBytes) = (64, 16 << 10)
 
 extension MetadataOperation {
     /// The values that it sets; none for a deletion.

@@ -6,8 +6,8 @@
 -- each set. When there are more, the shorter half of them moves into blocks: rows of bits for 1,024 ordinals each. A set is the union of both
 -- places, and nothing about it is rounded.
 --
--- Somebody who left goes on seeing how far messages had come with the others at that position. kept_receipts has the ranges of that time, and a block
--- that changes after somebody left is kept beside the new one.
+-- A user who left goes on seeing how far messages had come with the others at that position. kept_receipts has the ranges of that time, and a block
+-- that changes after a user left is kept beside the new one.
 
 CREATE TABLE conversations.receipt_block (
     conversation_id uuid NOT NULL,
@@ -83,7 +83,7 @@ BEGIN
     FOR added IN SELECT b.* FROM conversations.blocks_of(read, delivered, hidden) b ORDER BY b.block LOOP
         SELECT * INTO before FROM conversations.receipt_block b
         WHERE b.conversation_id = p.conversation_id AND b.block = added.block AND b.user_id = p.user_id AND b.until_position = 9223372036854775807;
-        -- Somebody who left sees what had come with this user then.
+        -- A user who left sees what had come with this user then.
         IF FOUND AND last_leaving >= before.since_position AND (added.read IS NOT NULL OR added.delivered IS NOT NULL)
             AND (before.read IS NOT NULL OR before.delivered IS NOT NULL)
         THEN
@@ -168,7 +168,7 @@ BEGIN
 END
 $$;
 
--- A message as this participant sees it, or NULL: to somebody who left, as it was then.
+-- A message as this participant sees it, or NULL: to a user who left, as it was then.
 CREATE OR REPLACE FUNCTION conversations.message_for(p conversations.participant, p_ordinal bigint) RETURNS conversations.message_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -353,7 +353,7 @@ BEGIN
         c.last_ordinal := newest;
     END IF;
 
-    -- Everybody who saw it, former participants too. Whoever saw it has the conversation on their list, and is to keep it.
+    -- All who saw it, former participants too. They have the conversation on their lists, and are to keep it.
     WITH altered AS (
         UPDATE conversations.participant x
         SET hidden_count = x.hidden_count + 1,
@@ -367,7 +367,7 @@ BEGIN
     INTO result.number_users, result.number_uncounted, result.number_hidden
     FROM altered a WHERE a.left_position IS NULL;
 
-    -- It was the last one of all who saw nothing newer: of everybody, or of somebody who hid what came after it.
+    -- It was the last one of all who saw nothing newer: of all participants, or of one who hid what came after it.
     result.last_changed := newest < p_ordinal OR EXISTS (
         SELECT FROM conversations.participant x
         WHERE x.conversation_id = c.id AND x.left_position IS NULL AND (x.hidden_ordinal > 0 OR NOT isempty(x.hidden))
@@ -545,7 +545,7 @@ END
 $$;
 
 -- All messages up to a position, or all (NULL), are read. Outcomes: 'ok', 'none', 'not_found', 'access_denied'. `told`: in conversations of more than `p_limit`
--- participants the senders of what was read now, where reading is not shown nobody; NULL: everybody is told.
+-- participants the senders of what was read now, where reading is not shown none; NULL: all participants are told.
 CREATE OR REPLACE FUNCTION conversations.mark_all_read(
     p_app uuid, p_actor text, p_conversation uuid, p_up_to bigint, p_limit bigint, p_oc bigint, p_or bigint,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT up_to bigint, OUT uncounted bigint,
@@ -651,7 +651,7 @@ BEGIN
 END
 $$;
 
--- Removes some of what nobody will ask for any more, returns how many rows, to be called again while that is not 0: entries of users' logs (and of
+-- Removes some of what will not be asked for any more, returns how many rows, to be called again while that is not 0: entries of users' logs (and of
 -- change_rest) older than `keep`; and of conversations deleted for all before that everything but the ids, which stay taken.
 CREATE OR REPLACE FUNCTION conversations.sweep(keep interval, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
@@ -696,7 +696,7 @@ BEGIN
 END
 $$;
 
--- What somebody who left goes on seeing, where it has too many ranges: blocks that held at the position of their leaving.
+-- What a user who left goes on seeing, where it has too many ranges: blocks that held at the position of their leaving.
 INSERT INTO conversations.receipt_block (conversation_id, block, user_id, since_position, until_position, read, delivered)
 SELECT k.conversation_id, b.block, u.id, p.left_position, p.left_position + 1, b.read, b.delivered
 FROM conversations.kept_receipts k

@@ -146,7 +146,7 @@ BEGIN
     -- Also of those who had hidden it.
     UPDATE conversations.participant x SET left_deleted = x.left_deleted + 1 WHERE x.conversation_id = c.id AND x.left_ordinal >= p_ordinal;
 
-    -- Everybody who saw it, former participants too. Whoever saw it has the conversation on their list, and is to keep it.
+    -- All who saw it, former participants too. They have the conversation on their lists, and are to keep it.
     WITH altered AS (
         UPDATE conversations.participant x
         SET hidden_count = x.hidden_count + 1,
@@ -160,7 +160,7 @@ BEGIN
     INTO result.number_users, result.number_uncounted, result.number_hidden
     FROM altered a WHERE a.left_position IS NULL;
 
-    -- It was the last one of all who saw nothing newer: of everybody, or of somebody who hid what came after it.
+    -- It was the last one of all who saw nothing newer: of all participants, or of one who hid what came after it.
     result.last_changed := newest < p_ordinal OR EXISTS (
         SELECT FROM conversations.participant x
         WHERE x.conversation_id = c.id AND x.left_position IS NULL AND (x.hidden_ordinal > 0 OR NOT isempty(x.hidden))

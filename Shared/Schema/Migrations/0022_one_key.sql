@@ -66,8 +66,8 @@ BEGIN
     hidden := p.hidden_count;
     receipt_policy := c.receipt_policy;
     IF p_contents IS NOT NULL THEN PERFORM conversations.refer_contents(p_conversation, send_message.ordinal, p_contents); END IF;
-    -- All is decided, under the lock, so that these may go as one statement. An own message joins what he has read only where that lengthens a range:
-    -- somebody who never reads would collect a range a message otherwise.
+    -- All is decided, under the lock, so that these may go as one statement. An own message joins what its sender has read only where that lengthens a range:
+    -- a user who never reads would collect a range a message otherwise.
     WITH moved AS (
         UPDATE conversations.conversation x
         SET position = send_message.position, last_change_at = send_message.created_at, message_count = send_message.ordinal,
@@ -94,7 +94,7 @@ BEGIN
 END
 $$;
 
--- These users have just come to a conversation: whoever among its participants did not want to follow them, or they them, does so again. The rows are
+-- These users have just come to a conversation: participants who did not want to follow them, or whom they did not want to follow, do so again. The rows are
 -- locked in one order, since other conversations' participants may be the same.
 CREATE OR REPLACE FUNCTION conversations.follow_again(c conversations.conversation, p_users text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$

@@ -42,7 +42,7 @@ FOR EACH ROW WHEN (
     OR NEW.is_hidden AND (OLD.hidden_count <> NEW.hidden_count OR OLD.left_position IS DISTINCT FROM NEW.left_position))
 EXECUTE FUNCTION conversations.keep_listed();
 
--- A message came into a conversation that is hidden from somebody: it is back on their list.
+-- A message came into a conversation that is hidden from a user: it is back on their list.
 CREATE FUNCTION conversations.keep_returned() RETURNS trigger
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Rows that one user may cause, and rows that nobody will ask for.
+-- Rows that one user may cause, and rows that will never be asked for.
 --
 -- A quota is checked and used in one transaction, under a lock of this user's quota of this kind. The caller runs these functions alone in their
 -- transactions: a second key of a group of statements could otherwise be waited for in a circle.
@@ -19,18 +19,48 @@ CREATE INDEX identity_bare ON conversations.identity (examined_at)
 WHERE display_name IS NULL AND avatar_url IS NULL AND first_name IS NULL AND last_name IS NULL AND phone_number IS NULL AND email_address IS NULL
     AND public_key IS NULL AND NOT is_bot AND metadata = '{}' AND NOT suspended;
 
--- As before; an identity that was about to be removed stays.
+-- As before; an identity that was about to be removed stays. One that needs nothing is not touched: to update it, even to nothing, is to lock it, and then
+-- its user could not sign in until the end of the caller's transaction. (One that is found to stay now is not doomed before its next look, which finds what
+-- the caller writes.)
 CREATE OR REPLACE FUNCTION conversations.ensure_identities(p_app uuid, p_users text[]) RETURNS SETOF conversations.identity
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     users text[] := conversations.sorted_users(p_users);
 BEGIN
-    INSERT INTO conversations.identity AS i (app_id, user_id) SELECT p_app, w.id FROM unnest(users) WITH ORDINALITY w(id, n) ORDER BY w.n
+    INSERT INTO conversations.identity AS i (app_id, user_id)
+    SELECT p_app, w.id FROM unnest(users) WITH ORDINALITY w(id, n)
+    WHERE (SELECT x.is_doomed FROM conversations.identity x WHERE x.app_id = p_app AND x.user_id = w.id) IS NOT FALSE
+    ORDER BY w.n
     ON CONFLICT (app_id, user_id) DO UPDATE SET is_doomed = false WHERE i.is_doomed;
     RETURN QUERY
     SELECT i.* FROM unnest(users) w(id)
     CROSS JOIN LATERAL (SELECT x.* FROM conversations.identity x WHERE x.app_id = p_app AND x.user_id = w.id OFFSET 0) i;
 END
+$$;
+
+-- Rows that say who follows whom only because the conversation in which the two met is forgotten. A third user may have put the two into it, so these count
+-- for no quota, and keep no identity.
+ALTER TABLE conversations.follow ADD COLUMN is_met boolean NOT NULL DEFAULT false;
+CREATE INDEX follow_chosen ON conversations.follow (app_id, user_id) WHERE is_followed AND NOT is_met;
+
+-- As before, for users who have signed in, or of whom the application has told something: another user may name any number of the others.
+CREATE OR REPLACE FUNCTION conversations.keep_follows(p_conversation uuid) RETURNS void
+LANGUAGE sql VOLATILE AS $$
+    WITH known AS MATERIALIZED (
+        SELECT p.app_id, p.user_id, p.first_joined, p.left_position
+        FROM conversations.participant p
+        CROSS JOIN LATERAL (
+            SELECT i.display_name IS NULL AND i.avatar_url IS NULL AND i.first_name IS NULL AND i.last_name IS NULL AND i.phone_number IS NULL
+                AND i.email_address IS NULL AND i.public_key IS NULL AND NOT i.is_bot AND i.metadata = '{}' AND NOT i.suspended AS is_bare
+            FROM conversations.identity i WHERE i.app_id = p.app_id AND i.user_id = p.user_id OFFSET 0) i
+        WHERE p.conversation_id = p_conversation
+            AND (NOT i.is_bare OR EXISTS (SELECT FROM conversations.session s WHERE s.app_id = p.app_id AND s.user_id = p.user_id)))
+    INSERT INTO conversations.follow (app_id, user_id, followed, is_followed, is_met)
+    SELECT p.app_id, p.user_id, q.user_id, true, true
+    FROM known p JOIN known q ON q.user_id <> p.user_id
+    WHERE (p.left_position IS NULL OR p.left_position > q.first_joined) AND (q.left_position IS NULL OR q.left_position > p.first_joined)
+    ORDER BY p.user_id, q.user_id
+    ON CONFLICT DO NOTHING
 $$;
 
 -- Whether anything refers to a user: a session, a conversation, a follower, a log of their own, a device, an announcement.
@@ -39,8 +69,8 @@ LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN EXISTS (SELECT FROM conversations.session s WHERE s.app_id = p_app AND s.user_id = p_user)
         OR EXISTS (SELECT FROM conversations.user_conversation u WHERE u.app_id = p_app AND u.user_id = p_user)
-        OR EXISTS (SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.followed = p_user AND f.is_followed)
-        OR EXISTS (SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user)
+        OR EXISTS (SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.followed = p_user AND f.is_followed AND NOT f.is_met)
+        OR EXISTS (SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND NOT f.is_met)
         OR EXISTS (SELECT FROM conversations.user_log l WHERE l.app_id = p_app AND l.user_id = p_user)
         OR EXISTS (SELECT FROM conversations.push_token t WHERE t.app_id = p_app AND t.user_id = p_user)
         OR EXISTS (SELECT FROM conversations.announcement_recipient r WHERE r.app_id = p_app AND r.user_id = p_user);
@@ -67,6 +97,8 @@ BEGIN
         looked_at := looked_at + 1;
         needed := conversations.is_needed(i.app_id, i.user_id);
         IF i.is_doomed AND NOT needed THEN
+            DELETE FROM conversations.follow f WHERE f.app_id = i.app_id AND f.user_id = i.user_id AND f.is_met;
+            DELETE FROM conversations.follow f WHERE f.app_id = i.app_id AND f.followed = i.user_id AND f.is_followed AND f.is_met;
             DELETE FROM conversations.identity x WHERE x.app_id = i.app_id AND x.user_id = i.user_id;
             removed := removed + 1;
         ELSE
@@ -76,12 +108,80 @@ BEGIN
 END
 $$;
 
--- Those that were there before have been looked at by nobody.
+-- Those that were there before have not been looked at yet.
 UPDATE conversations.identity i SET examined_at = i.created_at - interval '1 day'
 WHERE i.display_name IS NULL AND i.avatar_url IS NULL AND i.first_name IS NULL AND i.last_name IS NULL AND i.phone_number IS NULL
     AND i.email_address IS NULL AND i.public_key IS NULL AND NOT i.is_bot AND i.metadata = '{}' AND NOT i.suspended;
 
--- Follows users as follow_users does, who have an identity from then on, while the user has no more than `p_quota` rows for it (NULL: no limit). The first
+-- Those of some users whom a user has met. A few are looked for one by one; for more, all whom the user has met are found once.
+CREATE FUNCTION conversations.met_among(p_app uuid, p_user text, p_others text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF cardinality(p_others) <= 8 THEN
+        RETURN ARRAY(SELECT w.id FROM unnest(p_others) w(id) WHERE w.id <> p_user AND conversations.have_met(p_app, p_user, w.id));
+    END IF;
+    RETURN ARRAY(
+        SELECT w.id COLLATE "C" FROM unnest(p_others) w(id) INTERSECT SELECT m.user_id COLLATE "C" FROM conversations.met(p_app, p_user) m);
+END
+$$;
+
+-- Those of some users whom a user follows, as is_followed says of each.
+CREATE FUNCTION conversations.followed_among(p_app uuid, p_user text, p_others text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    others text[];
+    decided boolean[];
+    undecided text[];
+BEGIN
+    SELECT coalesce(array_agg(w.id ORDER BY w.n), '{}'), coalesce(array_agg((
+            SELECT f.is_followed FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = w.id) ORDER BY w.n), '{}')
+    INTO others, decided
+    FROM unnest(conversations.sorted_users(p_others)) WITH ORDINALITY w(id, n);
+    undecided := ARRAY(SELECT w.id FROM unnest(others, decided) w(id, is_followed) WHERE w.is_followed IS NULL AND w.id <> p_user);
+    IF cardinality(undecided) > 0 THEN undecided := conversations.met_among(p_app, p_user, undecided); END IF;
+    RETURN ARRAY(SELECT w.id FROM unnest(others, decided) w(id, is_followed) WHERE w.is_followed) || undecided;
+END
+$$;
+
+-- Writes that a user follows these, in the order of their ids. A row for each who was not followed before, with the entry of the user's own log.
+CREATE FUNCTION conversations.write_follows(p_app uuid, p_user text, p_followed text[])
+RETURNS TABLE (followed text, "position" bigint, created_at timestamptz)
+LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
+#variable_conflict use_column
+BEGIN
+    FOREACH followed IN ARRAY p_followed LOOP
+        INSERT INTO conversations.follow AS f (app_id, user_id, followed, is_followed) VALUES (p_app, p_user, write_follows.followed, true)
+        ON CONFLICT (app_id, user_id, followed) DO UPDATE SET is_followed = true, is_met = false WHERE NOT f.is_followed;
+        -- Another call was faster.
+        CONTINUE WHEN NOT FOUND;
+        SELECT a.position, a.created_at INTO write_follows.position, write_follows.created_at
+        FROM conversations.append_user_change(p_app, p_user, 5::smallint, jsonb_build_object('user', write_follows.followed)) a;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- Those of some users whom a user does not follow, in the order of their ids.
+CREATE FUNCTION conversations.not_followed(p_app uuid, p_user text, p_others text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    followed text[] := conversations.followed_among(p_app, p_user, p_others) || p_user;
+BEGIN
+    RETURN conversations.sorted_users(ARRAY(
+        SELECT w.id COLLATE "C" FROM unnest(p_others) w(id) EXCEPT SELECT f.id COLLATE "C" FROM unnest(followed) f(id)));
+END
+$$;
+
+-- As before, whom the user has met found once.
+CREATE OR REPLACE FUNCTION conversations.follow_users(p_app uuid, p_user text, p_followed text[])
+RETURNS TABLE (followed text, "position" bigint, created_at timestamptz)
+LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
+BEGIN
+    RETURN QUERY SELECT f.* FROM conversations.write_follows(p_app, p_user, conversations.not_followed(p_app, p_user, p_followed)) f;
+END
+$$;
+
+-- Follows users as follow_users does, who have an identity from then on, while the user has chosen no more than `p_quota` (NULL: no limit). The first
 -- row has the outcome: 'ok', or 'too_many', and then nothing was written.
 CREATE FUNCTION conversations.follow_users_within(p_app uuid, p_user text, p_followed text[], p_quota bigint)
 RETURNS TABLE (outcome text, followed text, "position" bigint, created_at timestamptz)
@@ -92,13 +192,11 @@ DECLARE
     used bigint;
 BEGIN
     PERFORM conversations.lock_quota(p_app, p_user, 'follow');
-    wanted := ARRAY(
-        SELECT w.id FROM unnest(conversations.sorted_users(p_followed)) w(id)
-        WHERE w.id <> p_user AND NOT conversations.is_followed(p_app, p_user, w.id));
+    wanted := conversations.not_followed(p_app, p_user, p_followed);
     IF p_quota IS NOT NULL AND cardinality(wanted) > 0 THEN
         used := (
             SELECT count(*) FROM (
-                SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.is_followed LIMIT p_quota) f);
+                SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.is_followed AND NOT f.is_met LIMIT p_quota) f);
         IF used + cardinality(wanted) > p_quota THEN
             RETURN QUERY SELECT 'too_many'::text, NULL::text, NULL::bigint, NULL::timestamptz;
             RETURN;
@@ -106,11 +204,11 @@ BEGIN
     END IF;
     PERFORM conversations.ensure_identities(p_app, wanted);
     RETURN QUERY SELECT 'ok'::text, NULL::text, NULL::bigint, NULL::timestamptz;
-    RETURN QUERY SELECT NULL::text, f.followed, f.position, f.created_at FROM conversations.follow_users(p_app, p_user, wanted) f;
+    RETURN QUERY SELECT NULL::text, f.followed, f.position, f.created_at FROM conversations.write_follows(p_app, p_user, wanted) f;
 END
 $$;
 
--- As before. That somebody is not followed needs a row only where the two have met: otherwise there is nothing to say.
+-- As before. That a user is not followed needs a row only where the two have met: otherwise there is nothing to say.
 CREATE OR REPLACE FUNCTION conversations.unfollow_user(
     p_app uuid, p_user text, p_followed text, OUT outcome text, OUT "position" bigint, OUT created_at timestamptz)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -120,7 +218,7 @@ BEGIN
     IF NOT conversations.is_followed(p_app, p_user, p_followed) OR conversations.are_together(p_app, p_user, p_followed) THEN RETURN; END IF;
     IF conversations.have_met(p_app, p_user, p_followed) THEN
         INSERT INTO conversations.follow AS f (app_id, user_id, followed, is_followed) VALUES (p_app, p_user, p_followed, false)
-        ON CONFLICT (app_id, user_id, followed) DO UPDATE SET is_followed = false WHERE f.is_followed;
+        ON CONFLICT (app_id, user_id, followed) DO UPDATE SET is_followed = false, is_met = false WHERE f.is_followed;
     ELSE
         DELETE FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = p_followed AND f.is_followed;
     END IF;
@@ -159,8 +257,8 @@ $$;
 -- What a user has announced or uploaded that is in no message.
 CREATE INDEX content_waiting ON conversations.content (app_id, owner) INCLUDE (size) WHERE unreferenced_since IS NOT NULL;
 
--- What all users of an app have announced or uploaded that is in no message. Counted anew when that was done `counted_at` ago; in between only what comes is
--- added, so that it is never less than there is.
+-- What all users of an app have announced or uploaded that is in no message. Counted anew when that was done `counted_at` ago; in between only what is
+-- announced is added. So it may be more than there is by what was sent or removed since then, and less by what deleted messages have left.
 CREATE TABLE conversations.app_uploads (
     app_id     uuid PRIMARY KEY,
     counted_at timestamptz NOT NULL,
@@ -189,7 +287,7 @@ BEGIN
 
     IF p_app_quota IS NOT NULL OR p_app_quota_bytes IS NOT NULL THEN
         INSERT INTO conversations.app_uploads (app_id, counted_at, number, bytes) VALUES (p_app, '-infinity', 0, 0) ON CONFLICT DO NOTHING;
-        -- Whoever else creates content of this app waits here until this is decided and written.
+        -- Other creations of content of this app wait here until this is decided and written.
         SELECT * INTO total FROM conversations.app_uploads u WHERE u.app_id = p_app FOR UPDATE;
         IF total.counted_at < clock_timestamp() - interval '10 seconds' THEN
             SELECT count(*), coalesce(sum(x.size), 0) INTO total.number, total.bytes
@@ -208,7 +306,9 @@ END
 $$;
 
 GRANT SELECT, INSERT, UPDATE ON conversations.app_uploads TO strata_conversations;
-REVOKE ALL ON FUNCTION conversations.lock_quota, conversations.is_needed, conversations.sweep_identities, conversations.follow_users_within,
+REVOKE ALL ON FUNCTION conversations.lock_quota, conversations.is_needed, conversations.sweep_identities, conversations.met_among,
+    conversations.followed_among, conversations.not_followed, conversations.write_follows, conversations.follow_users_within,
     conversations.set_push_token, conversations.create_content FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION conversations.lock_quota, conversations.is_needed, conversations.sweep_identities, conversations.follow_users_within,
+GRANT EXECUTE ON FUNCTION conversations.lock_quota, conversations.is_needed, conversations.sweep_identities, conversations.met_among,
+    conversations.followed_among, conversations.not_followed, conversations.write_follows, conversations.follow_users_within,
     conversations.set_push_token, conversations.create_content TO strata_conversations;

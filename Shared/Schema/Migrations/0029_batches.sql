@@ -7,8 +7,8 @@ CREATE FUNCTION conversations.view_bytes(v conversations.view_row) RETURNS bigin
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 256 + coalesce(octet_length(v.last_parts), 0) + coalesce(octet_length(v.last_notification), 0) + 128 * cardinality(v.participants);
 
--- The conversations with these ids as one user sees them, in this order; what he does not see is left out. The last row has no view: it says how many of the
--- ids the answer covers.
+-- The conversations with these ids as one user sees them, in this order; what that user does not see is left out. The last row has no view: it says how
+-- many of the ids the answer covers.
 CREATE FUNCTION conversations.views_of(p_app uuid, p_user text, p_ids uuid[], p_bytes bigint)
 RETURNS TABLE (covered bigint, view conversations.view_row)
 LANGUAGE plpgsql STABLE ROWS 50 AS $$

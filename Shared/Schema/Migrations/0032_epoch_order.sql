@@ -20,7 +20,7 @@ $$;
 --
 -- known, seen: what a process was told last; null if nothing. A log that has become shorter since was put back: a copy of the disk has the timeline and
 -- the identifier of the original. (What has been flushed survives every crash, so nothing else makes it shorter.)
--- Services call this when they start and every now and then. On a replica nothing changes, and reached is null.
+-- Services call this when they start and every now and then. On a replica nothing changes, and reached is null, as where the end of the log cannot be seen.
 CREATE FUNCTION conversations.check_epoch(known text, seen bigint) RETURNS TABLE (epoch text, reached bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -35,16 +35,25 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    reached := pg_current_wal_flush_lsn() - '0/0'::pg_lsn;
+    BEGIN
+        reached := pg_current_wal_flush_lsn() - '0/0'::pg_lsn;
+    EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
+        -- Then a log that has become shorter goes unnoticed.
+        reached := NULL;
+    END;
     BEGIN
         SELECT s.system_identifier INTO identifier FROM pg_control_system() s;
-        -- The timeline of what is written now: pg_control_checkpoint() shows the one of before until the first checkpoint after a promotion, minutes later.
-        line := ('x' || lpad(substr(pg_walfile_name(pg_current_wal_flush_lsn()), 1, 8), 16, '0'))::bit(64)::bigint;
     EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
-        -- The migrating role may not look, or there is nothing to see: then this shows only that the log has become shorter.
+        -- The migrating role may not look, or there is nothing to see: then the others must show it.
         identifier := stored.system_identifier;
-        line := stored.timeline;
     END;
+    BEGIN
+        -- The timeline of what is written now: pg_control_checkpoint() shows the one of before until the first checkpoint after a promotion, minutes later.
+        line := ('x' || lpad(substr(pg_walfile_name('0/0'::pg_lsn + reached), 1, 8), 16, '0'))::bit(64)::bigint;
+    EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
+        line := NULL;
+    END;
+    line := coalesce(line, stored.timeline);
     -- Of several at once one decides, and the others see what it did.
     FOR attempt IN 1..2 LOOP
         is_same := stored.system_identifier IS NOT DISTINCT FROM identifier AND stored.timeline IS NOT DISTINCT FROM line;

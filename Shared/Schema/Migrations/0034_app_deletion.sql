@@ -43,8 +43,8 @@ BEGIN
 END
 $$;
 
--- Deletes some more of one part, beginning at a block of its table, and returns how many rows went and where to go on; NULL: nowhere. Rows that somebody
--- holds a lock on are left for another time: the parts are gone through until nothing more is found.
+-- Deletes some more of one part, beginning at a block of its table, and returns how many rows went and where to go on; NULL: nowhere. Conversations that
+-- are locked are left for another time: the parts are gone through until none is left.
 CREATE FUNCTION conversations.delete_app_rows(p_app uuid, p_part text, p_block bigint, OUT removed bigint, OUT next_block bigint)
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -66,7 +66,7 @@ BEGIN
     next_block := CASE WHEN pg_relation_size(target) > (p_block + blocks) * current_setting('block_size')::bigint THEN p_block + blocks END;
 
     IF target = 'conversations.conversation'::regclass THEN
-        -- The row that every change of a conversation locks, and first: who is in the middle of one is not waited for, and nobody waits in a circle.
+        -- The row that every change of a conversation locks, and first: one that is being changed is not waited for, so no two wait in a circle.
         gone := ARRAY(
             SELECT c.id FROM conversations.conversation c WHERE c.ctid >= first_row AND c.ctid < last_row AND c.app_id = p_app
             LIMIT 100 FOR UPDATE SKIP LOCKED);

@@ -33,7 +33,7 @@ struct HostileAttack: Sendable {
 
     /// Makes what the pattern needs: large trees, long conversations.
     /// - Parameters:
-    ///   - shared: a conversation that the victim and all attackers are in, and somebody else who fills it.
+    ///   - shared: a conversation that the victim and all attackers are in, and another user who fills it.
     static func prepare(
         _ pattern: HostilePattern, in shared: String, filledBy filler: Int, _ system: BenchSystem, _ client: HTTPClient, _ group: any EventLoopGroup
     ) async throws -> HostileAttack {

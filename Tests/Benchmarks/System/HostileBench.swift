@@ -70,7 +70,7 @@ enum HostileBench {
             var scenes: [(victim: HostileVictim, attack: HostileAttack)] = []
             for run in 0..<runs {
                 let user = HostileAttack.users.count + run * perRun
-                // The last of the victim's friends is nobody else's.
+                // The last of the victim's friends is no friend of any other user.
                 let filler = user + perRun - 1
                 let shared = try await system.conversation(of: Array(HostileAttack.users) + [user, filler], as: 0)
                 let victim = try await HostileVictim.make(user, in: shared, system, clients.victim, group)

@@ -104,7 +104,7 @@ struct HostileVictim: Sendable {
 }
 
 extension BenchSystem {
-    /// Makes a call and reads the whole answer, which nobody keeps.
+    /// Makes a call and reads the whole answer, which is not kept.
     /// - Returns: its status.
     func call(_ method: HTTPMethod, _ path: String, as user: Int, _ body: String?, by client: HTTPClient) async throws -> Int {
         var request = HTTPClientRequest(url: "http://127.0.0.1:\(gatewayPort)\(path)")

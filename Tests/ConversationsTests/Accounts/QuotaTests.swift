@@ -31,7 +31,72 @@ extension StoreTests {
             }
         }
 
-        @Test("nobody who was never met leaves a row when they are unfollowed; who was met, does, and is not followed")
+        @Test("users met in a conversation that is forgotten stay followed, use up no quota and keep no identity; one who never signed in is dropped")
+        func forgotten() async throws {
+            try await CallsFixture.run { calls in
+                let most = try #require(quotas.followed)
+                let others = CallsFixture.participantsLimit - 1
+                var conversations: [ConversationID] = []
+                for round in 0..<3 { conversations.append(try await calls.conversation((0..<others).map { "met\(round)-\($0)" })) }
+                conversations.append(try await calls.conversation(["bare", "signed-in"]))
+                try await calls.execute(
+                    """
+                    UPDATE conversations.identity SET display_name = 'Name' WHERE app_id = '\(calls.app)' AND (user_id LIKE 'met%' OR user_id = 'ana')
+                    """)
+                try await calls.execute(
+                    """
+                    INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
+                    VALUES (sha256('\(calls.app)'), '\(calls.app)', 'signed-in', now() + interval '1 day')
+                    """)
+                for id in conversations {
+                    try await calls.delete(id, .allParticipants)
+                    try await calls.execute("UPDATE conversations.conversation SET deleted_at = now() - interval '40 days' WHERE id = '\(id)'")
+                }
+                while try await calls.number("SELECT conversations.sweep('30 days', 1000)") > 0 {}
+                let rows = "SELECT count(*) FROM conversations.follow WHERE app_id = '\(calls.app)'"
+                let count = 3 * others
+                #expect(count > most)
+                #expect(try await calls.number(rows + " AND user_id = 'ana'") == Int64(count + 1))
+                #expect(try await calls.number(rows + " AND 'bare' IN (user_id, followed)") == 0)
+                for (user, isKept) in [("met0-0", true), ("signed-in", true), ("bare", false)] {
+                    #expect(try await calls.isFollowed(user) == isKept)
+                }
+
+                try await calls.follow((0..<most).map { "user\($0)" } + ["met0-0"])
+                #expect(try await calls.refusal { try await calls.follow(["one more"]) }?.code == .invalidProperty)
+                try await calls.unfollow("met0-0")
+                #expect(try await !calls.isFollowed("met0-0"))
+
+                // Of the one whose session has ended nothing but the id is known: it goes, with what was kept of the meeting.
+                try await calls.execute("DELETE FROM conversations.session WHERE app_id = '\(calls.app)'")
+                for _ in 0..<2 {
+                    try await calls.execute(
+                        """
+                        UPDATE conversations.identity SET examined_at = now() - interval '25 hours'
+                        WHERE app_id = '\(calls.app)' AND user_id IN ('signed-in', 'user0')
+                        """)
+                    _ = try await calls.number("SELECT looked_at FROM conversations.sweep_identities(1000)")
+                }
+                #expect(try await calls.number(rows + " AND 'signed-in' IN (user_id, followed)") == 0)
+                let left = "SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)' AND user_id = "
+                #expect(try await calls.number(left + "'signed-in'") == 0)
+                #expect(try await calls.number(left + "'user0'") == 1)
+            }
+        }
+
+        @Test("to follow users who have an identity locks none of them, so that they can sign in meanwhile")
+        func unlocked() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.follow(["eve"], by: "ben")
+                let follow = "conversations.follow_users_within('\(calls.app)', 'ana', ARRAY['eve', 'fay'], NULL)"
+                let lock = "SELECT FROM conversations.identity WHERE app_id = '\(calls.app)' AND user_id = 'eve' FOR UPDATE NOWAIT"
+                let locked = try await calls.holding(follow, until: 0) { try await calls.number("SELECT count(*) FROM (\(lock)) x") }
+                #expect(locked == 1)
+                #expect(Set(try await calls.followed(by: "ana")) == ["eve", "fay"])
+            }
+        }
+
+        @Test("a user who was never met leaves no row when they are unfollowed; one who was met does, and is not followed")
         func unfollowed() async throws {
             try await CallsFixture.run { calls in
                 try await calls.follow(["eve"])

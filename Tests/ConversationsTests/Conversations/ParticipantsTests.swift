@@ -149,7 +149,7 @@ extension StoreTests {
                 try await calls.delete(calls.bulkMessage(id, 3), by: "ben", .myDevices)
                 try await calls.patch(id, [remove("ben")])
                 try await calls.fill(id, with: 1000)
-                // Seen and hidden by him, seen, and missed.
+                // Seen and hidden by that user, seen, and missed.
                 for ordinal in [2, 4, 1500] { try await calls.delete(calls.bulkMessage(id, ordinal), by: "ana", .allParticipants) }
                 #expect(try await calls.get(id, as: "ben").totalCount == 1000 - 4)
                 let add = #"[{"kind":"add","users":["ben","cleo"]}]"#

@@ -139,7 +139,7 @@ extension StoreTests {
                 #expect(try await calls.get(id, as: "cleo").lastMessage?.ordinal == seen.last.map(Int64.init))
                 #expect(try await all(calls, id, as: "ana").count == Self.count)
 
-                // Deleted for all: whoever had hidden it loses nothing more.
+                // Deleted for all: a user who had hidden it loses nothing more.
                 for ordinal in [3, 4, 601, 1500] { try await calls.delete(calls.bulkMessage(id, ordinal), by: "ana", .allParticipants) }
                 #expect(try await calls.get(id, as: "cleo").totalCount == Int64(seen.count - 2))
                 #expect(
@@ -148,7 +148,7 @@ extension StoreTests {
             }
         }
 
-        @Test("who left goes on seeing how far messages had come with a sparse reader at that moment, whoever left when")
+        @Test("a user who left goes on seeing how far messages had come with a sparse reader at that moment, whichever left first")
         func leaving() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo", "dora"])

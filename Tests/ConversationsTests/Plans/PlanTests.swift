@@ -57,6 +57,54 @@ import Testing
         await server.stop()
     }
 
+    @Test("to follow many users reads each conversation of the user once, and so does a replay that tells it")
+    func followed() async throws {
+        let server = try await TestServers.privatePostgres(settings: Self.settings)
+        let url = try await TestServers.freshDatabase(on: server)
+        try await ServiceFixture.migrate(url)
+        let log = PlanLog(path: server.log)
+        try await CallsFixture.run(on: url, connections: 1) { calls in
+            let conversations = 300
+            try await calls.execute(
+                """
+                DO $load$ BEGIN
+                    CREATE TEMPORARY TABLE load ON COMMIT DROP AS SELECT n, gen_random_uuid() AS id FROM generate_series(1, \(conversations)) n;
+                    INSERT INTO conversations.conversation (
+                        id, app_id, created_at, created_by, is_distinct, position, last_change_at, message_count, last_ordinal)
+                    SELECT l.id, '\(calls.app)', now(), 'ana', false, 1, now(), 0, 0 FROM load l;
+                    INSERT INTO conversations.participant (conversation_id, user_id, app_id, first_joined, joined, uncounted, hidden_count)
+                    SELECT l.id, u, '\(calls.app)', 1, 1, 0, 0 FROM load l, unnest(ARRAY['ana', 'met' || l.n]) u;
+                    INSERT INTO conversations.user_conversation (app_id, user_id, conversation_id, created_at)
+                    SELECT '\(calls.app)', u, l.id, now() FROM load l, unnest(ARRAY['ana', 'met' || l.n]) u;
+                END $load$
+                """)
+            let users = (1...100).map { "user\($0)" }
+            var start = try log.end
+            let names = Value.textArray(users + ["met1", "met2"])
+            let rows = try await calls.database.runAlone(
+                .follow, [.uuid(calls.app.rawValue), .text("ana"), names, .null], deadline: .soon)
+            #expect(rows.count == 1 + users.count)
+            let following = try log.executions(since: start)
+            #expect(read(following) <= Double(5 * conversations))
+
+            // Of users who are unfollowed again no row is left: whether they were met has to be looked for.
+            for user in users.prefix(20) { try await calls.unfollow(user) }
+            start = try log.end
+            let told = try await calls.readLogs(as: "ana", [:], userAfter: .zero, limit: 200).userChanges
+            #expect(told.count == 120 && told.filter { $0.content == .obsolete }.count == 20)
+            let executions = try log.executions(since: start)
+            #expect(read(executions) <= Double(5 * conversations))
+            #expect(executions.count { $0.query.contains("unnest(conversations.followed_among(") } == 1)
+        }
+        await server.stop()
+    }
+
+    /// Rows that were read to find out who has met whom.
+    private func read(_ executions: [PlanLog.Execution]) -> Double {
+        executions.flatMap(\.plan.all).filter { ["participant", "user_conversation"].contains($0.relation) && $0.children.isEmpty }
+            .reduce(0) { $0 + $1.loops * ($1.rows + $1.removed) }
+    }
+
     /// Makes every call, and looks at what it did.
     private func check(_ calls: CallsFixture, _ long: ConversationID, _ log: PlanLog, _ belief: String) async throws {
         try await Scene(calls: calls, long: long)
@@ -154,7 +202,7 @@ private struct Scene {
             database: calls.database, publisher: Publisher(logger: ServiceFixture.quietLogger) { _, _ in }, lifetime: .seconds(86_400))
         let digest = [UInt8](repeating: 1, count: 32)
         try await body("session") {
-            // Nobody has signed in before the load.
+            // No user has signed in before the load.
             _ = try await calls.refusal { try await sessions.find(digest, deadline: .soon) }
             _ = try await sessions.ended([digest], deadline: .soon)
         }

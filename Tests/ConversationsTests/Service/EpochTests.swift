@@ -29,6 +29,25 @@ extension StoreTests {
             }
         }
 
+        @Test("where the end of the log cannot be seen, the epoch is told all the same, and a shorter log changes nothing")
+        func unseen() async throws {
+            try await ServiceFixture.run { service in
+                let first = try await EpochSource(database: service.database).current(deadline: .soon)
+                // As where the role that migrates is not the superuser, and may not look.
+                try await service.execute(
+                    """
+                    GRANT ALL ON conversations.epoch TO strata_conversations;
+                    ALTER FUNCTION conversations.check_epoch(text, bigint) OWNER TO strata_conversations;
+                    REVOKE EXECUTE ON FUNCTION pg_current_wal_flush_lsn() FROM PUBLIC;
+                    """)
+                let rows = try await service.database.runAlone(.epochCheck, [.text(first), .int8(.max)], deadline: .soon)
+                let row = try #require(rows.first)
+                #expect(try row.get(0, as: String.self) == first)
+                #expect(try row.getOptional(1, as: Int64.self) == nil)
+                #expect(try await EpochSource(database: service.database).current(deadline: .soon) == first)
+            }
+        }
+
         @Test("a copy of the disk, which is on the same timeline, shows by its log: it ends before what was seen")
         func putBack() async throws {
             try await CallsFixture.run { calls in

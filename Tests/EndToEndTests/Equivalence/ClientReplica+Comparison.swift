@@ -6,14 +6,14 @@ extension ClientReplica {
     /// Where what the client holds is not what a fresh load shows, in words: the path, what is held, what is fresh. Empty if they are the same.
     ///
     /// Not differences, because no stock client could know better, or because they mean the same:
-    /// - `participants` of a conversation the user is not in any more: he is told that he was removed, a fresh object has none (spec 5.1).
+    /// - `participants` of a conversation the user is not in any more: they are told of their removal, a fresh object has none (spec 5.1).
     /// - In a conversation the user is not in any more: messages that are deleted for all after his leaving, which are gone from a fresh load though nobody
-    ///   tells him, with the counts and the last message that follow from it; and who has received and read the others since. Such a conversation as
-    ///   a whole, if it is one of `deleted`.
+    ///   tells that user, with the counts and the last message that follow from it; and who has received and read the others since. Such a conversation
+    ///   as a whole, if it is one of `deleted`.
     /// - A user in `recipient_status` who was added later and counts as having read (spec 6.1): no packet tells.
     /// - An empty object within metadata equals an absent one; a null member equals an absent one.
     /// - `is_unread` is what the own entry in `recipient_status` says; there is no packet for it (spec 12.4).
-    /// - `position` of a conversation: changes that do not concern a user are not announced to him.
+    /// - `position` of a conversation: changes that do not concern a user are not announced to that user.
     /// - `download_url` and `expiration` of rich content, which are other ones each time.
     func differences(from fresh: FreshState, deleted: Set<String>) -> [String] {
         var differences: [String] = []

@@ -2,6 +2,7 @@
 
 import Foundation
 import LocalServers
+import Postgres
 import ProtocolClient
 import TestCluster
 import TestSupport
@@ -135,6 +136,45 @@ extension EndToEnd {
             #expect(try await stays.rows() == others)
             try await stays.ana.send("still here", to: stays.conversations[0])
             try await gone.sql("DROP TABLE conversations.later, metadata.later")
+        }
+
+        @Test("a conversation that is locked meanwhile is waited for, and goes with its app")
+        func locked() async throws {
+            let cluster = try await Cluster.shared()
+            let gone = try await Scene(cluster)
+            let (app, gate) = (gone.app.app.id, Int.random(in: 1...Int(Int32.max)))
+            // Keeps the lock until the deletion waits for it, or is over without.
+            async let held: Void = {
+                _ = try await gone.sql(
+                    """
+                    DO $$ BEGIN
+                        PERFORM FROM conversations.conversation WHERE id = '\(gone.conversations[0].id.suffix(36))' FOR UPDATE;
+                        PERFORM pg_advisory_xact_lock(\(gate));
+                        FOR i IN 1..6000 LOOP
+                            EXIT WHEN EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))
+                                OR NOT EXISTS (SELECT FROM conversations.app WHERE id = '\(app)');
+                            PERFORM pg_sleep(0.01);
+                        END LOOP;
+                    END $$
+                    """)
+            }()
+            try await eventually("the conversation is locked") {
+                try await gone.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = \(gate) AND granted") == [["1"]]
+            }
+            let store = AppStore(url: cluster.databaseURL)
+            #expect(try await AppDeletion(store: store, app: app, grace: .zero).run() > 0)
+            try await held
+            #expect(try await AppDeletion(store: store, app: app).subject() == nil)
+            #expect(try await gone.rows().filter { $0.value > 0 } == [Self.content: 1])
+        }
+
+        @Test("commands may read whole tables: what they ask no index serves")
+        func wholeTables() async throws {
+            let store = AppStore(url: try await Cluster.shared().databaseURL)
+            let setting = try await store.withConnection { connection in
+                try await connection.query(Statement("test.setting", sql: "SELECT current_setting('enable_seqscan')"), deadline: Waiting.deadline)
+            }
+            #expect(try setting.first?.get(0, as: String.self) == "on")
         }
 
         @Test("the command asks first, ends sessions and sockets, and says what it did")

@@ -45,7 +45,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         self.environment = environment
     }
 
-    /// Nobody listens there.
+    /// Nothing listens there.
     private static let nobody = "postgresql://127.0.0.1:1/strata"
     private static let elsewhere = "https://127.0.0.1:1"
     private static let own = ["--key", "{key}", "--key-id", "{uuid}", "--provider", "{uuid}"]
