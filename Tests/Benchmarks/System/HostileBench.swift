@@ -11,11 +11,11 @@ import NIOPosix
 enum HostileBench {
     /// Bytes that the budgets of docs/limits.md come to for one process of a kind, beside what it needs at rest.
     private static let budgets = [
-        // Bodies of requests, and what waits for the instances of three services.
-        "gateway": 256 + 3 * 32,
-        // Requests and long answers, statements of two pools and their parameters, commands to Redis.
-        "conversations": 256 + 2 * 32 + 64,
-        "metadata": 256 + 2 * 32 + 64,
+        // Bodies of requests, what is on its way out, answers that arrive from conversations and metadata, and what waits for three services.
+        "gateway": 256 + 256 + 2 * 256 + 3 * 32,
+        // Requests and long answers, statements of three pools and their parameters, commands to Redis.
+        "conversations": 256 + 3 * 32 + 64,
+        "metadata": 256 + 3 * 32 + 64,
         "presence": 256 + 64,
     ]
     .mapValues { $0 << 20 }
