@@ -130,8 +130,11 @@ extension Statement {
         "follow.add", sql: "SELECT * FROM conversations.follow_users_within($1, $2, $3::text[], $4)", isIdempotent: true)
     static let unfollow = Statement("follow.end", sql: "SELECT * FROM conversations.unfollow_user($1, $2, $3)", isIdempotent: true)
     static let followedCheck = Statement("follow.check", sql: "SELECT conversations.is_followed($1, $2, $3)", isIdempotent: true)
-    /// $1 app, $2 user, $3 whom. Those who are followed.
+    /// $1 app, $2 user, $3 whom. Those who are followed. In `unnest` itself the planner would call the function once more, to see how many there are.
     static let followedAmong = Statement(
-        "follow.among", sql: "SELECT * FROM unnest(conversations.followed_among($1, $2, $3::text[]))", isIdempotent: true)
+        "follow.among",
+        sql: """
+            SELECT u.id FROM (SELECT conversations.followed_among($1, $2, $3::text[]) AS ids OFFSET 0) f CROSS JOIN LATERAL unnest(f.ids) u(id)
+            """, isIdempotent: true)
     static let followed = Statement("follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)
 }

@@ -94,7 +94,7 @@ import Testing
             #expect(told.count == 120 && told.filter { $0.content == .obsolete }.count == 20)
             let executions = try log.executions(since: start)
             #expect(read(executions) <= Double(5 * conversations))
-            #expect(executions.count { $0.query.contains("unnest(conversations.followed_among(") } == 1)
+            #expect(executions.count { $0.query.contains("conversations.followed_among($1") } == 1)
         }
         await server.stop()
     }
