@@ -11,7 +11,10 @@ extension EndToEnd {
     struct PartitionTests {
         /// Statements that are about several conversations, by something in their text, and why they may go to all partitions.
         private static let about: [(mark: String, reason: String)] = [
-            ("FROM conversations.change x WHERE x.created_at >= since", "the comparison of heads, of all conversations, some times a minute: each server answers for its own"),
+            (
+                "FROM conversations.change x WHERE x.created_at >= since",
+                "the comparison of heads, of all conversations, some times a minute: each server answers for its own"
+            ),
             ("-- SPDX-License-Identifier", "a migration, which converts the rows of all conversations, once"),
             ("SELECT x AS participant", "the same, row by row"),
             ("-- Trees that were kept as copies", "a migration, which every server carries out for its own"),
