@@ -1202,7 +1202,7 @@ Sec-WebSocket-Protocol: layer-3.0</code></pre>
 <p>What is on disk must be consistent: write the timestamp together with, or after, what the packets up to it did, never before.</p>
 <h2 id="sync-first-load">First load <a class="anchor" href="#sync-first-load" aria-label="Link to this">#</a></h2>
 <ol><li>Open the socket and send any request but <code>Event.replay</code>: <code>Presence.subscribe</code>, or <code>Counter.read</code>. Until its first packet, a socket is sent nothing for two seconds.</li><li>When the response is there, load lists over REST: <code>GET /conversations?sort_by=created_at</code>, page by page (this order does not change meanwhile), <code>GET /identities</code>, <code>GET /announcements</code>, messages where you need them.</li><li>Apply packets from the beginning. While a load is under way, remember the packets that come; when its answer is there, put its objects in place and <strong>apply the remembered packets about them again</strong>, in order, by the rules below.</li></ol>
-<p>Open first, then load: everything that is committed after the socket was opened reaches it, and everything before is in what was loaded. (The server goes back ten seconds further than the opening, but not before the session was made, because stock clients load their lists first. A client that does that, too, and took longer, sends <code>Event.replay</code> from the time at which the load began.)</p>
+<p>Open first, then load: everything that is committed after the socket was opened reaches it, and everything before is in what was loaded. (The server goes back ten seconds further than the opening, but not before the session was made, because stock clients load their lists first. A client that does that, too, and took longer, sends <code>Event.replay</code> from the time at which the load began. One that signs in, loads and opens in this order is not told of a change that began before the sign-in and took longer to commit than sign-in and load together. A client that opens first misses nothing.)</p>
 <p>A socket whose client asks for nothing goes live by itself after two seconds. Until its first request its packets carry the time at which the session was made or, if the log begins later, that of its beginning: so a replay from the timestamp of any of them brings everything that happened since.</p>
 <h2 id="sync-applying-packets">Applying packets <a class="anchor" href="#sync-applying-packets" aria-label="Link to this">#</a></h2>
 <p><strong>Conversation <code>create</code></strong>: the object in <code>data</code> replaces the one you have; A becomes <code>data.position</code>. That may be later than <code>body.position</code>: the object is shown as it is now. What follows up to <code>data.position</code> is contained in it as far as participants and metadata are concerned, and is not sent; messages and receipts are.</p>
@@ -1246,7 +1246,7 @@ Sec-WebSocket-Protocol: layer-3.0</code></pre>
 </html>
 
 """##
-    static let indexFile = File(indexText, contentType: "text/html; charset=utf-8", entityTag: "\"172cebd951ae4f75\"")
+    static let indexFile = File(indexText, contentType: "text/html; charset=utf-8", entityTag: "\"df4ad750d7b27bdf\"")
 
     static let errorsText: StaticString = ##"""
 <!DOCTYPE html>
