@@ -216,6 +216,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         case .ping: if isAdmitted { sendControl(.pong, frame.unmaskedData) } else { refuse(nil) }
         case .pong: break
         case .connectionClose:
+            // RFC 6455 §5.5.1: what is in it begins with a code.
+            if frame.unmaskedData.readableBytes == 1 { return close(.protocolError) }
             sendControl(.connectionClose, frame.unmaskedData)
             isClosing = true
             context.close(promise: nil)

@@ -299,7 +299,7 @@ struct CatchUp {
     private mutating func prepare(_ change: Change) async throws {
         switch log.met(change, by: key.user) {
         case .nothing: return
-        case .change: items.append(.change(change))
+        case .change: items.append(.change(log.told(change)))
         case .lookUp:
             // A conversation that is new to this client is shown as it is now; what lies between and is contained in that is not sent again.
             switch try await lookUp(change.conversationID) {
@@ -310,7 +310,7 @@ struct CatchUp {
             case .unseen: break
             case .unshowable: log.setAside(change.conversationID)
             }
-            if log.tells(afterLookUp: change, by: key.user) { items.append(.change(change)) }
+            if log.tells(afterLookUp: change, by: key.user) { items.append(.change(log.told(change))) }
         }
     }
 

@@ -96,7 +96,10 @@ extension OwedLog {
         switch change.content {
         case .conversationCreated: break
         case .participantsChanged(_, let removed, _, _):
-            if isContained(change) { return false }
+            if isContained(change) {
+                guard case .participantsChanged(let added, _, _, _) = told(change).content else { return false }
+                return !added.isEmpty
+            }
             if removed.contains(user) { left(id) }
         case .metadataChanged:
             if isContained(change) { return false }

@@ -25,8 +25,9 @@ struct OwedLog {
         var messageCount: Int64
         /// As last read: it is on his list.
         var isListed = true
-        /// The client was shown the conversation as of this position.
+        /// The client was shown the conversation as of this position, with these participants.
         var shownAt = Position.zero
+        var shownParticipants: Set<UserID> = []
         var isTouched = false
         /// He is a participant, and is to be attached.
         var isMember: Bool
@@ -178,6 +179,7 @@ struct OwedLog {
     mutating func shown(_ view: ConversationView) {
         let id = view.conversation.id
         standings[id]?.shownAt = view.conversation.position
+        standings[id]?.shownParticipants = Set(view.conversation.participants.map(\.userID))
         standings[id]?.isMember = view.isParticipant
         standings[id]?.needsShowing = false
         standings[id]?.isSetAside = false
@@ -190,6 +192,19 @@ struct OwedLog {
 
     /// Whether what this change did to participants or metadata was contained in what the client was shown.
     func isContained(_ change: Change) -> Bool { change.position <= (standings[change.conversationID]?.shownAt ?? .zero) }
+
+    /// What of a change is told. Of one that was contained in what the client was shown, that users were added who are still in it: they have read everything
+    /// before, also in messages that the client has from before that, or that were read before they came.
+    func told(_ change: Change) -> Change {
+        guard isContained(change), !needsShowing(change.conversationID),
+            case .participantsChanged(let added, _, _, let conversation) = change.content
+        else { return change }
+        var change = change
+        let participants = standings[change.conversationID]?.shownParticipants ?? []
+        change.content = .participantsChanged(
+            added: added.filter { participants.contains($0.userID) }, removed: [], distinctCleared: false, conversation: conversation)
+        return change
+    }
 
     /// He has no part in it any more. Should he come back, it is shown anew.
     mutating func left(_ id: ConversationID) {
