@@ -189,6 +189,34 @@ struct OwedLogTests {
         #expect(log.isEverythingRead)
     }
 
+    @Test("of participants that an object shown whole contains, those are told who were added and are still there: what came before is read for them")
+    func shownWithParticipants() {
+        var log = OwedLog(baseline(position: 9, after: 0))
+        let (cleo, dora) = (BasicIdentity(userID: UserID(trusted: "cleo")), BasicIdentity(userID: UserID(trusted: "dora")))
+        var view = Fixture.view(at: 6)
+        view.conversation.participants = [BasicIdentity(userID: Fixture.ana), BasicIdentity(userID: Fixture.ben), cleo]
+        log.shown(view)
+        func change(_ position: Int64, added: [BasicIdentity], removed: [UserID] = []) -> Change {
+            Fixture.change(position, .participantsChanged(added: added, removed: removed, distinctCleared: true, conversation: nil))
+        }
+        let contained = change(5, added: [cleo, dora], removed: [Fixture.ana])
+        #expect(log.met(contained, by: Fixture.ben) == .change)
+        guard case .participantsChanged(let added, let removed, let distinctCleared, _) = log.told(contained).content else {
+            Issue.record("it is told as something else")
+            return
+        }
+        #expect(added == [cleo] && removed == [] && !distinctCleared)
+        #expect(log.met(change(5, added: [dora]), by: Fixture.ben) == .nothing)
+        #expect(log.met(change(6, added: [], removed: [Fixture.ana]), by: Fixture.ben) == .nothing)
+        let new = change(7, added: [dora], removed: [Fixture.ana])
+        #expect(log.met(new, by: Fixture.ben) == .change)
+        guard case .participantsChanged(let all, let gone, true, _) = log.told(new).content else {
+            Issue.record("what is new is told otherwise")
+            return
+        }
+        #expect(all == [dora] && gone == [Fixture.ana])
+    }
+
     @Test("a refused attachment is read again, an accepted one is not")
     func refused() {
         var log = OwedLog(baseline(position: 9, after: 9))
