@@ -138,7 +138,7 @@ extension Hub {
         var change = change
         guard let (room, index) = place(of: socket, in: view.conversation.id) else {
             guard let left = socket.membership.left[view.conversation.id] else { return send(change, to: socket) }
-            // He left after that, and was told so: he goes on seeing it as of then.
+            // The user left after that, and was told so: they go on seeing it as of then.
             change.content = .messageHidden(message, view: left.after(view))
             return send(change, to: socket, withLastMessage: left.lastMessageTold <= position)
         }

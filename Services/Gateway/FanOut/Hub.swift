@@ -300,7 +300,7 @@ final class Hub: @unchecked Sendable {
     private func flush() {
         isFlushPlanned = false
         var (count, bytes) = (0, 0)
-        // Whoever is touched meanwhile has the next turn.
+        // Sockets that are touched meanwhile have the next turn.
         let sockets = dirty.count
         while count < sockets, bytes < Self.turnBytes {
             bytes += dirty[count].flush()

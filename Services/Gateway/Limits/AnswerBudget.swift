@@ -9,7 +9,7 @@ import Synchronization
 /// and what connections were given and have not sent yet.
 ///
 /// What is short is never refused, since its number is bounded by that of connections; it counts all the same. What is long is refused before anything of it
-/// was sent. Then, and when more than three quarters are in use, who takes nothing has less time (``ResponseGuard``).
+/// was sent. Then, and when more than three quarters are in use, a client that takes nothing has less time (``ResponseGuard``).
 final class AnswerBudget: Sendable {
     /// As much of each answer is held whatever else is.
     static let shortBytes = 64 << 10
@@ -25,7 +25,7 @@ final class AnswerBudget: Sendable {
 
     /// Bytes held now.
     var inUse: Int { taken.load(ordering: .relaxed) }
-    /// Whether there is so little left that nobody may hold much for long.
+    /// Whether there is so little left that no client may hold much for long.
     var isTight: Bool { inUse > limit / 4 * 3 }
     /// Whether so much more would be too much.
     func isExceeded(by bytes: Int) -> Bool { inUse + bytes > limit }
@@ -52,7 +52,7 @@ final class AnswerBudget: Sendable {
         return true
     }
 
-    /// What one answer holds; given back when nobody knows it any more.
+    /// What one answer holds; given back when nothing refers to it any more.
     final class Lease: CallAnswers {
         private let budget: AnswerBudget
         private let bytes: Atomic<Int>

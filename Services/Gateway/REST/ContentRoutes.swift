@@ -156,9 +156,7 @@ extension RESTRouter {
                 let chunk = try await reader.read(at: offset, atMost: min(Self.chunkBytes, range.upperBound - offset))
                 // Less than was promised: the connection ends here, which is what tells the client.
                 guard chunk.readableBytes > 0 else { throw ContentStoreError.brokenOff }
-                try await writer.write(chunk)
-                // Only the loop finds out that the client lags behind; ahead of it nobody would be held back.
-                try await channel.eventLoop.submit {}.get()
+                try await writer.write(piece: chunk, to: channel)
                 offset += chunk.readableBytes
             }
             try await writer.finish(nil)

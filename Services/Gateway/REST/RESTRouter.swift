@@ -60,7 +60,7 @@ struct RESTRouter: Sendable {
         }
     }
 
-    /// Whoever sends a body has to have room for it.
+    /// A request with a body has to have room for it.
     private func withBudget<T>(_ request: Request, _ body: () async -> T) async -> T {
         guard request.method != .get else { return await body() }
         return await BodyBudget.$current.withValue(BodyBudget.Lease(services.bodies)) { await body() }

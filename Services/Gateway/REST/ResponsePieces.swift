@@ -42,9 +42,15 @@ extension ResponseBodyWriter {
         var text = text
         while let slice = text.readSlice(length: Swift.min(text.readableBytes, ResponsePieces.bytes)), slice.readableBytes > 0 {
             // A copy: a slice that waits in the channel would keep all of the text.
-            try await write(ByteBuffer(bytes: slice.readableBytesView))
-            // Only the loop finds out that the client lags behind; ahead of it nobody would be held back.
-            try await channel.eventLoop.submit {}.get()
+            try await write(piece: ByteBuffer(bytes: slice.readableBytesView), to: channel)
         }
+    }
+
+    /// Writes a piece, and returns when the channel takes more.
+    @concurrent
+    mutating func write(piece: ByteBuffer, to channel: any Channel) async throws {
+        try await write(piece)
+        // Only the loop finds out that the client lags behind; ahead of it nothing would be held back.
+        try await channel.eventLoop.submit {}.get()
     }
 }

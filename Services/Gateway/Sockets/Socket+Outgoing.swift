@@ -122,7 +122,7 @@ extension Socket {
         outgoing.batchBytes = 0
     }
 
-    /// Whether so much may wait behind what does already. Where there is no room left for the answers to others, nobody waits who is slow.
+    /// Whether so much may wait behind what does already. Where there is no room left for the answers to others, nothing waits for a slow client.
     private func admits(_ bytes: Int, isSlow: Bool) -> Bool {
         if isSlow, hub.services.answers.isExceeded(by: 0) {
             hub.services.metrics.slowSocketsClosed.increment()

@@ -105,7 +105,7 @@ extension Socket {
         return Rendering(tails, hub.services.answers)
     }
 
-    /// Renders what ``sendReplay(_:from:)`` has found too long, when there is room for it: nobody asked for it just now, so it can wait.
+    /// Renders what ``sendReplay(_:from:)`` has found too long, when there is room for it: it answers no request, so it can wait.
     @concurrent
     func renderAhead() async throws {
         guard let asked = try await hub.loop.submit({ self.ahead }).get(), asked.rendering == nil else { return }
