@@ -62,19 +62,27 @@ extension Fault {
     /// Lets a crowd connect until the process has no descriptor left that it gives to connections, and stay.
     private func exhaustFiles(of process: ServiceProcess, for period: Duration) async throws {
         let spare = 16
+        let pid = await process.pid
         let before = await refused(by: process)
-        let (pid, said) = (await process.pid, Self.complaints(of: process))
+        let said = Self.complaints(of: process)
         try await process.limitFiles(to: spare + AcceptGuard.reserve)
         let crowd = Crowd(host: process.host?.address.description ?? "127.0.0.1", port: process.port)
         await crowd.come(4 * spare)
         try await Task.sleep(for: period)
-        // The crowd may be slow to come. Another fault may have ended the process meanwhile.
-        let end = ContinuousClock.now + Waiting.limit
-        while Self.complaints(of: process) == said, await process.pid == pid, .now < end { try await Task.sleep(for: .milliseconds(50)) }
+        // The crowd may be slow to come. Numbers below the greatest one may be free, as many as were in use at once before: then more have to come.
+        let (begun, patience) = (ContinuousClock.now, Duration.seconds(2))
+        var waves = 1
+        while Self.complaints(of: process) == said, await process.pid == pid, .now < begun + Waiting.limit {
+            if .now > begun + patience * waves {
+                waves += 1
+                await crowd.come(4 * spare)
+            }
+            try await Task.sleep(for: .milliseconds(50))
+        }
         await crowd.go()
         try await process.limitFiles(to: nil)
-        // Or nothing has happened.
-        guard let before, let after = await refused(by: process) else { return }
+        // Or nothing has happened, unless another fault has ended the process meanwhile.
+        guard let before, let after = await refused(by: process), await process.pid == pid else { return }
         if after == before { throw NothingRefused(process: process.name) }
     }
 
