@@ -181,3 +181,55 @@ BEGIN
     END IF;
 END
 $$;
+
+-- What a change of receipts says, told after other changes. A message that is told of before it has the status of now: read, for a recipient who received it and
+-- was added again later. Their receipt must not take that back, and no change behind it would say it again. `p` is who is told; NULL: everybody.
+CREATE FUNCTION conversations.receipts_as_told(h conversations.change, c conversations.conversation, p conversations.participant) RETURNS jsonb
+LANGUAGE sql STABLE AS $$
+    SELECT jsonb_agg(
+        CASE WHEN (o.receipt ->> 'status')::bigint = 1
+                AND (c.receipt_policy & 2 = 0 OR o.receipt ->> 'user' = p.user_id)
+                AND EXISTS (
+                    SELECT FROM conversations.participant x
+                    WHERE x.conversation_id = h.conversation_id AND x.user_id = o.receipt ->> 'user' AND x.joined > h.position
+                        AND (p.left_position IS NULL OR x.joined <= p.left_position))
+            THEN o.receipt || '{"status": 2}' ELSE o.receipt END
+        ORDER BY o.n)
+    FROM jsonb_array_elements(h.operations) WITH ORDINALITY o(receipt, n)
+$$;
+
+-- A change as this user may know of it: where nothing is left to tell, or nothing that they may see, a skipped one. That they left is told even if all was
+-- deleted later; and participants and metadata concern them too before they deleted the messages from their devices, for the conversation may have come back.
+CREATE OR REPLACE FUNCTION conversations.change_for(h conversations.change, c conversations.conversation, p conversations.participant)
+RETURNS conversations.log_row
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    entry conversations.log_row := conversations.change_entry(h, c);
+    skipped boolean := c.deleted_position IS NOT NULL AND h.kind <> 4 AND NOT (h.kind = 2 AND h.position IS NOT DISTINCT FROM p.left_position)
+        OR h.position <= p.hidden_up_to AND h.kind NOT IN (2, 3)
+        OR h.kind IN (5, 6, 9) AND NOT conversations.may_see(p, h.ordinal);
+BEGIN
+    IF NOT skipped AND h.kind IN (5, 9) THEN
+        entry := conversations.with_message(entry, conversations.message_for(p, h.ordinal));
+        skipped := NOT entry.m_present;
+    ELSIF NOT skipped AND h.kind = 6 THEN
+        entry := conversations.with_message(entry, conversations.message_for(p, conversations.last_visible(c, p)));
+    ELSIF NOT skipped AND h.kind = 7 THEN
+        entry.operations := conversations.receipts_as_told(h, c, p);
+    END IF;
+    IF skipped THEN
+        entry := NULL;
+        entry.entry := 4;
+        entry.conversation_id := h.conversation_id;
+        entry.position := h.position;
+        entry.created_at := h.created_at;
+    ELSIF p.left_position IS NOT NULL AND h.kind IN (1, 2) AND c.deleted_position IS NULL THEN
+        entry.participants := '{}';
+        entry.conversation_position := p.left_position;
+    END IF;
+    RETURN entry;
+END
+$$;
+
+REVOKE ALL ON FUNCTION conversations.receipts_as_told FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION conversations.receipts_as_told TO strata_conversations;

@@ -134,6 +134,8 @@ BEGIN
             entry.m_deleted := NOT entry.m_present;
         ELSIF h.kind = 6 AND c.deleted_position IS NULL THEN
             entry := conversations.with_message(entry, conversations.message_at(c.id, c.last_ordinal));
+        ELSIF h.kind = 7 THEN
+            entry.operations := conversations.receipts_as_told(h, c, NULL);
         END IF;
         IF p_bytes IS NOT NULL THEN
             own := 256 + CASE WHEN pg_column_size(entry.operations) < 200 THEN 200 ELSE coalesce(octet_length(entry.operations::text), 0) END

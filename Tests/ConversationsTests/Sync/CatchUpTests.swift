@@ -69,6 +69,36 @@ extension StoreTests {
             }
         }
 
+        @Test("what was received before somebody came again is read when it is told later, and no receipt of then takes it back")
+        func receivedBefore() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben", "cleo"])
+                let message = try await calls.send(id, by: "ana")
+                try await calls.receipt(.delivery, message.id, by: "ben")
+                // The logs of those who left end before ben comes again.
+                try await calls.patch(id, [remove("cleo")])
+                try await calls.patch(id, [remove("ben")])
+                try await calls.patch(id, [add("ben")])
+                func told(_ changes: [Change]) -> [RecipientStatus] {
+                    changes.flatMap { change in
+                        guard case .receipts(let receipts) = change.content else { return [RecipientStatus]() }
+                        return receipts.map(\.status)
+                    }
+                }
+                for user in ["ana", "ben"] {
+                    let changes = try await calls.readLogs(as: user, [id: .zero]).changes
+                    #expect(told(changes) == [.read])
+                    guard case .messageCreated(_, _, let shown) = try #require(changes.first { $0.position == message.position }).content else {
+                        Issue.record("another change has the message's position")
+                        return
+                    }
+                    #expect(shown?.status(of: UserID(trusted: "ben")) == .read)
+                }
+                #expect(told(try await calls.readLogs(as: "cleo", [id: .zero]).changes) == [.delivered])
+                #expect(told(try await calls.readChanges(id).changes) == [.read])
+            }
+        }
+
         @Test("a message deleted since is replayed as its deletion only; to repair it is told without its body")
         func deletedSince() async throws {
             try await CallsFixture.run { calls in

@@ -51,7 +51,8 @@ struct ClientCopy {
             participants?.subtract(removed.map(\.rawValue))
         case .messageCreated(let id, _, let message): messages[id] = message
         case .messageDeleted(let id, _, _): messages[id] = nil
-        case .receipts(let receipts): for receipt in receipts { raise(receipt.messageID, receipt.user, to: receipt.status) }
+        // Stock clients set what they are told, and so go back if they are told less than they know.
+        case .receipts(let receipts): for receipt in receipts { set(receipt.messageID, receipt.user) { _ in receipt.status } }
         case .allRead(let user, let upTo, _):
             for message in messages.values where message.position <= upTo { raise(message.id, user, to: .read) }
         case .partsChanged(let id, _, _, let message): messages[id] = message
@@ -59,9 +60,11 @@ struct ClientCopy {
         }
     }
 
-    private mutating func raise(_ id: MessageID, _ user: UserID, to status: RecipientStatus) {
+    private mutating func raise(_ id: MessageID, _ user: UserID, to status: RecipientStatus) { set(id, user) { max(status, $0) } }
+
+    private mutating func set(_ id: MessageID, _ user: UserID, _ next: (RecipientStatus) -> RecipientStatus) {
         guard var message = messages[id], let index = message.recipients.firstIndex(where: { $0.userID == user }) else { return }
-        message.recipients[index].status = max(status, message.recipients[index].status)
+        message.recipients[index].status = next(message.recipients[index].status)
         messages[id] = message
     }
 }
