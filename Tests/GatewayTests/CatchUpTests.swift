@@ -168,7 +168,13 @@ struct CatchUpTests {
                 while !isReleased.isSet { await Task.yield() }
                 return try await page(request)
             }
-            fake.answers.withLock { $0.page = slowPage }
+            // What waits is owed for as long as it is being looked up.
+            let isJudged = Flag()
+            fake.answers.withLock {
+                $0.page = slowPage
+                $0.views = { while !isJudged.isSet, !Task.isCancelled { await Task.yield() } }
+            }
+            defer { isJudged.set() }
             let ben = try await harness.newSocket(of: Fixture.ben)
             try await ben.askForReplay()
             try await harness.until { _ in isAsked.isSet }

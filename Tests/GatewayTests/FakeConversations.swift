@@ -18,6 +18,8 @@ final class FakeConversations: Sendable {
         var page: @Sendable (ProtoReadLogsRequest) async throws -> ProtoReadLogsResponse = { _ in .with { $0.metHeads = true } }
         /// Where the user stands in a conversation that is looked up; nil: they do not see it.
         var view: @Sendable (ConversationID) -> Position? = { _ in nil }
+        /// Views are not answered before this returns.
+        var views: @Sendable () async -> Void = {}
         /// The leaves of its tree, and of how many bytes they are.
         var tree: @Sendable (ConversationID) throws -> (leaves: [MetadataLeaf], bytes: Int) = { _ in ([], 0) }
         var baselines = 0
@@ -69,11 +71,13 @@ final class FakeConversations: Sendable {
             return try await answer(request)
         }
         router.register(ConversationsAPI.getConversation) { request, _ in
+            await self.answers.withLock { $0.views }()
             guard let view = self.view(of: try ConversationID(contract: request.conversationID)) else { throw Failure.notFound("conversation") }
             return view
         }
         router.register(ConversationsAPI.getConversations) { request, _ in
-            try .with {
+            await self.answers.withLock { $0.views }()
+            return try .with {
                 $0.views = try request.conversationIds.compactMap { self.view(of: try ConversationID(contract: $0)) }
                 $0.covered = Int32(request.conversationIds.count)
             }

@@ -208,6 +208,13 @@ struct OwedLogTests {
         #expect(added == [cleo] && removed == [] && !distinctCleared)
         #expect(log.met(change(5, added: [dora]), by: Fixture.ben) == .nothing)
         #expect(log.met(change(6, added: [], removed: [Fixture.ana]), by: Fixture.ben) == .nothing)
+        // The user who is told may be one of them: removed and added again between the reading of the log and that of the object.
+        let own = change(6, added: [BasicIdentity(userID: Fixture.ben)])
+        #expect(log.met(own, by: Fixture.ben) == .change)
+        #expect(log.met(Fixture.change(1, .conversationCreated(nil)), by: Fixture.ben) == .nothing)
+        var unknown = log
+        unknown.mustBeShown(id)
+        #expect(unknown.met(own, by: Fixture.ben) == .nothing)
         let new = change(7, added: [dora], removed: [Fixture.ana])
         #expect(log.met(new, by: Fixture.ben) == .change)
         guard case .participantsChanged(let all, let gone, true, _) = log.told(new).content else {

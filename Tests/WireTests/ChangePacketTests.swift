@@ -61,6 +61,10 @@ struct ChangePacketTests {
         #expect(packets(content, for: cleo.userID).isEmpty)
         #expect(Variant(of: sampleChange(content), for: cleo.userID, version: .v3).needsView)
         #expect(!Variant(of: sampleChange(content), for: ben.userID, version: .v3).needsView)
+        // Unless they have been shown it: then it is told as to anybody.
+        let change = sampleChange(content)
+        let known = Variant(of: change, for: cleo.userID, version: .v3, knowsConversation: true)
+        #expect(known == Variant(of: change, for: ben.userID, version: .v3) && !renderer.tails(for: change, variant: known).isEmpty)
         let view = sampleView(lastMessage: sampleMessage())
         let tail = renderer.created(view, for: cleo.userID, version: .v2)
         let data = written { renderer.write(view, for: cleo.userID, version: .v2, into: &$0) }

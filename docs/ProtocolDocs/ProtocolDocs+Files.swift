@@ -1205,7 +1205,7 @@ Sec-WebSocket-Protocol: layer-3.0</code></pre>
 <p>Open first, then load: everything that is committed after the socket was opened reaches it, and everything before is in what was loaded. (The server goes back ten seconds further than the opening, but not before the session was made, because stock clients load their lists first. A client that does that, too, and took longer, sends <code>Event.replay</code> from the time at which the load began. One that signs in, loads and opens in this order is not told of a change that began before the sign-in and took longer to commit than sign-in and load together. A client that opens first misses nothing.)</p>
 <p>A socket whose client asks for nothing goes live by itself after two seconds. Until its first request its packets carry the time at which the session was made or, if the log begins later, that of its beginning: so a replay from the timestamp of any of them brings everything that happened since.</p>
 <h2 id="sync-applying-packets">Applying packets <a class="anchor" href="#sync-applying-packets" aria-label="Link to this">#</a></h2>
-<p><strong>Conversation <code>create</code></strong>: the object in <code>data</code> replaces the one you have; A becomes <code>data.position</code>. That may be later than <code>body.position</code>: the object is shown as it is now. What follows up to <code>data.position</code> is contained in it as far as participants and metadata are concerned, and is not sent; messages and receipts are.</p>
+<p><strong>Conversation <code>create</code></strong>: the object in <code>data</code> replaces the one you have; A becomes <code>data.position</code>. That may be later than <code>body.position</code>: the object is shown as it is now. What follows up to <code>data.position</code> is contained in it as far as participants and metadata are concerned, and is not sent, except that users were added, you among them; messages and receipts are sent.</p>
 <p><strong>Conversation <code>update</code></strong>, by operation:</p>
 <div class="scroll"><table class=""><thead><tr><th>Operations on</th><th>Rule</th></tr></thead><tbody><tr><td><code>participants</code>, <code>metadata…</code>, <code>distinct</code></td><td>skip if <code>body.position</code> &lt; A: contained already. Otherwise apply</td></tr><tr><td><code>last_message</code>, <code>unread_message_count</code>, <code>total_message_count</code></td><td>always apply, in the order of arrival; the values are absolute</td></tr></tbody></table></div>
 <p>Afterwards A becomes <code>body.position</code>, if that is larger. A packet with <code>body.position</code> equal to A is applied: it may be the next of the same change, and all operations can be repeated. Operations of a packet with a <code>user_position</code> are always applied. An <code>update</code> of a conversation you do not have: <code>GET</code> it.</p>
@@ -1246,7 +1246,7 @@ Sec-WebSocket-Protocol: layer-3.0</code></pre>
 </html>
 
 """##
-    static let indexFile = File(indexText, contentType: "text/html; charset=utf-8", entityTag: "\"307677afd138c08e\"")
+    static let indexFile = File(indexText, contentType: "text/html; charset=utf-8", entityTag: "\"212cbaf5a8ebdf82\"")
 
     static let errorsText: StaticString = ##"""
 <!DOCTYPE html>

@@ -97,7 +97,9 @@ extension Socket {
         let tails =
             switch item {
             case .change(let change):
-                renderer.tails(for: change, variant: Variant(of: change, for: key.user, version: version, includesNumbers: false))
+                // By a change that brought the user to a conversation that the client does not know, it is shown the conversation instead.
+                renderer.tails(
+                    for: change, variant: Variant(of: change, for: key.user, version: version, includesNumbers: false, knowsConversation: true))
             case .conversation(let view, let change): [renderer.created(view, for: key.user, version: version, at: change.position)]
             case .conversationNow(let view, let position): [renderer.created(view, for: key.user, version: version, at: position)]
             case .userChange(let change): renderer.tails(for: change, version: version)

@@ -53,7 +53,7 @@ extension OwedLog {
             return .change
         }
         if change.introduces(user) {
-            if isContained(change) { return .nothing }
+            if isContained(change) { return !needsShowing(id) && tellsWhoCame(change) ? .change : .nothing }
             mustBeShown(id)
             return .lookUp
         }
@@ -96,10 +96,7 @@ extension OwedLog {
         switch change.content {
         case .conversationCreated: break
         case .participantsChanged(_, let removed, _, _):
-            if isContained(change) {
-                guard case .participantsChanged(let added, _, _, _) = told(change).content else { return false }
-                return !added.isEmpty
-            }
+            if isContained(change) { return tellsWhoCame(change) }
             if removed.contains(user) { left(id) }
         case .metadataChanged:
             if isContained(change) { return false }
@@ -111,6 +108,13 @@ extension OwedLog {
         case .partsChanged(_, _, _, let message): if message == nil { return false }
         }
         return true
+    }
+
+    /// Whether a change that is contained in what the client was shown tells that users came who are still there, the socket's own user too: they have read
+    /// what came before, which the client may have been sent as it was when they had not come yet.
+    private func tellsWhoCame(_ change: Change) -> Bool {
+        guard case .participantsChanged(let added, _, _, _) = told(change).content else { return false }
+        return !added.isEmpty
     }
 }
 

@@ -26,12 +26,15 @@ public struct Variant: Hashable, Sendable {
     public let includesNumbers: Bool
 
     /// How `reader` needs `change`.
-    public init(of change: Change, for reader: UserID, version: WireVersion, includesNumbers: Bool = true) {
+    /// - Parameter knowsConversation: the reader has been shown it as it is after this change, so that a change by which they came is told as anybody's.
+    public init(
+        of change: Change, for reader: UserID, version: WireVersion, includesNumbers: Bool = true, knowsConversation: Bool = false
+    ) {
         self.version = version
         self.includesNumbers = includesNumbers
         switch change.content {
         case .conversationCreated, .metadataChanged, .conversationDeleted: role = .anyone
-        case .participantsChanged(let added, _, _, _): role = added.contains { $0.userID == reader } ? .added : .anyone
+        case .participantsChanged(let added, _, _, _): role = !knowsConversation && added.contains { $0.userID == reader } ? .added : .anyone
         case .messageCreated(_, _, let message): role = message.map { .reader(MessageReader(reader, of: $0)) } ?? .anyone
         case .messageDeleted(_, _, let last):
             if last.overrides[reader] != nil {
