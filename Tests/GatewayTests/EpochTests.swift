@@ -148,6 +148,34 @@ struct EpochTests {
         }
     }
 
+    /// Asks for heads, and has the answer heard.
+    private func askForHeads(_ harness: GatewayHarness) async throws {
+        try await harness.onLoop { $0.fanOut.fetchHeads() }
+        try await harness.until { !$0.fanOut.headsWatch.isAsking }
+    }
+
+    @Test("what was answered before everybody had left says nothing of the time when somebody is there again")
+    func nobodyThere() async throws {
+        let harness = try await GatewayHarness()
+        let socket = try await harness.socket(of: Fixture.ben, at: 4)
+        setHeads(harness, at: 4, epoch: Self.second)
+        try await follow(Self.second, harness)
+        setHeads(harness, at: 4, epoch: Self.first)
+        try await askForHeads(harness)
+        try await harness.onLoop { harness in
+            socket.channel.close(promise: nil)
+            harness.hub.endJoining([Fixture.conversation])
+        }
+        while !(try await harness.onLoop { $0.fanOut.conversations.isEmpty && $0.fanOut.users.isEmpty }) {
+            try Task.checkCancellation()
+            await harness.loop.advanceTime(by: .seconds(1))
+        }
+        for _ in 0..<60 { await harness.loop.advanceTime(by: .seconds(1)) }
+        _ = try await harness.socket(of: Fixture.ben, at: 4)
+        try await askForHeads(harness)
+        #expect(try await harness.onLoop { $0.fanOut.epochs.current } == Self.second)
+    }
+
     @Test("what was asked or read before the sequences started anew says nothing of those of now")
     func readBefore() async throws {
         let harness = try await GatewayHarness()

@@ -126,6 +126,48 @@ struct LargeCatchUpTests {
         }
     }
 
+    @Test("an entry of the user's own log for which a service fails at first is told once")
+    func failsForUser() async throws {
+        try await FakeConversations.run { harness, fake in
+            let id = Fixture.conversation
+            fake.owe([(id, 4, 4)])
+            let (baseline, page) = fake.answers.withLock { ($0.baseline, $0.page) }
+            let failures = Mutex(1)
+            fake.answers.withLock { answers in
+                answers.baseline = {
+                    var baseline = try baseline()
+                    baseline.userPosition = 1
+                    return baseline
+                }
+                answers.page = { request in
+                    var page = try await page(request)
+                    if request.hasUserAfter, request.userAfter == 0 {
+                        let hidden = UserChange(
+                            appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(1),
+                            content: .conversationHidden(id, upTo: Position(2), wholly: false))
+                        page.entries.append(.with { $0.userChange = ProtoUserChange(hidden) })
+                    }
+                    return page
+                }
+                answers.tree = { _ in
+                    let fails = failures.withLock { left in
+                        left -= 1
+                        return left >= 0
+                    }
+                    if fails { throw Failure.unavailable }
+                    return ([], 0)
+                }
+            }
+            let ben = try await harness.newSocket(of: Fixture.ben)
+            try await ben.ask("Counter.read")
+            try await harness.until { _ in ben.isLive }
+            #expect(failures.withLock { $0 } < 0)
+            let packets = try await ben.packets()
+            #expect(packets.filter { $0["body"]?["operation"]?.stringValue == "delete" }.count == 1)
+            #expect(shown(packets) == [id.layerID])
+        }
+    }
+
     @Test("a service that fails in the middle of a page leaves nothing out, and nothing is sent twice")
     func fails() async throws {
         try await FakeConversations.run { harness, fake in

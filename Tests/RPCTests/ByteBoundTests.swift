@@ -114,6 +114,19 @@ struct ByteBoundTests {
         }
     }
 
+    @Test("what arrives on other connections counts as well; an answer longer than the bound is taken when it is alone")
+    func answersOfAll() async throws {
+        let answer = ByteBuffer(repeating: 0x61, count: 4 << 20)
+        try await withPair(client: { $0.maxArrivingBytes = 2 << 20 }, handler: { _, _ in answer }) { (client: RPCClient) async throws in
+            // As much as another connection might hold.
+            client.arriving.add(1 << 20)
+            #expect(await Self.outcome(client, ByteBuffer()) == .overloaded)
+            client.arriving.give(1 << 20)
+            #expect(try await client.echo(ByteBuffer()) == answer)
+            #expect(client.arriving.inUse == 0)
+        }
+    }
+
     @Test("bytes are given back, whoever holds them")
     func budget() {
         let budget = RPCByteBudget(limit: 10)

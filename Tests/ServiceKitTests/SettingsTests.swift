@@ -132,7 +132,7 @@ struct SettingsTests {
     func rpc() throws {
         var environment = [
             "STRATA_CLUSTER_SECRET": String(repeating: "s", count: 32), "STRATA_RPC_PORT": "0", "STRATA_RPC_MAX_CALLS": "17",
-            "STRATA_METADATA": "metadata:7400",
+            "STRATA_METADATA": "metadata:7400", "STRATA_RPC_ANSWER_BYTES": "5000000",
         ]
         let settings = Settings(environment: environment)
         let server = try settings.rpcServer(name: "metadata", CommonSettings(settings))
@@ -144,6 +144,7 @@ struct SettingsTests {
         #expect(client.target == .dns(host: "metadata", port: 7400))
         #expect(client.name == "metadata")
         #expect(client.service == "metadata")
+        #expect(client.maxArrivingBytes == 5_000_000)
         environment["STRATA_RPC_TLS_CERTIFICATE"] = "/nonexistent/file"
         environment["STRATA_RPC_TLS_CA"] = "/nonexistent/file"
         let wrong = Settings(environment: environment)

@@ -13,7 +13,7 @@ import Testing
     private static func message(_ ordinal: String) -> String { "('33333333-0000-4000-8000-' || lpad(\(ordinal)::text, 12, '0'))::uuid" }
 
     /// As an older version would have left it: 3,000 messages of ana, every other one read by ben, every third delivered to cleo and every fifth hidden, and dora,
-    /// who left when ben had read half. Eve was removed and added again.
+    /// who left when ben had read half. Eve was removed and added again. Of finn there is so much that it is stored compressed, and is short then.
     private static var past: String {
         func receipts(_ user: String, _ status: Int, _ ordinals: String) -> String {
             """
@@ -29,7 +29,7 @@ import Testing
         }
         return """
             DO $$ BEGIN
-            PERFORM conversations.create_conversation('\(app)', 'ana', '\(conversation)', ARRAY['ben','cleo','dora','eve'], false, NULL, NULL, 250, NULL, NULL);
+            PERFORM conversations.create_conversation('\(app)', 'ana', '\(conversation)', ARRAY['ben','cleo','dora','eve','finn'], false, NULL, NULL, 250, NULL, NULL);
             INSERT INTO conversations.message (conversation_id, ordinal, id, position, sender, sent_at, parts)
             SELECT '\(conversation)', g, \(message("g")), g + 1, 'ana', now(), '' FROM generate_series(1, 3000) g;
             INSERT INTO conversations.message_place (message_id, app_id, conversation_id, ordinal)
@@ -41,6 +41,8 @@ import Testing
             \(patch("remove", "dora"))
             \(receipts("ben", 2, "1501, 3000, 2"))
             \(receipts("cleo", 1, "1, 3000, 3"))
+            \(receipts("finn", 2, "1, 169, 2"))
+            \(receipts("finn", 1, "171, 228, 3"))
             PERFORM FROM generate_series(1, 1000, 5) o
             CROSS JOIN LATERAL conversations.delete_message('\(app)', 'cleo', \(message("o")), 'my_devices', NULL, NULL) d;
             PERFORM FROM generate_series(2, 20, 3) o
@@ -89,20 +91,22 @@ import Testing
                 """
             }
             var statusesBefore: [String?] = []
-            for user in ["ana", "ben", "cleo", "dora"] { statusesBefore.append(try await ask(statuses(user))) }
+            for user in ["ana", "ben", "cleo", "dora", "finn"] { statusesBefore.append(try await ask(statuses(user))) }
 
             _ = try await migrator.migrate(Schema.migrations, logger: ServiceFixture.quietLogger)
             #expect(try await ask(Self.shown(who)) == before && before != nil)
             #expect(try await ask(counts) == countsBefore && countsBefore != nil)
             var statusesAfter: [String?] = []
-            for user in ["ana", "ben", "cleo", "dora"] { statusesAfter.append(try await ask(statuses(user))) }
+            for user in ["ana", "ben", "cleo", "dora", "finn"] { statusesAfter.append(try await ask(statuses(user))) }
             #expect(statusesAfter == statusesBefore)
+            func most(_ sets: String, in rows: String) async throws -> Int? {
+                try await ask("SELECT max((SELECT count(*) FROM unnest(s)))::text FROM \(rows) CROSS JOIN LATERAL (VALUES \(sets)) v(s)")
+                    .flatMap { Int($0) }
+            }
+            #expect(try await most("(p.read), (p.delivered), (p.hidden)", in: "conversations.participant p") ?? 99 <= 32)
             #expect(
-                try await ask("SELECT max((SELECT count(*) FROM unnest(p.read)))::text FROM conversations.participant p").flatMap(Int.init) ?? 99
+                try await most("(u.read), (u.delivered)", in: "conversations.kept_receipts k, unnest(k.reads, k.delivereds) u(read, delivered)") ?? 99
                     <= 32)
-            #expect(
-                try await ask("SELECT max((SELECT count(*) FROM unnest(r)))::text FROM conversations.kept_receipts k, unnest(k.reads) r")
-                    .flatMap(Int.init) ?? 99 <= 32)
             #expect(try await ask("SELECT deleted_count::text FROM conversations.conversation") == "7")
             #expect(try await ask("SELECT left_deleted::text FROM conversations.participant WHERE user_id = 'dora'") == "7")
             #expect(try await ask("SELECT uncounted::text FROM conversations.participant WHERE user_id = 'eve'") == "3000")

@@ -177,6 +177,19 @@ extension EndToEnd {
             #expect(try setting.first?.get(0, as: String.self) == "on")
         }
 
+        @Test("a lock is waited for as long as an answer: a conversation may be locked for a while")
+        func patience() async throws {
+            let store = AppStore(url: try await Cluster.shared().databaseURL)
+            let settings = try await store.withConnection(patience: .seconds(600)) { connection in
+                try await connection.query(
+                    Statement("test.patience", sql: "SELECT current_setting('lock_timeout'), current_setting('statement_timeout')"),
+                    deadline: Waiting.deadline)
+            }
+            let row = try #require(settings.first)
+            #expect(try row.get(0, as: String.self) == "10min")
+            #expect(try row.get(1, as: String.self) == "10min")
+        }
+
         @Test("the command asks first, ends sessions and sockets, and says what it did")
         func command() async throws {
             let cluster = try await Cluster.shared()

@@ -106,6 +106,23 @@ struct CheckerTests {
         history.views[view].events.firstIndex(of: .told(position: position, what: "change")) ?? 0
     }
 
+    /// Lets a change follow the others, of which those who are still there are told.
+    private static func append(_ kind: Change.Kind, to history: inout History) {
+        let position = history.conversations[0].log.count + 1
+        history.conversations[0].log.append(Change(position: position, kind: kind))
+        for view in 0...1 { history.views[view].events += told([position]) }
+    }
+
+    /// Lets a user who has left keep counts, and know them; nothing is deleted after they left.
+    private static func keepCounts(of user: String, total: Int, in history: inout History) {
+        history.conversations[0].log[9] = Change(position: 10, kind: .receipts)
+        history.conversations[0].messages.append(.init(id: "m2", sender: "ana", recipients: ["ana", "ben"], readers: ["ana", "ben"]))
+        var kept = Mirror()
+        (kept.unread, kept.total) = (0, total)
+        history.conversations[0].kept = [user: kept]
+        for index in history.views.indices where history.views[index].user == user { history.views[index].mirror = kept }
+    }
+
     private static let damages: [Damage] = [
         Damage("a message is not told to a client", .lost) { $0.views[0].events.remove(at: index(9, in: $0)) },
         Damage("a change of metadata is not told to a client", .lost) { $0.views[0].events.remove(at: index(3, in: $0)) },
@@ -121,10 +138,21 @@ struct CheckerTests {
             history.views.append(History.View(user: "dora", conversation: id, events: told([2])))
         },
         Damage("an acknowledged message is not in the log", .lost) { $0.conversations[0].log[1] = Change(position: 2, kind: .receipts) },
+        Damage("a conversation that nothing else is known of is gone", .lost) { history in
+            history = History(
+                operations: [], views: [], typing: [],
+                conversations: [.init(id: id, log: [], participants: [], metadata: [:], messages: [], unread: [:])])
+        },
         Damage("the conversation is gone", .lost) { history in
             history.conversations[0] = .init(id: id, log: [], participants: [], metadata: [:], messages: [], unread: [:])
         },
         Damage("an acknowledged message is not listed", .lost) { $0.conversations[0].messages.removeFirst() },
+        Damage("an acknowledged message is listed twice", .duplicated) { history in
+            history.conversations[0].messages.append(history.conversations[0].messages[0])
+        },
+        Damage("an acknowledged value was written somewhere else", .lost) { history in
+            history.conversations[0].log[2] = Change(position: 3, kind: .metadata([.init(path: "b", value: "v1")]))
+        },
         Damage("an acknowledged value was never written", .lost) { $0.conversations[0].log[2] = Change(position: 3, kind: .receipts) },
         Damage("an acknowledged receipt is gone", .lost) { history in
             let old = history.conversations[0].messages[0]
@@ -138,6 +166,7 @@ struct CheckerTests {
             history.conversations[0].log.append(Change(position: 11, kind: .metadata([.init(path: "a.b", value: "v2")])))
         },
         Damage("a refused message is there", .invented) { $0.conversations[0].log.append(Change(position: 11, kind: .message("m5"))) },
+        Damage("nobody sent it", .invented) { $0.conversations[0].log.append(Change(position: 11, kind: .message("m9"))) },
         Damage("nobody wrote it", .invented) { history in
             history.conversations[0].log.append(Change(position: 11, kind: .metadata([.init(path: "x", value: "v9")])))
         },
@@ -171,6 +200,10 @@ struct CheckerTests {
         Damage("a client was not told that a message has been read", .stale) { history in
             history.views[0].mirror.messages["m1"]?.statuses["layer:///identities/ben"] = "sent"
         },
+        Damage("who left was told another number of messages than they keep", .stale) { history in
+            keepCounts(of: "cleo", total: 3, in: &history)
+            history.views[2].mirror.total = 2
+        },
         Damage("an indicator stands although nobody types", .stuck) { $0.typing.removeAll { $0.action != "started" && $0.reader == "ana" } },
         Damage("a message is never answered, although nothing is broken", .starved) { $0.isUndisturbed = true },
         Damage("a connection broke its rules", .protocolBroken) { $0.faults.append("counter 3 where 2 was due") },
@@ -182,6 +215,90 @@ struct CheckerTests {
         damage.apply(&history)
         let kinds = Set(Checker.violations(of: history).map(\.kind))
         #expect(kinds.contains(damage.kind), "\(kinds)")
+    }
+
+    /// One way in which a history may differ from the good one, and be as good.
+    struct Variation: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let apply: @Sendable (inout History) -> Void
+
+        init(_ what: String, _ apply: @escaping @Sendable (inout History) -> Void) {
+            testDescription = what
+            self.apply = apply
+        }
+    }
+
+    private static let variations: [Variation] = [
+        Variation("what a conversation was told with as it was shown") { $0.views[2].events = [.shown(position: 6)] + told([7, 8]) },
+        Variation("messages that were loaded with the list") { history in
+            history.views[0].events = [.listed(position: 4)] + told([1, 3, 5, 6, 7, 8, 9, 10])
+        },
+        Variation("a deletion before the list was loaded") { history in
+            history.views[0].events = told([1, 2, 3, 4, 5, 6, 7, 8, 9]) + [.listed(position: 10)]
+        },
+        Variation("a message that is gone since") { $0.views[0].events.remove(at: index(4, in: $0)) },
+        Variation("a conversation that went from a client and came back") { history in
+            history.views[1].events = told([1, 2, 3, 4, 5]) + [.gone] + told([3, 4, 5, 6, 7, 8, 9, 10])
+        },
+        Variation("what was asked for at the same time comes in any order") { history in
+            history.operations[2] = operation("ana", .send(message: "m2"), 2, 4)
+        },
+        Variation("what was not answered is done later") { history in
+            history.operations[7] = operation("ben", .send(message: "m3"), -2, -1, .unknown)
+        },
+        Variation("a conversation that is deleted holds nothing") { history in
+            append(.deleted, to: &history)
+            empty(&history)
+        },
+        Variation("a conversation that nobody is in shows nothing") { history in
+            append(.participants(added: [], removed: ["ana", "ben"]), to: &history)
+            empty(&history)
+        },
+        Variation("a sender need not read their own message") { history in
+            let old = history.conversations[0].messages[0]
+            history.conversations[0].messages[0] = .init(id: old.id, sender: old.sender, recipients: old.recipients, readers: ["ben"])
+        },
+        Variation("a receipt of somebody who is no recipient leaves nothing") { history in
+            history.operations.append(operation("cleo", .read(message: "m1"), 30, 31))
+        },
+        Variation("a value takes the place of a subtree") { history in
+            history.operations.append(operation("ben", .set(path: "a", value: "v3"), 30, 31))
+            append(.metadata([.init(path: "a", value: "v3")]), to: &history)
+            history.conversations[0].metadata = ["a": "v3"]
+        },
+        Variation("a subtree takes the place of a value") { history in
+            history.operations.append(operation("ben", .set(path: "a.b.c", value: "v3"), 30, 31))
+            append(.metadata([.init(path: "a.b.c", value: "v3")]), to: &history)
+            history.conversations[0].metadata = ["a.b.c": "v3"]
+        },
+        Variation("all metadata is deleted") { history in
+            append(.metadata([.init(path: "", value: nil)]), to: &history)
+            history.conversations[0].metadata = [:]
+        },
+        Variation("who left knows the counts they keep") { keepCounts(of: "cleo", total: 3, in: &$0) },
+        Variation("who left is not told of what is deleted after that") { history in
+            keepCounts(of: "cleo", total: 2, in: &history)
+            history.views[2].mirror.total = 3
+            append(.messageDeleted("m2"), to: &history)
+            history.conversations[0].messages.removeLast()
+        },
+        Variation("who knows no counts has none to compare") { history in
+            keepCounts(of: "cleo", total: 3, in: &history)
+            history.views[2].mirror = Mirror()
+        },
+    ]
+
+    /// Nothing is shown of the conversation to anybody.
+    private static func empty(_ history: inout History) {
+        let log = history.conversations[0].log
+        history.conversations[0] = .init(id: id, log: log, participants: [], metadata: [:], messages: [], unread: [:])
+    }
+
+    @Test("what may be is no violation", arguments: variations)
+    func allowed(_ variation: Variation) {
+        var history = Self.good
+        variation.apply(&history)
+        #expect(Checker.violations(of: history) == [])
     }
 
     @Test("what the end of a run cut short, and one unanswered request among many, are not held against anybody")

@@ -47,6 +47,25 @@ struct MirrorTests {
         #expect(mirror.metadata.isEmpty)
         mirror.apply(Self.update(8, [["operation": "set", "property": "last_message", "id": "m9", "value": [:]]]))
         #expect(mirror.lastMessage == "m9")
+        // What comes late is contained in what has been applied since.
+        mirror.apply(
+            Self.update(
+                6,
+                [
+                    ["operation": "set", "property": "total_message_count", "value": 9],
+                    ["operation": "set", "property": "metadata.a", "value": "late"],
+                    ["operation": "remove", "property": "participants", "id": "ana"],
+                ]))
+        #expect(mirror.total == 9)
+        #expect(mirror.metadata.isEmpty)
+        #expect(mirror.participants == ["ana"])
+        mirror.apply(
+            Self.update(
+                9,
+                [
+                    ["operation": "add", "property": "participants", "id": "ben"], ["operation": "remove", "property": "participants", "id": "ana"],
+                ]))
+        #expect(mirror.participants == ["ben"])
     }
 
     @Test("statuses move forward only, by receipts and by reading all up to a message")
@@ -72,5 +91,23 @@ struct MirrorTests {
         let late: JSONValue = [["operation": "set", "property": "recipient_status.b\\.n", "value": "delivered"]]
         for id in ["m1", "m2"] { mirror.apply(Self.update(9, late, "Message", id: id)) }
         #expect(mirror.messages.mapValues { $0.statuses["b.n"] } == ["m1": "read", "m2": "delivered"])
+        // Shown once more as it was before, nothing goes back.
+        mirror.show(message: ["id": "m1", "position": .integer(6 * Int64(Mirror.positionStep)), "recipient_status": ["b.n": "sent"]])
+        #expect(mirror.messages["m1"]?.statuses["b.n"] == "read")
+    }
+
+    @Test("a sender reads none of their own messages, and what is deleted is gone")
+    func ownAndDeleted() {
+        var mirror = Self.mirror
+        mirror.show(message: ["id": "m1", "position": 8192, "sender": ["id": "ana"], "recipient_status": ["b.n": "sent"]])
+        mirror.apply(
+            Self.packet(
+                [
+                    "method": "Conversation.mark_all_read", "object": ["type": "Conversation", "id": "c"], "position": 8,
+                    "data": ["position": .integer(100 * Int64(Mirror.positionStep)), "identity": ["id": "ana"]],
+                ], "operation"))
+        #expect(mirror.messages["m1"]?.statuses == ["b.n": "sent"])
+        mirror.apply(Self.packet(["operation": "delete", "object": ["type": "Message", "id": "m1"], "position": 9]))
+        #expect(mirror.messages.isEmpty)
     }
 }

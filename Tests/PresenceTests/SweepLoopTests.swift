@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Synchronization
+import Testing
+
+@testable import Presence
+
+@Suite("When looks follow each other at once", .timeLimit(.minutes(1)))
+struct SweepLoopTests {
+    /// Finds the same at every look, and counts them.
+    private final class Found: Sweepable {
+        let name = "found"
+        private let findings: [SweepFinding]
+        private let count = Mutex(0)
+        var looks: Int { count.withLock { $0 } }
+
+        init(_ findings: [SweepFinding]) { self.findings = findings }
+
+        func sweep(_ shards: [Int]) async -> [SweepFinding] {
+            count.withLock { $0 += 1 }
+            await Task.yield()
+            return shards.map { findings[$0] }
+        }
+    }
+
+    private static let fullBatch = SweepFinding.work(lateness: .zero, isBatchFull: true)
+
+    /// Lets a loop look that pauses for longer than a test may take.
+    private func run(_ found: Found, while body: () async throws -> Void) async throws {
+        let loop = SweepLoop(
+            found, every: .seconds(3600), shortestPeriod: .seconds(3600), shards: 2, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let running = Task { try await loop.run() }
+        try await body()
+        running.cancel()
+        try await running.value
+    }
+
+    @Test("a full batch is followed by another look")
+    func full() async throws {
+        let found = Found([Self.fullBatch, .nothing(next: nil)])
+        try await run(found) { while found.looks < 100 { try await Task.sleep(for: .milliseconds(1)) } }
+    }
+
+    @Test(
+        "after anything else there is a pause, and after a failure even if another batch was full",
+        arguments: [[.work(lateness: .zero), .nothing(next: nil)], [.failed, .nothing(next: nil)], [.failed, fullBatch], [fullBatch, .failed]])
+    func pause(findings: [SweepFinding]) async throws {
+        let found = Found(findings)
+        try await run(found) {
+            while found.looks == 0 { try await Task.sleep(for: .milliseconds(1)) }
+            try await Task.sleep(for: .milliseconds(200))
+            #expect(found.looks == 1)
+        }
+    }
+}
