@@ -138,7 +138,7 @@ struct CatchUp {
     private mutating func readOn() async throws -> Bool {
         switch log.nextStep(joined: joining) {
         case .read(let cursors, let userAfter):
-            let page = try await services.readLogs(cursors, userAfter: userAfter, limit: Self.pageSize, GatewayServices.Call(key))
+            let page = log.due(try await services.readLogs(cursors, userAfter: userAfter, limit: Self.pageSize, GatewayServices.Call(key)))
             try await tell(page.entries)
             log.finish(page)
             try await pauseIfVain(page)
