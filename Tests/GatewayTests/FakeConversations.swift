@@ -20,6 +20,8 @@ final class FakeConversations: Sendable {
         var view: @Sendable (ConversationID) -> Position? = { _ in nil }
         /// Views are not answered before this returns.
         var views: @Sendable () async -> Void = {}
+        /// What happened in a conversation, for whoever asks for its log.
+        var changes: @Sendable (ConversationID) -> [Change] = { _ in [] }
         /// The leaves of its tree, and of how many bytes they are.
         var tree: @Sendable (ConversationID) throws -> (leaves: [MetadataLeaf], bytes: Int) = { _ in ([], 0) }
         var baselines = 0
@@ -80,6 +82,13 @@ final class FakeConversations: Sendable {
             return try .with {
                 $0.views = try request.conversationIds.compactMap { self.view(of: try ConversationID(contract: $0)) }
                 $0.covered = Int32(request.conversationIds.count)
+            }
+        }
+        router.register(ConversationsAPI.readChanges) { request, _ in
+            let changes = self.answers.withLock { $0.changes }(try ConversationID(contract: request.conversationID))
+            return .with {
+                $0.changes = changes.filter { $0.position.rawValue > request.after }.map { ProtoChange($0) }
+                $0.head = changes.last?.position.rawValue ?? 0
             }
         }
         router.register(MetadataAPI.trees) { request, _ in try self.trees(request) }

@@ -116,7 +116,7 @@ struct OwedLogTests {
     func nothingToShow() {
         var log = OwedLog(joined: [id: .zero])
         log.advance(id, to: Position(4))
-        log.finish(page(metHeads: false, numbersAt: 4))
+        log.finish(page(metHeads: false, numbersAt: 5))
         #expect(log.attachments.isEmpty)
         log.finish(page(metHeads: true, numbersAt: 5))
         #expect(log.attachments.isEmpty)
@@ -262,5 +262,83 @@ struct OwedLogTests {
         deleted.advance(id, to: Position(9))
         deleted.finish(page(metHeads: true))
         #expect(deleted.summaries.isEmpty)
+    }
+
+    /// Conversations with one change each, made at the second that is its position.
+    private func crowd(_ seconds: [Int64], width: Int) -> (log: OwedLog, ids: [ConversationID]) {
+        let ids = seconds.map { _ in ConversationID.random() }
+        let entries = zip(ids, seconds)
+            .map { id, second in
+                BaselineEntry(
+                    id: id, position: Position(second), after: Position(second - 1),
+                    numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(second)), messageCount: 0, isParticipant: true,
+                    oldestAt: Fixture.time(second))
+            }
+        let baseline = Baseline(entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
+        return (OwedLog(baseline, width: width), ids)
+    }
+
+    private func cursors(_ log: inout OwedLog) -> [ConversationID: Position] {
+        guard case .read(let cursors, _) = log.nextStep(joined: []) else { return [:] }
+        return cursors
+    }
+
+    private func numbers(_ ids: some Sequence<ConversationID>, at position: Int64) -> [ConversationID: LogPage.Numbers] {
+        let numbers = LogPage.Numbers(
+            numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0, isParticipant: true, isListed: true)
+        return Dictionary(uniqueKeysWithValues: ids.map { ($0, numbers) })
+    }
+
+    @Test("a page is looked for in as many logs as it can hold changes of, the earliest first, and each log is read once")
+    func logsReadTogether() {
+        let seconds = Array(Int64(1)...40).shuffled()
+        var (log, ids) = crowd(seconds, width: 4)
+        let order = zip(seconds, ids).sorted { $0.0 < $1.0 }.map(\.1)
+        var (told, asked) = ([ConversationID](), 0)
+        while !log.isEverythingRead {
+            let read = cursors(&log)
+            asked += read.count
+            guard !read.isEmpty, read.count <= 4 else { break }
+            let changes = read.map { Fixture.change($0.value.rawValue + 1, of: $0.key) }.sorted { $0.createdAt < $1.createdAt }
+            let page = log.due(LogPage(entries: changes.map { .change($0) }, metHeads: true, numbers: [:]))
+            for change in changes.prefix(page.entries.count) {
+                told.append(change.conversationID)
+                log.advance(change.conversationID, to: change.position)
+            }
+            log.finish(page)
+        }
+        #expect(told == order)
+        #expect(asked == 40)
+    }
+
+    @Test("what comes after the beginning of a log that waits is not told before it")
+    func horizon() {
+        var (log, ids) = crowd([1, 2, 3, 4], width: 2)
+        #expect(Set(cursors(&log).keys) == Set(ids[..<2]))
+        let own = UserChange(
+            appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(2), content: .obsolete)
+        let page = LogPage(
+            entries: [
+                .change(Fixture.change(1, of: ids[0])), .userChange(own), .change(Fixture.change(3, of: ids[1])), .skipped(ids[1], Position(4)),
+            ], metHeads: true, numbers: numbers([ids[0]], at: 1).merging(numbers([ids[1]], at: 4)) { $1 })
+        let due = log.due(page)
+        #expect(due.entries.count == 2)
+        #expect(!due.metHeads)
+        log.advance(ids[0], to: Position(1))
+        log.finish(due)
+        // The first has been read to where it ended, the second has not.
+        let next = cursors(&log)
+        #expect(next[ids[0]] == nil)
+        #expect(next[ids[1]] == Position(1))
+        #expect(next[ids[2]] == Position(2))
+        #expect(!log.isEverythingRead)
+    }
+
+    @Test("logs that begin at the same moment are read together, however many they are")
+    func sameMoment() {
+        var (log, ids) = crowd([5, 5, 5, 5, 5, 9], width: 2)
+        #expect(Set(cursors(&log).keys) == Set(ids[..<5]))
+        let entry = LogPage.Entry.change(Fixture.change(5, of: ids[0]))
+        #expect(log.due(LogPage(entries: [entry], metHeads: true, numbers: [:])).entries.count == 1)
     }
 }

@@ -36,11 +36,11 @@ struct PoolStateMachineTests {
 
     @discardableResult
     func submit(
-        _ box: Box, _ waiter: Int, key: UInt64? = nil, bytes: Int = 1, after: Duration = .seconds(10)
+        _ box: Box, _ waiter: Int, key: UInt64? = nil, user: UInt64? = nil, bytes: Int = 1, after: Duration = .seconds(10)
     ) -> (id: RequestID, action: Machine.SubmitAction) {
         let id = box.machine.reserve()
         let action = box.machine.submit(
-            id, payload: "r\(waiter)", waiter: waiter, bytes: bytes, lockKey: key, deadline: now.advanced(by: after), now: now)
+            id, payload: "r\(waiter)", waiter: waiter, bytes: bytes, lockKey: key, user: user, deadline: now.advanced(by: after), now: now)
         return (id, action)
     }
 
@@ -116,6 +116,41 @@ struct PoolStateMachineTests {
         let finished = box.machine.finish([first, second], worker: 0)
         #expect(finished.map { $0?.isCancelled } == [true, true])
         #expect(!box.machine.isInterrupted(0))
+    }
+
+    @Test("where statements run alone, one whose user has fewer under way goes before what others have asked for earlier")
+    func fairness() {
+        let box = running(limits(workers: 2, group: 1))
+        let busy = (1...4).map { submit(box, $0, user: 1).id }
+        submit(box, 5, user: 2)
+        submit(box, 6)
+        #expect(names(box.machine.take(worker: 0, now: now)) == ["r1"])
+        #expect(names(box.machine.take(worker: 1, now: now)) == ["r5"])
+        _ = box.machine.finish([busy[0]], worker: 0)
+        // Now the first user has none under way, and has waited longest.
+        #expect(names(box.machine.take(worker: 0, now: now)) == ["r2"])
+        _ = box.machine.finish([busy[1]], worker: 0)
+        #expect(names(box.machine.take(worker: 0, now: now)) == ["r3"])
+        let late = submit(box, 7, user: 3).id
+        _ = box.machine.finish([busy[2]], worker: 0)
+        #expect(names(box.machine.take(worker: 0, now: now)) == ["r4"])
+        _ = box.machine.finish([busy[3]], worker: 0)
+        #expect(names(box.machine.take(worker: 0, now: now)) == ["r6"])
+        #expect(box.machine.underWay == [2: 1])
+        _ = box.machine.cancel(late)
+        #expect(box.machine.queueDepth == 0)
+    }
+
+    @Test("a user who has one under way comes after all who have none, in a pool that runs statements alone only")
+    func fairnessOfGroups() {
+        let alone = running(limits(workers: 2, group: 1))
+        for waiter in 1...2 { submit(alone, waiter, user: 1) }
+        for waiter in 3...4 { submit(alone, waiter, user: 2) }
+        #expect(names(alone.machine.take(worker: 0, now: now)) == ["r1"])
+        #expect(names(alone.machine.take(worker: 1, now: now)) == ["r3"])
+        let grouped = running(limits())
+        for waiter in 1...3 { submit(grouped, waiter, user: 1) }
+        #expect(names(grouped.machine.take(worker: 0, now: now)) == ["r1", "r2", "r3"])
     }
 
     @Test("the timer answers what is too late, keeps the rest, and says when to come back")

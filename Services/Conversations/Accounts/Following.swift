@@ -32,7 +32,7 @@ struct Following: Sendable {
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .int8(Int64(min(max(request.pageSize, 1), ConversationCalls.pageLimit))),
                 request.hasFromUserID ? .text(request.fromUserID) : .null,
-            ], deadline: caller.deadline)
+            ], for: caller)
         let header = try support.row(rows)
         guard try header.get(0, as: String.self) == "ok" else { throw Failure.invalid("from_id", "is not the id of an identity in this list") }
         return try .with {
@@ -52,7 +52,7 @@ struct Following: Sendable {
             .follow,
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue)), Value(limit: support.quotas.followed),
-            ], deadline: caller.deadline)
+            ], for: caller)
         guard try support.row(rows).get(0, as: String.self) == "ok" else { throw QuotaRefusal.followed.failure(support.quotas) }
         if rows.count == 1 { return ProtoEmpty() }
         let identities = try await support.directory.full(users, in: caller.app, deadline: caller.deadline)
@@ -71,7 +71,7 @@ struct Following: Sendable {
     private func unfollow(_ request: ProtoUnfollowRequest, _ context: RPCContext) async throws -> ProtoEmpty {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runAlone(
-            .unfollow, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.followed)], deadline: caller.deadline)
+            .unfollow, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.followed)], for: caller)
         var cursor = RowCursor(try support.row(rows))
         guard try cursor.next(String.self) == "ok" else { return ProtoEmpty() }
         support.publisher.notify([
@@ -89,7 +89,7 @@ struct Following: Sendable {
     private func followed(_ request: ProtoFollowedRequest, _ context: RPCContext) async throws -> ProtoFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runAlone(
-            .followed, [.uuid(caller.app.rawValue), .text(caller.user.rawValue)], deadline: caller.deadline)
+            .followed, [.uuid(caller.app.rawValue), .text(caller.user.rawValue)], for: caller)
         return try .with { $0.userIds = try rows.map { try $0.get(0, as: String.self) } }
     }
 
@@ -106,7 +106,7 @@ extension CallSupport {
     /// Whether the caller follows `user` at present.
     func isFollowed(_ user: UserID, by caller: Caller) async throws -> Bool {
         let rows = try await database.runAlone(
-            .followedCheck, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(user.rawValue)], deadline: caller.deadline)
+            .followedCheck, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(user.rawValue)], for: caller)
         return try row(rows).get(0)
     }
 

@@ -111,7 +111,7 @@ struct AnnouncementCalls: Sendable {
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .int8(Int64(min(max(request.pageSize, 1), ConversationCalls.pageLimit))),
                 from.map { .uuid($0.rawValue) } ?? .null, CallSupport.bound(request.maxBytes),
-            ], deadline: caller.deadline)
+            ], for: caller)
         let header = try support.row(rows)
         guard try header.get(0, as: String.self) == "ok" else {
             throw Failure.invalid("from_id", "is not the id of an announcement in this list")
@@ -134,7 +134,7 @@ struct AnnouncementCalls: Sendable {
         let status: RecipientStatus = kind == .read ? .read : .delivered
         let rows = try await database.runAlone(
             .announcementReceipt,
-            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .int8(Int64(status.rawValue))], deadline: caller.deadline)
+            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .int8(Int64(status.rawValue))], for: caller)
         try announce(try support.row(rows), caller, .announcementStatus(id, status))
         return ProtoEmpty()
     }
@@ -143,7 +143,7 @@ struct AnnouncementCalls: Sendable {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let id = try AnnouncementID(contract: request.announcementID)
         let rows = try await database.runAlone(
-            .announcementRemove, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
+            .announcementRemove, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], for: caller)
         try announce(try support.row(rows), caller, .announcementDeleted(id))
         return ProtoEmpty()
     }

@@ -36,7 +36,7 @@ struct ContentCalls: Sendable {
             [
                 .uuid(id.rawValue), .uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.mimeType), .int8(request.size),
                 Value(limit: quotas.uploads), Value(limit: quotas.uploadBytes), Value(limit: quotas.appUploads), Value(limit: quotas.appUploadBytes),
-            ], deadline: caller.deadline)
+            ], for: caller)
         switch try support.row(rows).get(0, as: String.self) {
         case "ok": return ProtoEmpty()
         case "too_many": throw QuotaRefusal.uploads.failure(quotas)

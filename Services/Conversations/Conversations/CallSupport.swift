@@ -84,6 +84,14 @@ struct Caller: Sendable {
         deadline = context.deadline
     }
 
+    /// Names the user in this process.
+    var number: UInt64 {
+        var hasher = Hasher()
+        hasher.combine(app)
+        hasher.combine(user)
+        return UInt64(bitPattern: Int64(hasher.finalize()))
+    }
+
     /// The two values of the origin, as the functions take them.
     var originValues: [Value] {
         guard let origin else { return [.null, .null] }

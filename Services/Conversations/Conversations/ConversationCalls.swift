@@ -51,7 +51,7 @@ struct ConversationCalls: Sendable {
             if leaves?.isLarge == true {
                 try await database.runLarge(.conversationCreate, values, deadline: caller.deadline)
             } else {
-                try await database.runAlone(.conversationCreate, values, deadline: caller.deadline)
+                try await database.runAlone(.conversationCreate, values, for: caller)
             }
         let row = try support.row(rows)
         let (outcome, createdAt, shownAt, view) = try support.reading {
@@ -125,7 +125,7 @@ struct ConversationCalls: Sendable {
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .bool(request.byLastMessage),
                 .int8(Int64(min(max(request.pageSize, 1), Self.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
                 CallSupport.bound(request.maxBytes),
-            ], deadline: caller.deadline)
+            ], for: caller)
         let header = try support.row(rows)
         let (total, later, views) = try support.reading {
             guard try header.get(0, as: String.self) != "unknown_cursor" else {
@@ -165,7 +165,7 @@ struct ConversationCalls: Sendable {
         let rows = try await database.runAlone(
             .conversationsGet,
             [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuidArray(ids), CallSupport.bound(request.maxBytes)],
-            deadline: caller.deadline)
+            for: caller)
         let (views, covered) = try support.reading {
             (
                 try rows.compactMap { row in

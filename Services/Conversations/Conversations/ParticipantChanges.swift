@@ -49,7 +49,7 @@ struct ParticipantChanges: Sendable {
             if metadata.isLarge {
                 try await database.runLarge(.conversationPatch, values, deadline: caller.deadline)
             } else {
-                try await database.runAlone(.conversationPatch, values, deadline: caller.deadline)
+                try await database.runAlone(.conversationPatch, values, for: caller)
             }
         let row = try support.row(rows)
         var patched = try support.reading { try self.patched(row) }
@@ -144,7 +144,7 @@ struct ParticipantChanges: Sendable {
         let rows = try await database.runAlone(
             .conversationDelete,
             [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .text(mode.rawValue), .bool(request.leave)]
-                + caller.originValues, deadline: caller.deadline)
+                + caller.originValues, for: caller)
         let row = try support.row(rows)
         let (change, userChange) = try support.reading { try self.deleted(row, id, mode, caller) }
         if let change { support.publisher.publish([change]) }

@@ -27,7 +27,7 @@ struct PushTokens: Sendable {
                 .uuid(caller.app.rawValue), .text(token.deviceID), .text(caller.user.rawValue), .text(token.type), .text(token.token),
                 token.hasApnsBundleID ? .text(token.apnsBundleID) : .null, token.hasGcmSenderID ? .text(token.gcmSenderID) : .null,
                 token.hasIosVersion ? .text(token.iosVersion) : .null, Value(limit: support.quotas.pushTokens),
-            ], deadline: caller.deadline)
+            ], for: caller)
         guard try support.row(rows).get(0, as: String.self) == "ok" else { throw QuotaRefusal.pushTokens.failure(support.quotas) }
         return ProtoEmpty()
     }
@@ -35,7 +35,7 @@ struct PushTokens: Sendable {
     private func delete(_ request: ProtoDeletePushTokenRequest, _ context: RPCContext) async throws -> ProtoEmpty {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         _ = try await support.database.runAlone(
-            .pushTokenDelete, [.uuid(caller.app.rawValue), .text(request.deviceID), .text(caller.user.rawValue)], deadline: caller.deadline)
+            .pushTokenDelete, [.uuid(caller.app.rawValue), .text(request.deviceID), .text(caller.user.rawValue)], for: caller)
         return ProtoEmpty()
     }
 }

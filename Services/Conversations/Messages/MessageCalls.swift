@@ -78,7 +78,13 @@ struct MessageCalls: Sendable {
             let outcome: String = try cursor.next()
             if outcome != "busy_id" { return (cursor, outcome) }
         }
-        var cursor = RowCursor(try support.row(await database.runAlone(.messageSend, values + [.bool(true)], deadline: deadline)))
+        // One that waits for another transaction does so where no list and no replay needs a connection.
+        let values = values + [.bool(true)]
+        let rows =
+            isAlone
+            ? try await database.runAlone(.messageSend, values, deadline: deadline)
+            : try await database.runLarge(.messageSend, values, deadline: deadline)
+        var cursor = RowCursor(try support.row(rows))
         let outcome: String = try cursor.next()
         return (cursor, outcome)
     }
@@ -114,7 +120,7 @@ struct MessageCalls: Sendable {
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue),
                 .int8(Int64(min(max(request.pageSize, 1), ConversationCalls.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
                 CallSupport.bound(request.maxBytes),
-            ], deadline: caller.deadline)
+            ], for: caller)
         let header = try support.row(rows)
         let outcome: String = try header.get(0)
         try Refusal.check(outcome, what: "conversation")
@@ -144,7 +150,7 @@ struct MessageCalls: Sendable {
         let rows = try await database.runAlone(
             .messageDelete,
             [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .text(mode.rawValue)] + caller.originValues,
-            deadline: caller.deadline)
+            for: caller)
         let deleted = try MessageDeletion(rows)
         let identities = try await support.directory.basic(deleted.senders, in: caller.app, deadline: caller.deadline)
         if let change = deleted.change(of: id, by: caller, identities) { support.publisher.publish([change]) }

@@ -62,7 +62,7 @@ struct PartCalls: Sendable {
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .bytes(stored), .bytes(try MessageParts.encode(parts)),
                 .jsonb(try OperationsJSON.edits(editor.edits)), .timestamp(Postgres.Timestamp(time)), .uuidArray(contents.map(\.rawValue)),
-            ] + caller.originValues, deadline: caller.deadline)
+            ] + caller.originValues, for: caller)
         var cursor = RowCursor(try support.row(rows))
         let outcome: String = try cursor.next()
         if outcome == "stale" { return nil }

@@ -9,7 +9,7 @@ struct Database: Sendable {
     let hot: PostgresPool
     /// Every statement alone in its transaction. For what may wait on another key than a conversation's, or on more than one, or takes long.
     let exclusive: PostgresPool
-    /// The same, for large metadata: no other statement waits for a connection that is busy with it.
+    /// The same, for large metadata and for messages whose id another transaction is using: no other statement waits for a connection that is busy with these.
     let large: PostgresPool
 
     /// Runs a statement on ``hot``.
@@ -38,8 +38,19 @@ struct Database: Sendable {
     /// Runs a statement on ``exclusive``.
     /// - Throws: the failure a client is told, see ``Model/Failure/init(postgres:)``.
     func runAlone(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
+        try await runAlone(statement, values, user: nil, deadline: deadline)
+    }
+
+    /// The same on behalf of a user, who has no more than his share of the connections while others wait.
+    func runAlone(_ statement: Statement, _ values: [Value], for caller: Caller) async throws(Failure) -> Rows {
+        try await runAlone(statement, values, user: caller.number, deadline: caller.deadline)
+    }
+
+    private func runAlone(
+        _ statement: Statement, _ values: [Value], user: UInt64?, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> Rows {
         do {
-            return try await exclusive.query(statement, values, deadline: deadline)
+            return try await exclusive.query(statement, values, user: user, deadline: deadline)
         } catch {
             throw Failure(postgres: error)
         }

@@ -39,7 +39,7 @@ struct SyncCalls: Sendable {
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue),
                 .timestamp(Postgres.Timestamp(microseconds: request.since)),
-            ], deadline: caller.deadline)
+            ], for: caller)
         var response = ProtoBaselineResponse()
         for row in rows {
             var cursor = RowCursor(row)
@@ -101,7 +101,7 @@ struct SyncCalls: Sendable {
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuidArray(ids), .int8Array(request.cursors.map(\.after)),
                 request.hasUserAfter ? .int8(request.userAfter) : .null, .int8(Int64(min(max(request.limit, 1), Self.readLimit))),
                 CallSupport.bound(request.maxBytes),
-            ], deadline: caller.deadline)
+            ], for: caller)
         let log = try rows.map { try LogRow($0) }
         let identities = try await support.directory.basic(
             Array(Set(log.flatMap(\.users))), in: caller.app, deadline: caller.deadline)

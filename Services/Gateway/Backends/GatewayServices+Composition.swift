@@ -26,12 +26,26 @@ extension GatewayServices {
             views[index].conversation.metadata = tree.tree
             guard views[index].isParticipant else { continue }
             if tree.position > views[index].conversation.position {
+                if await isSame(tree, at: views[index]) { continue }
                 views[index] = await consistent(views[index], tree, call)
             } else {
                 views[index].conversation.position = tree.position
             }
         }
         return views
+    }
+
+    /// Whether the tree, though read later than the conversation, is what it was then. The log tells, at the price of what has happened in between, and most of
+    /// that is no patch: the tree itself may be a megabyte.
+    private func isSame(_ tree: PlacedTree, at view: ConversationView) async -> Bool {
+        guard let page = try? await changes(of: view.conversation.id, after: view.conversation.position, users: []) else { return false }
+        for change in page.changes {
+            if change.position > tree.position { return true }
+            if case .metadataChanged = change.content { return false }
+            // It may be another conversation that has the id now.
+            if case .conversationDeleted = change.content { return false }
+        }
+        return page.changes.last.map { $0.position >= tree.position } ?? false
     }
 
     typealias PlacedTree = (tree: MetadataTree, position: Position)

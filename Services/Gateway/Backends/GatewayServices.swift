@@ -25,6 +25,7 @@ struct GatewayServices: Sendable {
     let clients: ClientConnections
     let bodies: BodyBudget
     let answers: AnswerBudget
+    let longAnswers: LongAnswers
     let renewalPeriod = RenewalPeriod()
     let logger: Logger
 
@@ -40,6 +41,7 @@ struct GatewayServices: Sendable {
         clients = ClientConnections(settings.connectionLimits, logger: logger)
         bodies = BodyBudget(limit: settings.requestBytes)
         answers = AnswerBudget(limit: settings.answerBytes)
+        longAnswers = LongAnswers(limit: settings.longAnswers)
         self.logger = logger
         let content = contentStore.map { RichContent(store: $0, settings: settings) }
         self.content = content
@@ -70,6 +72,25 @@ struct GatewayServices: Sendable {
         var appData: Data { Data(key.app) }
         var user: String { key.user.rawValue }
         var protoOrigin: ProtoOrigin? { origin.map { ProtoOrigin($0) } }
+    }
+
+    /// Fetches a piece of a catch-up, which answers no request, when it is the user's turn.
+    func inTurn<T: Sendable>(_ user: UserKey, _ body: @Sendable () async throws(Failure) -> T) async throws(Failure) -> T {
+        let turn = try await longAnswers.turn(of: user, patience: nil)
+        let account = LongAnswers.Account()
+        defer {
+            turn.end()
+            longAnswers.gave(account.bytes, to: user)
+        }
+        return try await RPCAnswers.$account
+            .withValue(account) {
+                do throws(Failure) {
+                    return Result<T, Failure>.success(try await body())
+                } catch {
+                    return .failure(error)
+                }
+            }
+            .get()
     }
 
     /// Runs a conversion of an answer; a service that answers what it must not is our own fault, not the client's.

@@ -57,6 +57,7 @@ final class AnswerBudget: Sendable {
         private let budget: AnswerBudget
         private let bytes: Atomic<Int>
         private let canBeRefused: Atomic<Bool>
+        private let answered = Atomic<Int>(0)
 
         /// - Parameters:
         ///   - bytes: that are there already.
@@ -82,6 +83,7 @@ final class AnswerBudget: Sendable {
         /// An answer of a service has come.
         /// - Throws: `service_unavailable` if there is no room for it.
         func received(_ count: Int) throws(Failure) {
+            answered.wrappingAdd(count, ordering: .relaxed)
             let count = count * AnswerBudget.unpackedFactor
             if !isRefusable || self.count + count <= AnswerBudget.shortBytes {
                 budget.add(count)
@@ -90,6 +92,9 @@ final class AnswerBudget: Sendable {
             }
             bytes.wrappingAdd(count, ordering: .relaxed)
         }
+
+        /// What services have answered since this was asked last.
+        func takeAnswered() -> Int { answered.exchange(0, ordering: .relaxed) }
 
         /// What came has become so many bytes of text.
         func settle(to count: Int) { budget.add(count - bytes.exchange(count, ordering: .relaxed)) }

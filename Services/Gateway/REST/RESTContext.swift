@@ -22,6 +22,8 @@ struct RESTContext: RequestContext {
     var session: Session?
     /// What its answer holds, from what services answered to the last byte; set before a route runs.
     var lease: AnswerBudget.Lease?
+    /// Whose turn it is; set before a route runs.
+    var longAnswers: LongAnswers?
 
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
@@ -33,6 +35,17 @@ struct RESTContext: RequestContext {
     func call() throws(Failure) -> GatewayServices.Call {
         guard let session else { throw Failure(.authenticationRequired, "Please sign in.") }
         return GatewayServices.Call(session.key, trace: trace)
+    }
+
+    /// Waits until it is the user's turn, if the request has one and users take turns.
+    func turn(patience: Duration?) async throws(Failure) -> LongAnswers.Turn? {
+        guard let session, let longAnswers else { return nil }
+        return try await longAnswers.turn(of: session.key, patience: patience)
+    }
+
+    /// Services have answered the request, or a piece of it, with so much.
+    func gave(_ bytes: Int) {
+        if let session { longAnswers?.gave(bytes, to: session.key) }
     }
 
     /// The user who asks.
@@ -91,11 +104,17 @@ struct RESTAnswer {
         let lease = context.lease
         lease?.isRefusable = false
         lease?.settle(to: first.readableBytes)
-        let body = ResponseBody { [page, array, channel = context.channel] writer in
+        let body = ResponseBody { [page, array, context] writer in
             var (page, array) = (page, array)
+            let channel = context.channel
             try await writer.write(first, to: channel)
-            while let items = try await RPCAnswers.$account.withValue(lease, operation: { try await page.next() }) {
+            while !page.isFinished {
+                // No longer than it takes to have the piece: clients take their time.
+                let turn = try await context.turn(patience: nil)
+                guard let items = try await RPCAnswers.$account.withValue(lease, operation: { try await page.next() }) else { break }
                 let piece = array.piece(items, isLast: page.isFinished)
+                context.gave(lease?.takeAnswered() ?? 0)
+                turn?.end()
                 lease?.settle(to: piece.readableBytes)
                 try await writer.write(piece, to: channel)
             }

@@ -49,6 +49,13 @@ struct RESTRouter: Sendable {
             context.lease = lease
             do throws(Failure) {
                 try await prepare(request, &context, access)
+                context.longAnswers = services.longAnswers
+                // Who only reads can wait.
+                let turn = request.method == .get ? try await context.turn(patience: LongAnswers.patience) : nil
+                defer {
+                    turn?.end()
+                    context.gave(lease.takeAnswered())
+                }
                 return try await RPCAnswers.$account
                     .withValue(lease) { [context] in
                         await withBudget(request) { await result { () throws(Failure) in try await handler(request, context).response(context) } }

@@ -2,6 +2,7 @@
 import Contracts
 import FoundationEssentials
 import Model
+import NIOCore
 public import NIOSSL
 public import RPC
 public import ServiceKit
@@ -49,6 +50,9 @@ public struct GatewaySettings: Sendable {
     /// connections have not sent yet. Beyond it long answers are refused with `service_unavailable`, and slow sockets closed. `STRATA_ANSWER_BYTES`,
     /// 1 MB to 64 GB, default 256 MB.
     public var answerBytes = 256 << 20
+    /// Pieces of long answers that are fetched and rendered at one time, for users who were given one lately; others do not wait for these.
+    /// `STRATA_LONG_ANSWERS`, 1 to 1024, by default one for every two processors, at least two.
+    public var longAnswers = max(2, System.coreCount / 2)
     /// A client that takes nothing for so long of what it is sent is cut off; sooner, after a twelfth of it, while more than three quarters of
     /// ``answerBytes`` are in use. `STRATA_STALL_TIMEOUT`, 1 s to an hour, default 60 s.
     public var stallTimeout = Duration.seconds(60)
@@ -108,6 +112,7 @@ public struct GatewaySettings: Sendable {
         requestBytesPerSocket = try settings.int("STRATA_SOCKET_REQUEST_BYTES", default: requestBytesPerSocket, in: 1 << 16...1 << 30)
         requestBytes = try settings.int("STRATA_REQUEST_BYTES", default: requestBytes, in: 1 << 20...1 << 36)
         answerBytes = try settings.int("STRATA_ANSWER_BYTES", default: answerBytes, in: 1 << 20...1 << 36)
+        longAnswers = try settings.int("STRATA_LONG_ANSWERS", default: longAnswers, in: 1...1024)
         stallTimeout = try settings.duration("STRATA_STALL_TIMEOUT", default: stallTimeout, in: .seconds(1) ... .seconds(3600))
         partsLimit = try settings.int("STRATA_MESSAGE_PARTS_LIMIT", default: partsLimit, in: 1...10_000)
         let connections = try settings.int("STRATA_CONNECTIONS", default: connectionLimits.total, in: 1...10_000_000)

@@ -138,7 +138,7 @@ struct CatchUp {
     private mutating func readOn() async throws -> Bool {
         switch log.nextStep(joined: joining) {
         case .read(let cursors, let userAfter):
-            let page = try await services.readLogs(cursors, userAfter: userAfter, limit: Self.pageSize, GatewayServices.Call(key))
+            let page = log.due(try await read(cursors, userAfter: userAfter))
             try await tell(page.entries)
             log.finish(page)
             try await pauseIfVain(page)
@@ -153,6 +153,12 @@ struct CatchUp {
         case .compare(let positions, let user):
             try await findWhatMoved(positions, user)
             return log.isEverythingRead ? try await attach() : false
+        }
+    }
+
+    private func read(_ cursors: [ConversationID: Position], userAfter: Position?) async throws(Failure) -> LogPage {
+        try await services.inTurn(key) { [services, key] () throws(Failure) in
+            try await services.readLogs(cursors, userAfter: userAfter, limit: Self.pageSize, GatewayServices.Call(key))
         }
     }
 

@@ -7,6 +7,15 @@ struct LogPage: Sendable {
         case change(Change)
         case userChange(UserChange)
         case skipped(ConversationID, Position)
+
+        /// When it was made; nil of one that is not told.
+        var createdAt: Timestamp? {
+            switch self {
+            case .change(let change): change.createdAt
+            case .userChange(let change): change.createdAt
+            case .skipped: nil
+            }
+        }
     }
     struct Numbers: Sendable {
         let numbers: UserNumbers

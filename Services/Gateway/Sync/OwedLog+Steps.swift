@@ -5,7 +5,7 @@ import Model
 extension OwedLog {
     /// One step. If it fails, the value as it was before says the same again.
     enum Step {
-        /// Read a page of these logs after these positions, send what ``met(_:by:)`` says, then call ``finish(_:)``.
+        /// Read a page of these logs after these positions, take what of it is ``due(_:)``, send what ``met(_:by:)`` says, then call ``finish(_:)``.
         case read([ConversationID: Position], userAfter: Position?)
         /// Subscribe to these as well, then ``owe(_:)`` them.
         case join([ConversationID])
@@ -17,7 +17,10 @@ extension OwedLog {
 
     /// - Parameter joined: the conversations whose channels this catch-up has subscribed to.
     mutating func nextStep(joined: [ConversationID]) -> Step {
-        guard isEverythingRead else { return .read(owedCursors, userAfter: userPosition) }
+        guard isEverythingRead else {
+            admitWaiting()
+            return .read(owedCursors, userAfter: userPosition)
+        }
         // He was added again to what he had left when this began.
         let new = members.filter { !joined.contains($0) }
         if !new.isEmpty { return .join(new) }

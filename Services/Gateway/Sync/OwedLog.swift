@@ -18,6 +18,8 @@ struct OwedLog {
         var position: Position
         /// There is, or may be, more in the log.
         var isOwed: Bool
+        /// Nothing of it has been read yet, since what is owed of it begins later than what the other logs hold.
+        var isWaiting = false
         /// Not read since the channel was subscribed.
         var isUnverified: Bool
         var fanOutLast = Position.zero
@@ -53,12 +55,20 @@ struct OwedLog {
     /// What happened before is not told.
     private(set) var begin: Timestamp?
 
-    init() {}
+    /// Logs that are read together, about: as many as a page has entries, so that each has one on it. To look into all logs for each page would cost a user who
+    /// was added to thousands of conversations the square of their number.
+    static let width = 128
+    private let width: Int
+    /// Conversations that wait until their time has come, and when what is owed of them begins; the earliest last.
+    private var waiting: [(id: ConversationID, startsAt: Timestamp)] = []
+
+    init() { width = Self.width }
 
     /// Conversations the user has just been added to. His own log does not concern it: what he does to these is told once they are attached.
     /// - Parameter begin: what happened before that time is no news.
     init(joined conversations: [ConversationID: Position], since begin: Timestamp? = nil) {
         self.begin = begin
+        width = Self.width
         for (id, after) in conversations {
             standings[id] = Standing(
                 position: after, isOwed: true, isUnverified: false, numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero),
@@ -66,12 +76,21 @@ struct OwedLog {
         }
     }
 
-    init(_ baseline: Baseline) {
+    /// - Parameter width: logs that are read together, at least one.
+    init(_ baseline: Baseline, width: Int = OwedLog.width) {
+        self.width = width
         for entry in baseline.entries {
             let isOwed = entry.after < entry.position
             standings[entry.id] = Standing(
                 position: entry.after, isOwed: isOwed, isUnverified: !isOwed, numbers: entry.numbers, messageCount: entry.messageCount,
                 isMember: entry.isParticipant)
+            if isOwed, let oldestAt = entry.oldestAt { waiting.append((entry.id, oldestAt)) }
+        }
+        if waiting.count > width {
+            waiting.sort { $0.startsAt > $1.startsAt }
+            for (id, _) in waiting { standings[id]?.isWaiting = true }
+        } else {
+            waiting = []
         }
         userPosition = baseline.userAfter
         userOwed = baseline.userAfter < baseline.userPosition
@@ -82,7 +101,8 @@ struct OwedLog {
     /// Conversations to be attached in the end.
     var members: [ConversationID] { standings.filter { $0.value.isMember && !$0.value.isAttached }.map(\.key) }
     var isEverythingRead: Bool { !userOwed && !standings.values.contains { $0.isOwed } }
-    var owedCursors: [ConversationID: Position] { standings.filter { $0.value.isOwed }.mapValues(\.position) }
+    /// What is owed of these is not later than what is owed of all others.
+    var owedCursors: [ConversationID: Position] { standings.filter { $0.value.isOwed && !$0.value.isWaiting }.mapValues(\.position) }
     var memberPositions: [(id: ConversationID, position: Position)] {
         standings.filter { $0.value.isAttachable }.map { ($0.key, $0.value.position) }
     }
@@ -92,6 +112,30 @@ struct OwedLog {
         let ids = standings.filter { $0.value.isUnverified && $0.value.isMember }.map(\.key)
         for id in ids { standings[id]?.isUnverified = false }
         return ids
+    }
+
+    /// Those whose time has come are read with the others from now on.
+    mutating func admitWaiting() {
+        guard !waiting.isEmpty else { return }
+        let reading = standings.values.count { $0.isOwed && !$0.isWaiting }
+        // Some come each time: those that are read may hold nothing before the next one begins.
+        var room = max(width - reading, (width + 3) / 4)
+        while let next = waiting.last, room > 0 {
+            // All that begin at the same moment come together, or else none of that moment could be told.
+            while let last = waiting.last, last.startsAt == next.startsAt {
+                waiting.removeLast()
+                standings[last.id]?.isWaiting = false
+                room -= 1
+            }
+        }
+    }
+
+    /// What of a page may be told now: changes are told in the order of time, and those that wait begin before the rest.
+    func due(_ page: LogPage) -> LogPage {
+        guard let horizon = waiting.last?.startsAt,
+            let end = page.entries.firstIndex(where: { $0.createdAt.map { $0 >= horizon } ?? false })
+        else { return page }
+        return LogPage(entries: Array(page.entries[..<end]), metHeads: false, numbers: page.numbers)
     }
 
     mutating func owe(_ ids: some Sequence<ConversationID>) {
@@ -130,14 +174,17 @@ struct OwedLog {
     /// The page was sent.
     mutating func finish(_ page: LogPage) {
         if page.metHeads { userOwed = false }
-        for (id, standing) in standings where standing.isOwed {
+        for (id, standing) in standings where standing.isOwed && !standing.isWaiting {
             if let numbers = page.numbers[id] {
                 standings[id]?.numbers = numbers.numbers
                 standings[id]?.messageCount = numbers.messageCount
             }
+            // Where it ended when the page was read: this one need not wait until all others have come so far.
+            let hasMetHead =
+                page.metHeads || page.numbers[id].map { $0.numbers.position > .zero && standing.position >= $0.numbers.position } ?? false
             // Numbers or an object that are newer than what was read mean that there is more to read.
             let known = standing.isMember && !standing.isGone ? max(page.numbers[id]?.numbers.position ?? .zero, standing.shownAt) : .zero
-            if page.metHeads, standing.position >= known {
+            if hasMetHead, standing.position >= known {
                 standings[id]?.isOwed = false
                 settle(id, page.numbers[id])
             }

@@ -65,10 +65,13 @@ struct ViewLookups {
         let call = GatewayServices.Call(key)
         let asked = Array(bare.prefix(size.count(of: bare.count)))
         do throws(Failure) {
-            let trees = try await services.someTrees(of: asked.map(\.conversation.id), call)
-            size.came(trees.count, of: asked.count)
-            bare.removeFirst(trees.count)
-            for view in await services.composed(Array(asked.prefix(trees.count)), trees, call) { results[view.conversation.id] = .success(view) }
+            let views = try await services.inTurn(key) { [services] () throws(Failure) in
+                let trees = try await services.someTrees(of: asked.map(\.conversation.id), call)
+                return await services.composed(Array(asked.prefix(trees.count)), trees, call)
+            }
+            size.came(views.count, of: asked.count)
+            bare.removeFirst(views.count)
+            for view in views { results[view.conversation.id] = .success(view) }
         } catch {
             guard error.code == .internalServerError, let first = bare.first else { throw error }
             // An answer holds at least the first one, so that is the one that cannot be had.

@@ -59,11 +59,11 @@ final class PoolCore: Sendable {
         }
     }
 
-    func submit(_ id: RequestID, _ request: Request, waiter: Waiter, lockKey: UInt64?, deadline: Instant) {
+    func submit(_ id: RequestID, _ request: Request, waiter: Waiter, lockKey: UInt64?, user: UInt64?, deadline: Instant) {
         let bytes = request.parameters.bytes.count
         let (action, wake, timer, depth) = state.withLock { state in
             let action = state.machine.submit(
-                id, payload: request, waiter: waiter, bytes: bytes, lockKey: lockKey, deadline: deadline, now: request.submittedAt)
+                id, payload: request, waiter: waiter, bytes: bytes, lockKey: lockKey, user: user, deadline: deadline, now: request.submittedAt)
             switch action {
             case .queued(let worker, let wakeTimer):
                 return (

@@ -25,7 +25,7 @@ extension PoolStateMachine {
         let share = min(limits.groupStatements, (queue.count + helpers) / (helpers + 1))
         var bytes = 0
         var examined = 0
-        var cursor = queue.head
+        var cursor = limits.groupStatements == 1 ? fairest(worker) : queue.head
         while cursor >= 0, group.count < limits.groupStatements, examined < limits.scan {
             let slot = cursor
             cursor = table[slot].next
@@ -46,6 +46,22 @@ extension PoolStateMachine {
             group.append(Taken(id: table.id(of: slot), payload: payload, deadline: table[slot].deadline, lockKey: table[slot].lockKey))
         }
         return group
+    }
+
+    /// The request that has waited longest of those whose users have the fewest statements under way: whoever asks for much at a time waits behind what he
+    /// has asked for, and not everybody else. -1: none that this worker can take.
+    private func fairest(_ worker: Int) -> Int {
+        var (best, fewest, examined) = (-1, Int.max, 0)
+        var cursor = queue.head
+        while cursor >= 0, fewest > 0, examined < limits.scan {
+            let request = table[cursor]
+            let owner = request.lockKey.flatMap { owners[$0]?.worker }
+            let count = request.user.flatMap { underWay[$0] } ?? 0
+            if count < fewest, owner == nil || owner == worker { (best, fewest) = (cursor, count) }
+            cursor = request.next
+            examined += 1
+        }
+        return best
     }
 
     /// One order of locks in all groups of all processes: no two groups can wait for each other in a circle. Those without a key come first, in the

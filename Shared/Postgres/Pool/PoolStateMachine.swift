@@ -77,6 +77,8 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     /// Which worker has statements for a lock key under way, and how many. No other worker takes a request with that key: it would only wait for the
     /// lock, and everything in its group with it.
     var owners: [UInt64: (worker: Int, count: Int)] = [:]
+    /// How many statements each user has under way, in a pool that runs each alone.
+    var underWay: [UInt64: Int] = [:]
     /// What the timer waits for.
     var timer: Instant?
     var wasUnavailable = false
@@ -98,7 +100,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     mutating func reserve() -> RequestID { table.reserve() }
 
     mutating func submit(
-        _ id: RequestID, payload: Payload, waiter: Waiter, bytes: Int, lockKey: UInt64?, deadline: Instant, now: Instant
+        _ id: RequestID, payload: Payload, waiter: Waiter, bytes: Int, lockKey: UInt64?, user: UInt64? = nil, deadline: Instant, now: Instant
     ) -> SubmitAction {
         let slot = id.slot
         if let code = refusal(slot, bytes: bytes, deadline: deadline, now: now) {
@@ -111,6 +113,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         table[slot].deadline = deadline
         table[slot].bytes = bytes
         table[slot].lockKey = lockKey
+        table[slot].user = user
         table[slot].attempts = 0
         table.append(slot, to: &queue)
         queueBytes += bytes
@@ -215,6 +218,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         case .sent(let worker, let cancelled):
             workers[worker].sent -= 1
             if cancelled { workers[worker].cancelled -= 1 }
+            if let user = table[slot].user, let count = underWay[user] { underWay[user] = count > 1 ? count - 1 : nil }
         }
     }
 
@@ -222,6 +226,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         unlist(slot)
         table[slot].phase = .sent(worker: worker, cancelled: false)
         workers[worker].sent += 1
+        if let user = table[slot].user { underWay[user, default: 0] += 1 }
     }
 
     // MARK: Lock keys and waking

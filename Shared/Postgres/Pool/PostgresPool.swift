@@ -60,18 +60,20 @@ public final class PostgresPool: Service, Sendable {
     ///   - parameters: one value for each of `$1`, `$2`, …
     ///   - lockKey: names the row the statement locks, and is the same wherever that row is meant (see `UInt64.init(hashing:)`). Groups take locks in
     ///     the order of keys, and statements with one key never wait for each other on different connections of a pool. `nil` for reads.
+    ///   - user: on whose behalf, named by any number. Where each statement runs alone, those whose users have fewer of them under way go first, so that
+    ///     nobody waits for all that another has asked for. `nil` goes first.
     ///   - deadline: when the caller stops waiting.
     ///
     /// Throws ``PostgresError``. Every code but ``PostgresError/Code/fateUnknown`` means that the statement had no effect.
     public func query(
-        _ statement: Statement, _ parameters: [Value] = [], lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
+        _ statement: Statement, _ parameters: [Value] = [], lockKey: UInt64? = nil, user: UInt64? = nil, deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> Rows {
         let encoded = try EncodedParameters(parameters, statement: statement.name)
         let request = Request(statement: statement, parameters: encoded, submittedAt: .now)
         let id = if let id = core.reserve() { id } else { try await reservedOnceStarted(statement, deadline: deadline) }
         let answer: Result<Rows, PostgresError> = await withTaskCancellationHandler {
             await withUnsafeContinuation { waiter in
-                core.submit(id, request, waiter: waiter, lockKey: lockKey, deadline: deadline)
+                core.submit(id, request, waiter: waiter, lockKey: lockKey, user: user, deadline: deadline)
             }
         } onCancel: {
             core.cancel(id)

@@ -28,6 +28,7 @@ struct RequestTable<Payload: Sendable, Waiter: Sendable>: Sendable {
         var deadline = ContinuousClock.now
         var bytes = 0
         var lockKey: UInt64?
+        var user: UInt64?
         var attempts = 0
         fileprivate(set) var previous = -1
         fileprivate(set) var next = -1

@@ -26,6 +26,8 @@ enum HostileBench {
         /// One of each run.
         var alone: [HostileVictim.Measurement] = []
         var attacked: [HostileVictim.Measurement] = []
+        /// When the attackers have stopped: what is left is what they have put into the victim's own answers.
+        var afterwards: [HostileVictim.Measurement] = []
         /// Requests of the attackers.
         var requests = (answered: 0, succeeded: 0)
         var rest: [String: Int] = [:]
@@ -34,7 +36,7 @@ enum HostileBench {
 
     /// - Parameters:
     ///   - runs: of each pattern; what is printed is the median.
-    ///   - seconds: that the victim is measured in, alone and again under attack.
+    ///   - seconds: that the victim is measured in, alone, again under attack, and when that is over.
     ///   - settling: seconds between the preparations and the first run. A replay brings what happened up to 40 seconds before; after that time, the
     ///     preparations are not part of it.
     static func run(_ patterns: [HostilePattern], runs: Int, seconds: Int, settling: Int, group: any EventLoopGroup) async throws -> [String] {
@@ -52,7 +54,7 @@ enum HostileBench {
             results.append(try outcome.get())
             progress("\(pattern.rawValue): \(runs) runs")
         }
-        return times(results, runs: runs, seconds: seconds) + [""] + memory(results)
+        return times(results, runs: runs, seconds: seconds) + [""] + afterwards(results) + [""] + memory(results)
     }
 
     private static func progress(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
@@ -88,6 +90,7 @@ enum HostileBench {
                 let requests = await harm.value
                 result.requests.answered += requests.answered
                 result.requests.succeeded += requests.succeeded
+                result.afterwards.append(await victim.measure(seconds: seconds))
             }
         } catch {
             try await clients.victim.shutdown()
@@ -121,7 +124,7 @@ enum HostileBench {
         ]
         for result in results {
             let cells = operations.flatMap { operation in
-                [0.5, 0.99].map { part in change(part, operation, result) }
+                [0.5, 0.99].map { part in change(part, operation, from: result.alone, to: result.attacked) }
             }
             let failures = [result.alone, result.attacked].map { "\($0.reduce(0) { $0 + $1.failed })" }.joined(separator: ", ")
             lines.append(
@@ -131,11 +134,31 @@ enum HostileBench {
         return lines
     }
 
-    private static func change(_ part: Double, _ operation: HostileVictim.Operation, _ result: Result) -> String {
-        let alone = median(result.alone.compactMap { $0.percentile(part, operation) })
-        let attacked = median(result.attacked.compactMap { $0.percentile(part, operation) })
-        guard let alone, let attacked else { return "none succeeded" }
-        return "\(figure(alone * 1000)) → \(figure(attacked * 1000)) (\(figure(attacked / alone)) ×)"
+    /// How much of it is what the victim's own answers contain by then.
+    private static func afterwards(_ results: [Result]) -> [String] {
+        let operations = HostileVictim.Operation.allCases
+        var lines = [
+            "The same before the attack → when the attackers have stopped: what they have put into the victim's list and replay is still in there.",
+            "",
+            "| Four sessions … | " + operations.flatMap { ["\($0.rawValue), p50", "p99"] }.joined(separator: " | ") + " |",
+            "|---|" + String(repeating: "--:|", count: operations.count * 2),
+        ]
+        for result in results {
+            let cells = operations.flatMap { operation in
+                [0.5, 0.99].map { part in change(part, operation, from: result.alone, to: result.afterwards) }
+            }
+            lines.append("| \(result.pattern.title) | \(cells.joined(separator: " | ")) |")
+        }
+        return lines
+    }
+
+    private static func change(
+        _ part: Double, _ operation: HostileVictim.Operation, from first: [HostileVictim.Measurement], to second: [HostileVictim.Measurement]
+    ) -> String {
+        let before = median(first.compactMap { $0.percentile(part, operation) })
+        let after = median(second.compactMap { $0.percentile(part, operation) })
+        guard let before, let after else { return "none succeeded" }
+        return "\(figure(before * 1000)) → \(figure(after * 1000)) (\(figure(after / before)) ×)"
     }
 
     private static func memory(_ results: [Result]) -> [String] {

@@ -257,7 +257,7 @@ final class LogService {
                 BaselineEntry(
                     id: ids[index], position: end, after: after, numbers: numbers(of: user, in: index, at: end),
                     messageCount: messages(of: index, at: end),
-                    isParticipant: conversations[index].leftAt[user] == nil, oldestAt: nil))
+                    isParticipant: conversations[index].leftAt[user] == nil, oldestAt: after < end ? log[begin].createdAt : nil))
         }
         let ownEnd = Position(Int64(own[user].count))
         let ownAfter = own[user].firstIndex { $0.createdAt >= since }.map { Position(Int64($0)) } ?? ownEnd

@@ -50,7 +50,7 @@ final class SimulatedCatchUp {
                     $0.baseline(of: user, since: since)
                 } then: { [self] in
                     guard let baseline = $0 else { return end(succeeded: false) }
-                    log = OwedLog(baseline)
+                    log = OwedLog(baseline, width: world.scenario.logsReadTogether)
                     join(log.members) { [self] in step() }
                 }
             }
@@ -115,8 +115,9 @@ final class SimulatedCatchUp {
         world.call(from: gateway, "page at the log") { [user = socket.user] in
             $0.readLogs(of: user, cursors, userAfter: userAfter)
         } then: { [self] page in
-            guard let page else { return failed() }
-            prepare(page.entries[...], []) { [self] items in
+            guard var page else { return failed() }
+            if world.scenario.sabotage != .noHorizon { page = log.due(page) }
+            prepare(page.entries[...], []) { [self, page] items in
                 send(items) { [self] in
                     log.finish(page)
                     step()

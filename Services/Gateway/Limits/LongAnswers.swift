@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import CoreMetrics
+import Metrics
+import Model
+import Synchronization
+
+/// Few long answers are fetched and rendered at one time, and users take turns at it: who asks for many keeps those who ask for little from no processor and
+/// from no connection to the database, and others who need a long one wait for one piece of his, not for all he has asked for.
+///
+/// That an answer is long is known when its first piece has come. So it is users who take turns: those who were given something long lately.
+final class LongAnswers: Sendable {
+    /// Bytes that services answered one request, or one step of a catch-up, with.
+    static let longBytes = 256 << 10
+    /// How long a user takes turns after that.
+    static let memory = Duration.seconds(10)
+    /// A turn that takes longer waits for somebody, and holds up nobody any more.
+    static let longestTurn = Duration.seconds(1)
+    /// What a client is ready to wait for.
+    static let patience = Duration.seconds(10)
+
+    private struct State {
+        var queue: TurnQueue<UserKey, CheckedContinuation<Bool, Never>>
+        /// Until when users take turns.
+        var users: [UserKey: ContinuousClock.Instant] = [:]
+        var nextSweep: ContinuousClock.Instant
+        var lastID: UInt64 = 0
+    }
+
+    private let state: Mutex<State>
+    private let refused = Counter(label: "strata_gateway_refused_requests_total", dimensions: [("by", "turns")])
+    private let waiting = Gauge(label: "strata_gateway_long_answers_waiting")
+
+    /// - Parameter limit: turns at one time.
+    init(limit: Int) { state = Mutex(State(queue: TurnQueue(limit: limit), nextSweep: .now + Self.memory)) }
+
+    /// How many wait for a turn.
+    var waitingCount: Int { state.withLock { $0.queue.waiting } }
+
+    /// A turn, which ends when it is told to, at the latest when nothing refers to it.
+    final class Turn: Sendable {
+        private let answers: Mutex<LongAnswers?>
+
+        fileprivate init(_ answers: LongAnswers?) { self.answers = Mutex(answers) }
+
+        deinit { end() }
+
+        func end() {
+            let answers = answers.withLock { answers in
+                defer { answers = nil }
+                return answers
+            }
+            answers?.next()
+        }
+    }
+
+    /// Counts what services answer in the task that has it as account.
+    final class Account: CallAnswers {
+        private let count = Atomic<Int>(0)
+
+        var bytes: Int { count.load(ordering: .relaxed) }
+
+        func received(_ count: Int) { self.count.wrappingAdd(count, ordering: .relaxed) }
+    }
+
+    /// Services have answered a request of this user, or a step of a catch-up, with so much.
+    func gave(_ bytes: Int, to user: UserKey, now: ContinuousClock.Instant = .now) {
+        guard bytes >= Self.longBytes else { return }
+        state.withLock { state in
+            state.users[user] = now + Self.memory
+            if state.nextSweep <= now {
+                state.users = state.users.filter { $0.value > now }
+                state.nextSweep = now + Self.memory
+            }
+        }
+    }
+
+    /// Waits until it is this user's turn, if the user has to take turns.
+    /// - Parameter patience: nil waits however long it takes.
+    /// - Throws: `service_unavailable` if nobody waits for the answer any more.
+    func turn(of user: UserKey, patience: Duration? = LongAnswers.patience) async throws(Failure) -> Turn {
+        let begun = ContinuousClock.now
+        let id: UInt64? = state.withLock { state in
+            guard let until = state.users[user], until > begun else { return nil }
+            state.lastID += 1
+            return state.lastID
+        }
+        guard let id else { return Turn(nil) }
+        let isMine = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in wait(user, id, continuation) }
+        } onCancel: {
+            giveUp(user, id)
+        }
+        guard isMine else { throw .unavailable }
+        let turn = Turn(self)
+        if let patience, ContinuousClock.now - begun > patience {
+            refused.increment()
+            throw .unavailable
+        }
+        Task { [weak turn] in
+            try? await Task.sleep(for: Self.longestTurn)
+            turn?.end()
+        }
+        return turn
+    }
+
+    private func wait(_ user: UserKey, _ id: UInt64, _ continuation: CheckedContinuation<Bool, Never>) {
+        let isMine: Bool? = state.withLock { state in
+            // Cancelled before it waited: there is nobody yet whom that could have reached.
+            if Task.isCancelled { return false }
+            if state.queue.begin() { return true }
+            state.queue.wait(user, id: id, continuation)
+            waiting.record(state.queue.waiting)
+            return nil
+        }
+        if let isMine { continuation.resume(returning: isMine) }
+    }
+
+    private func giveUp(_ user: UserKey, _ id: UInt64) {
+        let waiter = state.withLock { state in
+            let waiter = state.queue.giveUp(user, id: id)
+            waiting.record(state.queue.waiting)
+            return waiter
+        }
+        waiter?.resume(returning: false)
+    }
+
+    private func next() {
+        let waiter = state.withLock { state in
+            let waiter = state.queue.end()
+            waiting.record(state.queue.waiting)
+            return waiter
+        }
+        waiter?.resume(returning: true)
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import DequeModule
+
+/// Who may go on, and who waits until another has ended: each key has one turn after the other, however many of its own wait behind it.
+///
+/// A value without clock, lock or task; a waiter leaves it exactly once.
+struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
+    /// Turns at one time.
+    let limit: Int
+    private(set) var running = 0
+    private(set) var waiting = 0
+    private var waiters: [Key: Deque<(id: UInt64, waiter: Waiter)>] = [:]
+    /// Keys that wait, the one whose turn is next first.
+    private var order: Deque<Key> = []
+
+    init(limit: Int) { self.limit = limit }
+
+    /// Whether a turn begins at once; if not, the caller waits with ``wait(_:id:_:)``.
+    mutating func begin() -> Bool {
+        guard running < limit else { return false }
+        running += 1
+        return true
+    }
+
+    /// Waits for a turn.
+    mutating func wait(_ key: Key, id: UInt64, _ waiter: Waiter) {
+        if waiters[key, default: []].isEmpty { order.append(key) }
+        waiters[key, default: []].append((id, waiter))
+        waiting += 1
+    }
+
+    /// A turn has ended.
+    /// - Returns: the one whose turn begins by that.
+    mutating func end() -> Waiter? {
+        guard let key = order.popFirst(), let next = waiters[key]?.popFirst() else {
+            running -= 1
+            return nil
+        }
+        // Whoever has more to do comes again after all others.
+        if waiters[key]?.isEmpty == true { waiters[key] = nil } else { order.append(key) }
+        waiting -= 1
+        return next.waiter
+    }
+
+    /// Does not wait any more.
+    /// - Returns: the waiter, unless it has left already.
+    mutating func giveUp(_ key: Key, id: UInt64) -> Waiter? {
+        guard let index = waiters[key]?.firstIndex(where: { $0.id == id }), let waiter = waiters[key]?.remove(at: index).waiter else { return nil }
+        waiting -= 1
+        if waiters[key]?.isEmpty == true {
+            waiters[key] = nil
+            order.removeAll { $0 == key }
+        }
+        return waiter
+    }
+}

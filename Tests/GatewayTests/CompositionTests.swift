@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+import Model
+import Synchronization
+import Testing
+
+@testable import Gateway
+
+/// Conversations composed of what two services answer, while they change.
+@Suite(.timeLimit(.minutes(1)))
+struct CompositionTests {
+    /// A conversation that has moved on whenever it is looked at.
+    private final class Moving: Sendable {
+        private let position = Atomic<Int64>(1)
+        func next() -> Position { Position(position.wrappingAdd(1, ordering: .relaxed).newValue) }
+    }
+
+    @Test("a tree that was read later than its conversation is read once more only if it was patched in between", arguments: [false, true])
+    func movedOn(isPatched: Bool) async throws {
+        try await FakeConversations.run { harness, fake in
+            let moving = Moving()
+            let addition = Change.Content.participantsChanged(added: [], removed: [], distinctCleared: false, conversation: nil)
+            fake.answers.withLock { answers in
+                answers.view = { _ in moving.next() }
+                answers.changes = { _ in
+                    [Fixture.change(2), Fixture.change(3, isPatched ? .metadataChanged([]) : addition), Fixture.change(4)]
+                }
+            }
+            let key = UserKey(app: Fixture.app, user: Fixture.ben)
+            let view = try await harness.hub.services.conversation(Fixture.conversation, GatewayServices.Call(key))
+            #expect(fake.looks(at: Fixture.conversation) == (isPatched ? 2 : 1))
+            // What the client is told from there on fits to the tree.
+            #expect(view.conversation.position == Position(isPatched ? 4 : 2))
+        }
+    }
+}
