@@ -37,8 +37,6 @@ struct FeedScenario {
         case noNumbersAfterRepair
         /// Whoever only listens is sent packets that carry the present time.
         case noUnaskedStamp
-        /// Of logs that are read together all is told, though others, which wait, begin before it.
-        case noHorizon
     }
 
     var sabotage: Sabotage?
@@ -151,11 +149,6 @@ struct FeedScenario {
             (pace, duration, pageSize, channelHighMark, channelLowMark) = (4_000_000, 600_000_000, 1000, 500, 250)
             (faults, faultPace, longestFault, slowStarts) = (6...6, 15_000_000, 8_000_000, 1000)
         case .noUnaskedStamp: listeners = 500
-        case .noHorizon:
-            // Replays bring much of many conversations, and are cut off in the middle.
-            (conversations, users, lost, failingCalls) = (12, 3, 0, 0)
-            (pace, duration, pageSize, logsReadTogether) = (150_000, 300_000_000, 8, 1)
-            (faults, faultPace, longestFault, slowStarts) = (5...7, 2_000_000, 20_000_000, 700)
         default: break
         }
     }

@@ -115,9 +115,8 @@ final class SimulatedCatchUp {
         world.call(from: gateway, "page at the log") { [user = socket.user] in
             $0.readLogs(of: user, cursors, userAfter: userAfter)
         } then: { [self] page in
-            guard var page else { return failed() }
-            if world.scenario.sabotage != .noHorizon { page = log.due(page) }
-            prepare(page.entries[...], []) { [self, page] items in
+            guard let page = page.map({ log.due($0) }) else { return failed() }
+            prepare(page.entries[...], []) { [self] items in
                 send(items) { [self] in
                     log.finish(page)
                     step()
