@@ -41,7 +41,7 @@ struct Database: Sendable {
         try await runAlone(statement, values, user: nil, deadline: deadline)
     }
 
-    /// The same on behalf of a user, who has no more than his share of the connections while others wait.
+    /// The same on behalf of a user, who has no more than their share of the connections while other users wait.
     func runAlone(_ statement: Statement, _ values: [Value], for caller: Caller) async throws(Failure) -> Rows {
         try await runAlone(statement, values, user: caller.number, deadline: caller.deadline)
     }

@@ -5,8 +5,8 @@ import Metrics
 import Model
 import Synchronization
 
-/// Few long answers are fetched and rendered at one time, and users take turns at it: who asks for many keeps those who ask for little from no processor and
-/// from no connection to the database, and others who need a long one wait for one piece of his, not for all he has asked for.
+/// Few long answers are fetched and rendered at one time, and users take turns. A user who asks for many long answers takes no processor and no connection to the
+/// database from users who ask for little, and another user who needs a long answer waits for one piece of the first user's answers, not for all of them.
 ///
 /// That an answer is long is known when its first piece has come. So it is users who take turns: those who were given something long lately.
 final class LongAnswers: Sendable {
@@ -14,7 +14,7 @@ final class LongAnswers: Sendable {
     static let longBytes = 256 << 10
     /// How long a user takes turns after that.
     static let memory = Duration.seconds(10)
-    /// A turn that takes longer waits for somebody, and holds up nobody any more.
+    /// A turn that takes longer waits for something else, and lets the next turn begin.
     static let longestTurn = Duration.seconds(1)
     /// What a client is ready to wait for.
     static let patience = Duration.seconds(10)
@@ -77,7 +77,7 @@ final class LongAnswers: Sendable {
 
     /// Waits until it is this user's turn, if the user has to take turns.
     /// - Parameter patience: nil waits however long it takes.
-    /// - Throws: `service_unavailable` if nobody waits for the answer any more.
+    /// - Throws: `service_unavailable` if the client does not wait for the answer any more, or had to wait for longer than `patience`.
     func turn(of user: UserKey, patience: Duration? = LongAnswers.patience) async throws(Failure) -> Turn {
         let begun = ContinuousClock.now
         let id: UInt64? = state.withLock { state in
@@ -106,7 +106,7 @@ final class LongAnswers: Sendable {
 
     private func wait(_ user: UserKey, _ id: UInt64, _ continuation: CheckedContinuation<Bool, Never>) {
         let isMine: Bool? = state.withLock { state in
-            // Cancelled before it waited: there is nobody yet whom that could have reached.
+            // Cancelled before it waited: `giveUp` found no waiter.
             if Task.isCancelled { return false }
             if state.queue.begin() { return true }
             state.queue.wait(user, id: id, continuation)

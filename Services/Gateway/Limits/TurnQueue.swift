@@ -36,7 +36,7 @@ struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
             running -= 1
             return nil
         }
-        // Whoever has more to do comes again after all others.
+        // A key with more waiters comes again after all other keys.
         if waiters[key]?.isEmpty == true { waiters[key] = nil } else { order.append(key) }
         waiting -= 1
         return next.waiter

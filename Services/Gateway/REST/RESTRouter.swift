@@ -50,7 +50,7 @@ struct RESTRouter: Sendable {
             do throws(Failure) {
                 try await prepare(request, &context, access)
                 context.longAnswers = services.longAnswers
-                // Who only reads can wait.
+                // A request that only reads can wait.
                 let turn = request.method == .get ? try await context.turn(patience: LongAnswers.patience) : nil
                 defer {
                     turn?.end()

@@ -48,8 +48,8 @@ extension PoolStateMachine {
         return group
     }
 
-    /// The request that has waited longest of those whose users have the fewest statements under way: whoever asks for much at a time waits behind what he
-    /// has asked for, and not everybody else. -1: none that this worker can take.
+    /// The request that has waited longest of those whose users have the fewest statements under way. A user who asks for much at a time waits behind their own
+    /// requests, and other users do not. -1: none that this worker can take.
     private func fairest(_ worker: Int) -> Int {
         var (best, fewest, examined) = (-1, Int.max, 0)
         var cursor = queue.head

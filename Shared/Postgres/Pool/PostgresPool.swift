@@ -61,7 +61,7 @@ public final class PostgresPool: Service, Sendable {
     ///   - lockKey: names the row the statement locks, and is the same wherever that row is meant (see `UInt64.init(hashing:)`). Groups take locks in
     ///     the order of keys, and statements with one key never wait for each other on different connections of a pool. `nil` for reads.
     ///   - user: on whose behalf, named by any number. Where each statement runs alone, those whose users have fewer of them under way go first, so that
-    ///     nobody waits for all that another has asked for. `nil` goes first.
+    ///     no user waits for all requests of another. `nil` goes first.
     ///   - deadline: when the caller stops waiting.
     ///
     /// Throws ``PostgresError``. Every code but ``PostgresError/Code/fateUnknown`` means that the statement had no effect.

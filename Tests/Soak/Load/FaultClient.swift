@@ -197,10 +197,17 @@ final class FaultClient: Sendable {
         append([.told(position: position, what: what)], to: id, &state)
         state.views[id]?.mirror.apply(packet.json)
         if packet.isChange("create", "Conversation") {
+            // Who is added a moment after a change is told of it by this alone.
+            state.values.formUnion(strings(in: packet.data["metadata"]))
             append([.shown(position: packet.data["position"].int ?? 0)], to: id, &state)
             return id
         }
         return nil
+    }
+
+    private func strings(in tree: JSONValue) -> [String] {
+        if let string = tree.string { return [string] }
+        return (tree.object ?? [:]).values.flatMap { strings(in: $0) }
     }
 
     private func append(_ events: [History.View.Event], to id: String, _ state: inout State) {
