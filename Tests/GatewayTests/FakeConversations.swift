@@ -20,7 +20,7 @@ final class FakeConversations: Sendable {
         var view: @Sendable (ConversationID) -> Position? = { _ in nil }
         /// Views are not answered before this returns.
         var views: @Sendable () async -> Void = {}
-        /// What happened in a conversation, for whoever asks for its log.
+        /// The log of a conversation.
         var changes: @Sendable (ConversationID) -> [Change] = { _ in [] }
         /// The leaves of its tree, and of how many bytes they are.
         var tree: @Sendable (ConversationID) throws -> (leaves: [MetadataLeaf], bytes: Int) = { _ in ([], 0) }

@@ -158,7 +158,7 @@ extension EndToEnd {
             #expect(await connection.begins(with: "HTTP/1.1 \(status) ", within: Waiting.limit))
             let refusal = try await answer(connection)
             #expect(refusal.status == status)
-            // Nobody waits for the body any more.
+            // The server does not read the body any more.
             #expect(refusal.headers.contains { $0.lowercased() == "connection: close" })
             try await eventually("the connection ends") { connection.isClosed }
         }

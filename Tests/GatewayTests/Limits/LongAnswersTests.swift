@@ -62,7 +62,7 @@ struct LongAnswersTests {
         let first = try await answers.turn(of: ana)
         let second = Task { try await answers.turn(of: ana) }
         await waits(answers, 1)
-        // Nobody has to take turns for short answers, also while others wait.
+        // A user who is given short answers takes no turn, also while others wait.
         for _ in 0..<3 { try await answers.turn(of: ben).end() }
         #expect(answers.waitingCount == 1)
         first.end()

@@ -197,7 +197,7 @@ final class FaultClient: Sendable {
         append([.told(position: position, what: what)], to: id, &state)
         state.views[id]?.mirror.apply(packet.json)
         if packet.isChange("create", "Conversation") {
-            // Who is added a moment after a change is told of it by this alone.
+            // A user who is added a moment after a change is told of it by this alone.
             state.values.formUnion(strings(in: packet.data["metadata"]))
             append([.shown(position: packet.data["position"].int ?? 0)], to: id, &state)
             return id
