@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test fault-test compose-test check-api check-deploy lint fmt bench clean
+.PHONY: help setup build run test test-unit fault-test compose-test check-api check-deploy lint fmt bench clean
 
 # debug builds several times faster; release is what to measure and to deploy.
 CONFIGURATION ?= debug
@@ -12,11 +12,12 @@ ARGS ?=
 help:
 	@echo "make run     install what is missing, build, and run everything on this machine (strata dev)"
 	@echo "make test    the same set-up, then check-api and all tests"
+	@echo "make test-unit   only the tests that need no servers, for the inner loop"
 	@echo "make fault-test   only the faults under load: processes, Redis and PostgreSQL killed, stopped and hanging"
 	@echo "make compose-test   the images, and the deployment tried with a real Docker Engine"
 	@echo "make check-deploy   the files of the deployment, by their validators"
 	@echo "make check-api   the descriptions in docs/ against a running Strata (downloads schemathesis the first time)"
-	@echo "make lint    format and licence headers"
+	@echo "make lint    format, licence headers, references between files, and versions"
 	@echo "make fmt     put the format right"
 	@echo "make bench   benchmarks (release build)"
 	@echo "make clean   remove what was built; data in .strata/ stays"
@@ -35,6 +36,10 @@ test: setup
 	@scripts/build.sh debug --build-tests
 	@$(if $(ARGS),,scripts/check-api.sh)
 	@scripts/test.sh $(ARGS)
+
+test-unit: setup
+	@scripts/build.sh debug --build-tests
+	@scripts/test.sh unit $(ARGS)
 
 # Writes its section of docs/faults.md. LONG=1: an hour of random faults, and what breaks stays broken for up to 20 s.
 fault-test: export STRATA_FAULT_TABLE := 1
@@ -56,7 +61,7 @@ lint:
 	@scripts/lint.sh
 
 fmt:
-	@find Shared Services Tests docs Package.swift -name '*.swift' ! -name '*.pb.swift' ! -name 'ProtocolDocs+Files.swift' -print0 | xargs -0 swift format -i --parallel
+	@find Shared Services Clients Examples Tests docs Package.swift -name '*.swift' ! -path '*/.build/*' ! -name '*.pb.swift' -print0 | xargs -0 swift format -i --parallel
 
 bench: setup
 	@scripts/build.sh release

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // swift-tools-version: 6.2
 import PackageDescription
 
@@ -42,6 +43,7 @@ let configuration = Target.Dependency.product(name: "Configuration", package: "s
 let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
 func library(_ name: String, _ path: String, _ dependencies: [Target.Dependency], exclude: [String] = [], resources: [Resource] = []) -> Target {
@@ -58,66 +60,113 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 /// Tests, one target beside each module, and those that run the real executables; benchmarks; and what they need.
 let checks: [Target] = [
+    library("SeededRandom", "Tests/SeededRandom", []),
     library(
         "TestSupport", "Tests/Support",
         [
-            "Model", "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix, crypto, x509, swiftASN1,
+            "StrataModel", "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix, crypto, x509, swiftASN1,
         ]),
     library(
         "TestCluster", "Tests/Cluster",
-        ["TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", logging, nioCore, nioPosix]),
+        ["SeededRandom", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Schema", logging, nioCore, nioPosix]),
     library(
-        "Soak", "Tests/Soak", ["TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", argumentParser], exclude: ["Main"]
+        "Soak", "Tests/Soak", ["SeededRandom", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", argumentParser],
+        exclude: ["Main"]
     ),
     executable("SoakMain", "Tests/Soak/Main", ["Soak", argumentParser]),
-    tests("ModelTests", ["Model"]),
-    tests("WireTests", ["Wire", "Model", nioCore]),
+    library("KitClient", "Tests/KitClient", ["StrataKit", "TestCluster", "ProtocolClient"], exclude: ["Main"]),
+    executable("KitClientMain", "Tests/KitClient/Main", ["KitClient"]),
+    tests("NetKitTests", ["NetKit", nioCore, nioPosix, nioEmbedded, logging]),
+    tests("ModelTests", ["SeededRandom", "StrataModel"]),
+    tests("WireTests", ["SeededRandom", "StrataWire", "StrataModel", nioCore]),
     tests(
         "RPCTests",
         [
-            "RPC", "Contracts", "Model", "TestSupport", swiftProtobuf, nioCore, nioPosix, nioEmbedded, nioSSL, lifecycle, logging, coreMetrics,
+            "NetKit", "RPC", "Contracts", "StrataModel", "SeededRandom", "TestSupport", swiftProtobuf, nioCore, nioPosix, nioEmbedded, nioSSL,
+            lifecycle, logging, coreMetrics,
             metricsTestKit,
         ]),
-    tests("PostgresTests", ["Postgres", "TestSupport", "LocalServers", logging]),
-    tests("RedisTests", ["Redis", "TestSupport", "LocalServers", nioCore, nioPosix, nioEmbedded, logging]),
+    tests("PostgresTests", ["SeededRandom", "Postgres", "TestSupport", "LocalServers", logging]),
+    tests("RedisTests", ["SeededRandom", "NetKit", "Redis", "TestSupport", "LocalServers", nioCore, nioPosix, nioEmbedded, logging]),
     tests(
         "ServiceKitTests",
         [
-            "ServiceKit", "RPC", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, logging, metrics, coreMetrics, lifecycle, configuration,
+            "ServiceKit", "Contracts", "StrataModel", "RPC", asyncHTTPClient, nioCore, nioPosix, nioHTTP1, logging, metrics, coreMetrics, lifecycle,
+            configuration,
         ]),
     tests(
         "ConversationsTests",
         [
-            "Conversations", "Contracts", "Model", "TestSupport", "LocalServers", "Postgres", "Redis", "RPC", "Schema", "ServiceKit", crypto,
+            "SeededRandom", "DatabaseKit", "Conversations", "Contracts", "StrataModel", "Mutations", "TestSupport", "LocalServers", "Postgres",
+            "Redis", "RPC",
+            "Schema",
+            "ServiceKit",
+            crypto,
             cryptoExtras, swiftProtobuf, nioCore, nioPosix, lifecycle, logging,
         ]),
-    tests("MetadataTests", ["Metadata", "Contracts", "Model", "TestSupport", "Postgres", "Redis", logging]),
-    tests("PresenceTests", ["Presence", "Contracts", "Model", "TestSupport", "Redis", logging]),
-    tests("GatewayTests", ["Gateway", "ProtocolDocs", "Contracts", "Model", "Wire", nioCore, nioEmbedded, nioWebSocket, logging]),
-    tests("SimulationTests", ["Gateway", "Presence", "Model", "TestSupport", nioCore]),
-    tests("StrataTests", ["StrataCommand", "TestCluster", "RPC", "LocalServers", nioCore, nioPosix, argumentParser, cryptoExtras, x509, swiftASN1]),
+    tests(
+        "MetadataTests",
+        [
+            "SeededRandom", "DatabaseKit", "ServiceKit", "Metadata", "Contracts", "StrataModel", "Mutations", "TestSupport", "Postgres", "Redis",
+            logging,
+        ]),
+    tests("PresenceTests", ["SeededRandom", "ServiceKit", "Presence", "Contracts", "StrataModel", "TestSupport", "Redis", logging]),
+    tests(
+        "GatewayTests",
+        [
+            "SeededRandom", "Gateway", "FanOut", "ProtocolDocs", "Contracts", "StrataModel", "StrataWire", "RPC", "ServiceKit", crypto, hummingbird,
+            httpTypes,
+            nioCore, nioPosix, nioEmbedded, nioWebSocket, logging,
+        ]),
+    tests("SimulationTests", ["SeededRandom", "Gateway", "FanOut", "Presence", "StrataModel", "TestSupport", nioCore]),
+    library("RequirementTrait", "Tests/RequirementTrait", []),
+    tests("StrataKitTests", ["SeededRandom", "StrataKit", "StrataModel", "ProtocolClient", "RequirementTrait", grdb, logging]),
+    tests(
+        "StrataTests",
+        [
+            "StrataCommand", "StrataModel", "TestCluster", "TestSupport", "Postgres", "RPC", "LocalServers", nioCore, nioPosix, argumentParser,
+            cryptoExtras, x509, swiftASN1,
+        ]),
     tests(
         "EndToEndTests",
         [
-            "Gateway", "Model", "RPC", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Redis",
-            nioCore, nioPosix, nioEmbedded, nioSSL, logging,
+            "SeededRandom", "ServiceKit", "Gateway", "StrataModel", "StrataKit", "KitClient", "RPC", "TestCluster", "TestSupport", "RequirementTrait",
+            "ProtocolClient",
+            "StrataCommand",
+            "LocalServers",
+            "Postgres", "Redis", nioCore, nioPosix, nioEmbedded, nioSSL, logging, crypto,
         ]),
-    tests("FaultTests", ["Soak", "RPC", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers"]),
+    // What README shows, which has a package of its own beside it.
+    executable("HelloExample", "Examples/Hello/Sources", ["StrataKit"]),
+    tests(
+        "FaultTests",
+        ["SeededRandom", "NetKit", "Soak", "KitClient", "RPC", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", grdb]),
     tests("ConformanceTests", ["TestCluster", "TestSupport", "ProtocolClient", "LocalServers", crypto, cryptoExtras]),
     .executableTarget(
         name: "Bench",
         dependencies: [
-            "Model", "Wire", "RPC", "Postgres", "Redis", "LocalServers", "StrataCommand", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
+            "StrataModel", "StrataWire", "RPC", "Postgres", "Redis", "LocalServers", "StrataCommand", "StrataKit", grdb, asyncHTTPClient, nioCore,
+            nioPosix, nioHTTP1,
             logging, lifecycle, argumentParser,
         ],
         path: "Tests/Benchmarks", swiftSettings: settings),
 ]
 
-/// For images: without `Tests` beside it, and without what is made of that.
+/// The client library. It links neither libpq nor hiredis, nor a server.
+let clients: [Target] = [
+    library(
+        "StrataKit", "Clients/StrataKit", ["StrataModel", "StrataWire", "NetKit", "ProtocolClient", grdb, nioCore, nioPosix, collections, logging])
+]
+
+/// For images: without `Tests` and `Clients` beside it, and without what is made of those.
 let isProductsOnly = Context.environment["STRATA_PRODUCTS_ONLY"] == "1"
+
+/// The commit that `strata --version` names: scripts/build.sh sets it for release builds, deploy/Dockerfile for images.
+let commit = Context.environment["STRATA_COMMIT"] ?? ""
 
 let package = Package(
     name: "strata",
+    platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
         .executable(name: "gateway", targets: ["GatewayMain"]),
         .executable(name: "conversations", targets: ["ConversationsMain"]),
@@ -128,6 +177,7 @@ let package = Package(
         + (isProductsOnly
             ? []
             : [
+                .library(name: "StrataKit", targets: ["StrataKit"]),
                 .executable(name: "bench", targets: ["Bench"]),
                 .executable(name: "soak", targets: ["SoakMain"]),
             ]),
@@ -151,27 +201,35 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
-    ],
+    ] + (isProductsOnly ? [] : [.package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0")]),
     targets: [
-        // Shared: Model imports nothing of ours; each target below imports only what stands above it.
-        library("Model", "Shared/Model", []),
-        library("Wire", "Shared/Wire", ["Model", nioCore]),
-        library("RPC", "Shared/RPC", [nioCore, nioPosix, nioSSL, crypto, logging, metrics, coreMetrics, lifecycle, collections]),
-        library("Contracts", "Shared/Contracts", ["Model", "RPC", swiftProtobuf, nioCore], exclude: ["Protos", "README.md"]),
+        // Shared: StrataModel imports nothing of ours; each target below imports only what stands above it.
+        library("StrataModel", "Shared/Model", []),
+        library("StrataWire", "Shared/Wire", ["StrataModel", nioCore]),
+        library("NetKit", "Shared/NetKit", [nioCore, logging]),
+        library("RPC", "Shared/RPC", ["NetKit", nioCore, nioPosix, nioSSL, crypto, logging, metrics, coreMetrics, lifecycle, collections]),
+        library("Contracts", "Shared/Contracts", ["StrataModel", "RPC", swiftProtobuf, nioCore], exclude: ["Protos", "README.md"]),
         .systemLibrary(name: "CLibPQ", path: "Shared/CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
-        library("Postgres", "Shared/Postgres", ["CLibPQ", logging, metrics, lifecycle, collections]),
+        library("Postgres", "Shared/Postgres", ["NetKit", "CLibPQ", logging, metrics, lifecycle, collections]),
         .systemLibrary(name: "CHiredis", path: "Shared/CHiredis", providers: [.apt(["libhiredis-dev"])]),
-        library("Redis", "Shared/Redis", ["CHiredis", nioCore, nioPosix, nioSSL, logging, metrics, lifecycle, collections]),
+        library("Redis", "Shared/Redis", ["NetKit", "CHiredis", nioCore, nioPosix, nioSSL, crypto, logging, metrics, lifecycle, collections]),
         .systemLibrary(name: "CMalloc", path: "Shared/CMalloc"),
+        .target(name: "CBuildInfo", path: "Shared/CBuildInfo", cSettings: commit.isEmpty ? [] : [.define("STRATA_COMMIT", to: commit)]),
         library(
             "ServiceKit", "Shared/ServiceKit",
             [
-                "CMalloc", "RPC", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging, metrics, coreMetrics, lifecycle, unixSignals,
+                "CMalloc", "NetKit", "RPC", "Redis", hummingbird, nioCore, nioPosix, nioHTTP1, nioSSL, crypto, logging, metrics, coreMetrics,
+                lifecycle,
+                unixSignals,
                 configuration,
                 systemPackage,
             ]),
-        library("Schema", "Shared/Schema", ["Postgres"], resources: [.embedInCode("Migrations")]),
-        library("ProtocolDocs", "docs/ProtocolDocs", []),
+        library("DatabaseKit", "Shared/DatabaseKit", ["StrataModel", "Postgres", "ServiceKit", logging]),
+        library("Mutations", "Shared/Mutations", ["StrataModel", "Postgres"]),
+        library("Schema", "Shared/Schema", ["Postgres"], resources: [.embedInCode("Tables"), .embedInCode("Functions")]),
+        // It embeds the files of docs/, with a directive that C has had since C23.
+        .target(name: "CProtocolDocs", path: "docs/CProtocolDocs", cSettings: [.disableWarning("c23-extensions")]),
+        library("ProtocolDocs", "docs/ProtocolDocs", ["CProtocolDocs", nioCore, crypto]),
         library("LocalServers", "Shared/LocalServers", [subprocess, systemPackage, logging]),
         library(
             "ProtocolClient", "Shared/ProtocolClient",
@@ -180,41 +238,56 @@ let package = Package(
             ]),
 
         // Services: the logic of each is a library; its executable holds main and wiring.
+        // What brings changes to sockets: it knows neither HTTP nor WebSocket, nor which services there are.
+        library(
+            "FanOut", "Services/Gateway/FanOut",
+            ["StrataModel", "StrataWire", "Contracts", "Redis", nioCore, logging, metrics, coreMetrics]),
         library(
             "Gateway", "Services/Gateway",
             [
-                "Model", "Wire", "RPC", "Contracts", "Redis", "ServiceKit", "ProtocolDocs", swiftProtobuf, hummingbird, hummingbirdCore,
+                "FanOut", "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "Redis", "ServiceKit", "ProtocolDocs", swiftProtobuf,
+                hummingbird,
+                hummingbirdCore,
                 hummingbirdTLS,
                 nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes,
                 crypto, logging, metrics, coreMetrics, lifecycle, configuration, collections,
-            ], exclude: ["Main"]),
+            ], exclude: ["Main", "FanOut"]),
         executable("GatewayMain", "Services/Gateway/Main", ["Gateway", "ServiceKit"]),
         library(
             "Conversations", "Services/Conversations",
             [
-                "Model", "RPC", "Contracts", "Postgres", "Redis", "ServiceKit", crypto, cryptoExtras, logging, metrics, lifecycle,
+                "StrataModel", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "Mutations", "Redis", "ServiceKit", crypto, cryptoExtras,
+                logging, metrics,
+                lifecycle,
                 configuration, nioCore, nioPosix, collections, swiftProtobuf,
             ], exclude: ["Main"]),
         executable("ConversationsMain", "Services/Conversations/Main", ["Conversations", "ServiceKit"]),
         library(
             "Metadata", "Services/Metadata",
             [
-                "Model", "RPC", "Contracts", "Postgres", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration, nioCore,
+                "StrataModel", "RPC", "Contracts", "DatabaseKit", "Postgres", "Mutations", "Redis", "ServiceKit", logging, metrics, lifecycle,
+                configuration,
+                nioCore,
             ], exclude: ["Main"]),
         executable("MetadataMain", "Services/Metadata/Main", ["Metadata", "ServiceKit"]),
         library(
             "Presence", "Services/Presence",
             [
-                "Model", "RPC", "Contracts", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration, nioCore,
+                "StrataModel", "RPC", "Contracts", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration, nioCore,
             ], exclude: ["Main"]),
         executable("PresenceMain", "Services/Presence/Main", ["Presence", "ServiceKit"]),
-        library(
-            "StrataCommand", "Services/Strata",
-            [
-                "Model", "RPC", "Contracts", "Postgres", "Schema", "LocalServers", "ProtocolClient", swiftProtobuf, jwtKit, crypto, cryptoExtras,
+        .target(
+            name: "StrataCommand",
+            dependencies: [
+                "StrataModel", "CBuildInfo", "NetKit", "RPC", "Contracts", "Postgres", "Schema", "LocalServers", "ProtocolClient", swiftProtobuf,
+                jwtKit,
+                crypto, cryptoExtras,
                 x509, swiftASN1,
                 asyncHTTPClient, subprocess, systemPackage, argumentParser, logging, nioCore, nioPosix, nioHTTP1, lifecycle,
-            ], exclude: ["Main"]),
+            ] + (isProductsOnly ? [] : ["StrataKit"]),
+            path: "Services/Strata", exclude: isProductsOnly ? ["Main", "Chat"] : ["Main"],
+            // `strata chat` is built on the client library.
+            swiftSettings: settings + (isProductsOnly ? [] : [.define("STRATA_CHAT")])),
         executable("StrataMain", "Services/Strata/Main", ["StrataCommand", argumentParser]),
-    ] + (isProductsOnly ? [] : checks)
+    ] + (isProductsOnly ? [] : clients + checks)
 )

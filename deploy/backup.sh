@@ -1,5 +1,5 @@
 #!/bin/bash
-# Saves what lasts into a directory: content.tgz, database.dump, secrets.tgz, and apps' private keys in operator.tgz. The system works meanwhile.
+# Saves all lasting data into a directory: content.tgz, database.dump, secrets.tgz, and apps' private keys in operator.tgz. The system works meanwhile.
 #
 #   deploy/backup.sh DIRECTORY
 #
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 compose() { if docker compose version >/dev/null 2>&1; then docker compose "$@"; else docker-compose "$@"; fi; }
 
-# A name is only given to what is whole.
+# A file gets its name only when it is complete.
 save() { # save NAME COMMAND…
     "${@:2}" </dev/null >"$directory/$1.part"
     mv "$directory/$1.part" "$directory/$1"

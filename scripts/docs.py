@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes docs/index.html, docs/errors.html and docs/ProtocolDocs/ProtocolDocs+Files.swift from openapi.yaml, asyncapi.yaml and protocol.md.
+"""Makes docs/index.html and docs/errors.html from openapi.yaml, asyncapi.yaml and protocol.md.
 
 docs.py           writes them
 docs.py --check   fails if what is there is something else
 
-The pages need nothing but themselves: no scripts, no fonts, no other host. The Swift file holds them as string literals, which compile at once; the byte
-arrays that the package manager makes of resources would take the compiler a minute.
+The pages need nothing but themselves: no fonts, no other host. The one script is that of the search; without it all else works. The gateway serves these files:
+docs/CProtocolDocs embeds them.
 """
-import hashlib
 import html
 import json
 import pathlib
@@ -101,14 +100,25 @@ def markdown(text, level=3, prefix="", toc=None):
                 else:
                     items[-1].append(lines[index].strip())
                 index += 1
-            # A line of an item that begins in bold begins a new line of text, too.
-            texts = ["".join(("<br>" if n and piece.startswith("**") else " ") + inline(piece) for n, piece in enumerate(item)) for item in items]
-            out.append(f"<{tag}>" + "".join(f"<li>{text.strip()}</li>" for text in texts) + f"</{tag}>")
+            out.append(f"<{tag}>" + "".join(f"<li>{list_item(item)}</li>" for item in items) + f"</{tag}>")
         else:
             end = block(index, r"(?!\||```|#{2,4} |[-*] |\d+\. )\S")
             out.append(f"<p>{inline(' '.join(part.strip() for part in lines[index:end]))}</p>")
             index = end
     return "\n".join(out)
+
+
+def list_item(lines):
+    """An item of a list, which may end with a list of its own."""
+    first = next((n for n, line in enumerate(lines) if n and line.startswith("* ")), len(lines))
+    inner = []
+    for line in lines[first:]:
+        if line.startswith("* "):
+            inner.append([line[2:]])
+        else:
+            inner[-1].append(line)
+    text = " ".join(inline(line) for line in lines[:first])
+    return text + ("<ul>" + "".join(f"<li>{list_item(item)}</li>" for item in inner) + "</ul>" if inner else "")
 
 
 def heading(level, anchor, content, css=""):
@@ -304,6 +314,42 @@ def body_examples(document, media):
     return [] if value is None else [("Example", value)]
 
 
+def curl(document, path, method, operation, shared):
+    """The request as a command for a shell in which STRATA and SESSION are set."""
+    def sample(parameter):
+        values = parameter.get("examples", {})
+        first = next(iter(values.values()), {}).get("value") if values else None
+        schema = parameter["schema"]
+        known = [parameter.get("example"), first, schema.get("const"), *schema.get("enum", []), *schema.get("examples", [])]
+        return next((value for value in known if value is not None), parameter["name"].upper())
+
+    parameters = [resolve(document, parameter) for parameter in shared + operation.get("parameters", [])]
+    target = path
+    for parameter in parameters:
+        if parameter["in"] == "path":
+            target = target.replace("{" + parameter["name"] + "}", str(sample(parameter)))
+    query = "&".join(f"{parameter['name']}={sample(parameter)}" for parameter in parameters
+                     if parameter["in"] == "query" and (parameter.get("required") or method == "delete" and parameter["name"] == "mode"))
+    lines = ["curl" + {"get": "", "head": " --head"}.get(method, f" -X {method.upper()}") + f' "$STRATA{target}{"?" + query if query else ""}"']
+    if any(parameter["name"] == "Accept" for parameter in parameters):
+        lines.append("-H 'Accept: application/vnd.layer+json; version=3.0'")
+    if {} not in operation.get("security", document["security"]):
+        lines.append("-H \"Authorization: Layer session-token=$SESSION\"")
+    for parameter in parameters:
+        if parameter["in"] == "header" and parameter.get("required") and parameter["name"] != "Accept":
+            lines.append(f"-H '{parameter['name']}: {sample(parameter)}'")
+    for kind, media in operation.get("requestBody", {}).get("content", {}).items():
+        lines.append(f"-H 'Content-Type: {kind}'")
+        if kind == "application/octet-stream":
+            lines.append("--data-binary @FILE")
+        else:
+            examples = body_examples(document, media)
+            value = examples[0][1] if examples else {}
+            lines.append("-d '" + json.dumps(value, ensure_ascii=False).replace("'", "'\\''") + "'")
+        break
+    return f'<pre class="shell"><code>{escape((" " + chr(92) + chr(10) + "    ").join(lines))}</code></pre>'
+
+
 def render_operation(document, path, method, operation, shared):
     anchor = operation["operationId"]
     title = f'<span class="method {method}">{method.upper()}</span> <span class="path">{path_html(path)}</span>'
@@ -321,7 +367,9 @@ def render_operation(document, path, method, operation, shared):
         for kind, media in body["content"].items():
             needed = "" if body.get("required") else ", optional"
             out.append(f'<p class="label">Body <span>{schema_type(media["schema"])} as <code>{kind}</code>{needed}</span></p>')
-            out += [details(inline(name), code(value)) for name, value in body_examples(document, media)]
+            out += [details(inline(name), code(value), number == 0) for number, (name, value) in enumerate(body_examples(document, media))]
+    if path != "/websocket":
+        out.append(details("curl", curl(document, path, method, operation, shared)))
     out.append('<p class="label">Answers</p>')
     rows, samples, common = [], [], []
     for status, response in operation["responses"].items():
@@ -339,7 +387,7 @@ def render_operation(document, path, method, operation, shared):
     out.append(table(["Status", "", "Body and headers"], rows, "responses"))
     if common:
         out.append(f'<p class="note"><a href="#answers">As any request</a>: {", ".join(common)}</p>')
-    out += [details(inline(name), code(value)) for name, value in samples]
+    out += [details(inline(name), code(value), number == 0) for number, (name, value) in enumerate(samples)]
     return f'<section class="operation">{"".join(out)}</section>'
 
 
@@ -363,6 +411,8 @@ def path_html(path):
 
 def render_rest(document, toc):
     out = [heading(1, "rest", "REST"), markdown(document["info"]["description"], 3, "rest-", toc)]
+    out.append("<p>The <code>curl</code> commands below run in a shell with <code>STRATA</code>, the URL of a gateway, and <code>SESSION</code>, the token that "
+               '<a href="#createSession"><code>POST /sessions</code></a> answered with; ids and other values are examples.</p>')
     toc.append(("answers", "Answers to any request"))
     out += [heading(3, "answers", "Answers to any request"), common_answers(document)]
     for tag in document["tags"]:
@@ -394,8 +444,14 @@ def payload_body(message):
     return None
 
 
+def direction(is_by_client):
+    """A mark that says who sends a packet."""
+    sender, words = ("client", "client → server") if is_by_client else ("server", "server → client")
+    return f'<span class="sender {sender}">{words}</span>'
+
+
 def render_packet(document, name, message, level=4):
-    out = [heading(level, f"packet-{name}", inline(message["title"]))]
+    out = [heading(level, f"packet-{name}", f'{inline(message["title"])} {direction(False)}')]
     if message.get("summary"):
         out.append(markdown(message["summary"], 5))
     body = payload_body(message)
@@ -404,8 +460,8 @@ def render_packet(document, name, message, level=4):
         rows = [row for row in rows if row[0] not in ("<code>operation</code>", "<code>object.type</code>", "<code>object</code>") or row[2]]
         if rows:
             out.append(table(["Member of <code>body</code>", "Type", ""], rows, "members"))
-    out += [details("Example" if not example.get("name") else f'Example: {escape(example["name"])}', code(example["payload"]))
-            for example in message.get("examples", [])]
+    out += [details("Example" if not example.get("name") else f'Example: {escape(example["name"])}', code(example["payload"]), number == 0)
+            for number, example in enumerate(message.get("examples", []))]
     return f'<section class="packet">{"".join(out)}</section>'
 
 
@@ -425,10 +481,12 @@ def render_socket(document, toc):
             message = messages[local(reference["$ref"])]
             if (body := payload_body(message)) and (rows := [row for row in property_rows(body)]):
                 out.append(table(["Member of <code>body</code>", "Type", ""], rows, "members"))
-            out += [details("Request", code(example["payload"])) for example in message.get("examples", [])]
+            out += [details(f"Request {direction(True)}", code(example["payload"]), number == 0) for number, example in enumerate(message.get("examples", []))]
         for reference in operation.get("reply", {}).get("messages", []):
             key = local(reference["$ref"])
-            out += [details("Response" if key != "FailureResponse" else "Refused", code(example["payload"])) for example in messages[key].get("examples", [])]
+            is_refusal = key == "FailureResponse"
+            out += [details(f'{"Refused" if is_refusal else "Response"} {direction(False)}', code(example["payload"]), number == 0 and not is_refusal)
+                    for number, example in enumerate(messages[key].get("examples", []))]
             if not messages[key].get("examples"):
                 data = payload_body(messages[key])["properties"]["data"]
                 out.append(f'<p class="label">Response <span><code>data</code> is {schema_type(data)}</span></p>')
@@ -445,7 +503,7 @@ def render_socket(document, toc):
             out.append(render_packet(document, name, messages[name], 3))
     toc.append(("ws-fan-out", "Who is told what"))
     out.append(heading(2, "ws-fan-out", "Who is told what"))
-    out.append("<p>“Own” are all sockets of the user who acts, the one he acts on included; packets come in the order in which they stand here. What has no effect is told to nobody.</p>")
+    out.append("<p>“Own” are all sockets of the user who acts, the one they act on included; packets come in the order in which they stand here. What has no effect is not told.</p>")
     out.append(table(["What happens", "Own sockets", "Other participants"], [[inline(row["action"]), inline(row["own"]), inline(row["others"])] for row in document["x-fan-out"]], "wide"))
     toc.append(("ws-ordering", "Order"))
     out.append(heading(2, "ws-ordering", "Order"))
@@ -468,7 +526,7 @@ STYLE = """
 @media(prefers-color-scheme:dark){:root{--bg:#12151b;--fg:#dfe4ee;--soft:#98a3b7;--line:#2a303c;--panel:#1a1f28;--accent:#79b4ff;--key:#d3a6f5;--str:#86d9a5;--lit:#f0b070;
 --get:#86d9a5;--post:#79b4ff;--put:#e8c06a;--patch:#d3a6f5;--delete:#ff8f85;--required:#ff8f85}}
 *{box-sizing:border-box}
-html{scroll-padding-top:1rem;-webkit-text-size-adjust:100%}
+html{scroll-padding-top:4.5rem;-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.6 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;overflow-wrap:break-word}
 a{color:var(--accent);text-decoration:none}a:hover{text-decoration:underline}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px;border-radius:3px}
@@ -516,6 +574,11 @@ details pre{margin-top:.4em}
 .cards a{border:1px solid var(--line);border-radius:10px;padding:1rem 1.15rem;color:var(--fg);display:block}.cards a:hover{border-color:var(--accent);text-decoration:none}
 .cards b{display:block;color:var(--accent);margin-bottom:.2rem}.cards span{color:var(--soft);font-size:.9rem}
 .menu{display:none}
+#search{position:sticky;top:0;z-index:1;background:var(--bg);padding:.6rem 0;margin:0}#search input{width:100%;font:inherit;color:inherit;background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:.5rem .8rem}
+#search ul{position:absolute;left:0;right:0;max-width:none;max-height:60vh;overflow-y:auto;list-style:none;margin:.3rem 0 0;padding:.5rem .8rem;background:var(--bg);border:1px solid var(--line);border-radius:8px;box-shadow:0 .5rem 1.5rem #0003}
+#search ul[hidden]{display:none}#search a{display:block;padding:.2rem 0}
+.sender{font:600 .6875rem/1 ui-monospace,Menlo,Consolas,monospace;padding:.2em .5em;border-radius:5px;border:1px solid currentColor;white-space:nowrap;margin-left:.35em;vertical-align:.1em}
+.sender.client{color:var(--post)}.sender.server{color:var(--get)}
 .error{border-top:1px solid var(--line);padding:.4rem 0 .6rem}.error h2{border:0;margin:.9em 0 .3em;font-size:1.15rem;padding:0}.error h2 code{font-size:1em}
 .error .facts{color:var(--soft);font-size:.875rem;margin:.2em 0}.error:target{background:var(--panel);box-shadow:-1rem 0 0 var(--panel),1rem 0 0 var(--panel)}
 main.single{margin:0 auto;padding-top:2.5rem;max-width:52rem}
@@ -524,6 +587,53 @@ main.single{margin:0 auto;padding-top:2.5rem;max-width:52rem}
 main{padding:1.5rem 1.15rem 4rem}h1{font-size:1.7rem}h2{font-size:1.3rem}section.operation{padding:.85rem .9rem;border-radius:8px}.lead{font-size:1.05rem}
 td{min-width:4.5rem}table.members td:last-child,table.responses td:nth-child(2){min-width:12rem}}
 @media print{nav,.menu,.anchor{display:none}.frame{display:block}main{max-width:none;padding:0}details:not([open])>*{display:block}}
+"""
+
+
+# Finds headings whose title, or whose section's text, holds all the words. It is part of the page; the gateway names its hash in the page's policy.
+SEARCH = """
+"use strict";
+(() => {
+  const form = document.getElementById("search"), field = form.elements[0], list = form.querySelector("ul");
+  let sections;
+  const read = () => {
+    const found = [];
+    for (const heading of document.querySelectorAll("main [id]:is(h1,h2,h3,h4,h5)")) {
+      let text = "";
+      const box = heading.closest("section");
+      if (box) text = box.textContent;
+      else for (let next = heading.nextElementSibling; next && !/^(H[1-5]|SECTION)$/.test(next.tagName); next = next.nextElementSibling) text += " " + next.textContent;
+      const title = heading.textContent.replace(/\\s*#\\s*$/, "").trim();
+      found.push({ id: heading.id, title, low: title.toLowerCase(), text: text.toLowerCase() });
+    }
+    return found;
+  };
+  const show = () => {
+    sections ??= read();
+    const words = field.value.toLowerCase().split(/\\s+/).filter(Boolean);
+    const hits = !words.length ? [] : sections
+      .map(s => [words.every(w => s.low.includes(w)) ? 2 : words.every(w => s.low.includes(w) || s.text.includes(w)) ? 1 : 0, s])
+      .filter(h => h[0]).sort((a, b) => b[0] - a[0]).slice(0, 40);
+    list.replaceChildren(...hits.map(([, s]) => {
+      const item = document.createElement("li"), link = document.createElement("a");
+      link.href = "#" + s.id;
+      link.textContent = s.title;
+      item.append(link);
+      return item;
+    }));
+    if (words.length && !hits.length) list.textContent = "Nothing found";
+    list.hidden = !words.length;
+  };
+  const close = () => { field.value = ""; show(); };
+  field.addEventListener("input", show);
+  form.addEventListener("submit", event => { event.preventDefault(); list.querySelector("a")?.click(); });
+  list.addEventListener("click", event => { if (event.target.closest("a")) close(); });
+  document.addEventListener("keydown", event => {
+    if (event.key === "/" && document.activeElement !== field) { event.preventDefault(); field.focus(); }
+    if (event.key === "Escape") { close(); field.blur(); }
+  });
+  form.hidden = false;
+})();
 """
 
 
@@ -543,7 +653,8 @@ def navigation(parts, brand):
     return "".join(out)
 
 
-def page(title, body):
+def page(title, body, script=""):
+    script = f"<script>{script}</script>\n" if script else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -554,7 +665,7 @@ def page(title, body):
 </head>
 <body>
 {body}
-</body>
+{script}</body>
 </html>
 """
 
@@ -564,6 +675,8 @@ def index_page(rest, socket, sync):
     rest_html = render_rest(rest, rest_toc)
     socket_html = render_socket(socket, socket_toc)
     title, _, text = sync.partition("\n")
+    # Links to sections of the same file: here they stand on a page with others.
+    text = text.replace("](#", "](#sync-")
     sync_html = heading(1, "sync", inline(title.removeprefix("# "))) + markdown(text, 2, "sync-", sync_toc)
     parts = [("rest", "REST", rest_toc), ("websocket", "WebSocket", socket_toc), ("sync", "Syncing exactly", sync_toc)]
     menu = navigation(parts, "Strata Client API")
@@ -573,15 +686,18 @@ def index_page(rest, socket, sync):
 <a href="#rest"><b>REST</b><span>Sign in, load and change objects, upload content</span></a>
 <a href="#websocket"><b>WebSocket</b><span>Send, and be told of every change as it happens</span></a>
 <a href="#sync"><b>Syncing exactly</b><span>Positions, replay, and what a client must do</span></a>
+<a href="#sync-limits"><b>Limits</b><span>How large and how many, and the error beyond that</span></a>
 <a href="errors"><b>Errors</b><span>What each error id means, and what to do about it</span></a>
 </div>
 <p>For tools: <a href="openapi.yaml">openapi.yaml</a> (OpenAPI 3.1) and <a href="asyncapi.yaml">asyncapi.yaml</a> (AsyncAPI 3.0), which this page is made from.</p></header>"""
+    search = """<form id="search" role="search" hidden><input type="search" placeholder="Search: a path, a member, an error ( / )" aria-label="Search this page" autocomplete="off"><ul hidden></ul></form>"""
     body = f"""<details class="menu"><summary>Strata Client API</summary><nav aria-label="Contents">{menu}</nav></details>
-<div class="frame"><nav class="side" aria-label="Contents">{menu}</nav><main>{intro}
+<div class="frame"><nav class="side" aria-label="Contents">{menu}</nav><main>{search}
+{intro}
 {rest_html}
 {socket_html}
 {sync_html}</main></div>"""
-    return page("Strata Client API", body)
+    return page("Strata Client API", body, SEARCH)
 
 
 def errors_page(rest):
@@ -600,21 +716,6 @@ def errors_page(rest):
     return page("Errors · Strata Client API", f'<main class="single">{"".join(out)}</main>')
 
 
-# MARK: Swift
-
-def swift_file(files):
-    out = ["// SPDX-License-Identifier: Apache-2.0", "// Made by scripts/docs.py; change the descriptions it is made from instead.", "", "extension ProtocolDocs {"]
-    for name, kind, text in files:
-        tag = hashlib.sha256(text.encode()).hexdigest()[:16]
-        out.append(f'    static let {name}Text: StaticString = ##"""')
-        out.append(text)
-        out.append('"""##')
-        out.append(f'    static let {name}File = File({name}Text, contentType: "{kind}", entityTag: "\\"{tag}\\"")')
-        out.append("")
-    out[-1] = "}"
-    return "\n".join(out) + "\n"
-
-
 ERROR_IDS = set()
 
 
@@ -624,11 +725,7 @@ def outputs():
     ERROR_IDS.update(option["const"] for option in rest["components"]["schemas"]["ErrorID"]["oneOf"])
     index, errors = index_page(rest, socket, texts["protocol.md"]), errors_page(rest)
     check_links(index, errors)
-    swift = swift_file([
-        ("index", "text/html; charset=utf-8", index), ("errors", "text/html; charset=utf-8", errors),
-        ("openAPI", "application/yaml; charset=utf-8", texts["openapi.yaml"]), ("asyncAPI", "application/yaml; charset=utf-8", texts["asyncapi.yaml"]),
-    ])
-    return {"index.html": index, "errors.html": errors, "ProtocolDocs/ProtocolDocs+Files.swift": swift}
+    return {"index.html": index, "errors.html": errors}
 
 
 def check_links(index, errors):

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Format and licence headers. Generated code (*.pb.swift, ProtocolDocs+Files.swift) is as its generator made it.
+# Format, licence headers, references (scripts/references.py), versions (scripts/check_version.py), and
+# names of metrics and log fields (scripts/check_names.py). Generated code (*.pb.swift) is as its generator
+# made it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mapfile -d '' files < <(find Shared Services Tests docs -name '*.swift' ! -name '*.pb.swift' ! -name 'ProtocolDocs+Files.swift' -print0 | sort -z)
+mapfile -d '' files < <(find Shared Services Clients Examples Tests docs -name '*.swift' ! -path '*/.build/*' ! -name '*.pb.swift' -print0 | sort -z)
 swift format lint --strict --parallel Package.swift "${files[@]}"
 
 bare=()
@@ -16,3 +18,6 @@ if [ ${#bare[@]} -gt 0 ]; then
     exit 1
 fi
 echo "lint: ${#files[@]} files, all in order"
+scripts/references.py
+scripts/check_version.py
+scripts/check_names.py

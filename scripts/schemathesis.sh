@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs schemathesis over docs/openapi.yaml against a Strata of its own, which is started for it and removed afterwards, and tells by its exit status
-# whether a request was answered with a server error or by anything the description does not have. Same seed, same requests.
+# whether a request was answered with a server error or by anything the description does not have. Same seed, same requests. Before that it runs the programs
+# and commands of docs/clients.md, and compares the limits in docs/protocol.md, with the same system.
 # STRATA_VENV: where its Python packages are kept, .build/venv if unset. Further words go to schemathesis.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,14 +19,14 @@ fi
 "$venv/bin/python" scripts/check_examples.py
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/strata-api.XXXXXX")
-# As root, strata lets its PostgreSQL run as another user, who must get through to its home.
+# As root, strata runs its PostgreSQL as another user, which must be able to enter strata's home.
 chmod 711 "$work"
 pid=
 finish() {
     local status=$?
     if [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; then
         kill -INT "$pid"
-        # As long as it may itself wait for its services and servers.
+        # As long as strata itself may wait for its services and servers.
         for _ in {1..900}; do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
         kill -KILL "$pid" 2>/dev/null || true
     fi
@@ -56,6 +57,8 @@ for _ in {1..1800}; do
     sleep 0.1
 done
 curl -sf -o /dev/null -I "$STRATA_API/ping" || { say "Strata did not start:"; tail -20 "$work/log" >&2; exit 70; }
+python3 scripts/check_clients.py
+python3 scripts/check_limits.py
 
 accept='Accept: application/vnd.layer+json; version=3.0'
 app=$("$strata" app create --name Schemathesis --json | jq -r .app)

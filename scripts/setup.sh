@@ -37,6 +37,7 @@ want curl command -v curl
 want jq command -v jq
 want pkg-config command -v pkg-config
 want libpq-dev pkg-config --exists libpq
+want libsqlite3-dev pkg-config --exists sqlite3
 want libhiredis-dev test -e /usr/include/hiredis/hiredis.h
 want postgresql has_postgres
 want postgresql-client command -v psql
@@ -79,7 +80,7 @@ if [[ " ${missing[*]} " == *" postgresql "* || " ${missing[*]} " == *" redis-ser
     fi
 fi
 
-# Somebody else's update may be going on.
+# Waits for another update that may be running.
 patient=(-o DPkg::Lock::Timeout=120 -o Acquire::Retries=3)
 "${root[@]}" apt-get "${patient[@]}" update -q
 "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${patient[@]}" install -q -y --no-install-recommends "${missing[@]}" </dev/null

@@ -13,12 +13,19 @@ public struct StrataCommand: AsyncParsableCommand {
             Start with `strata dev`: it runs everything on this machine, with a PostgreSQL, a Redis and a TLS certificate of its own, below \
             .strata/ (or STRATA_HOME).
             """,
-        version: StrataVersion.current,
+        version: StrataVersion.description,
         subcommands: [
             DevCommand.self, MigrateCommand.self, AppCommand.self, TokenCommand.self, AnnounceCommand.self, DemoCommand.self, DoctorCommand.self,
             SecretsCommand.self,
-        ]
+        ] + clientCommands
     )
+
+    #if STRATA_CHAT
+    /// What needs the client library, which images are built without.
+    private static let clientCommands: [any ParsableCommand.Type] = [ChatCommand.self]
+    #else
+    private static let clientCommands: [any ParsableCommand.Type] = []
+    #endif
 
     /// Makes the root command, which by itself shows the help.
     public init() {}

@@ -1,29 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Logging
-public import Model
 public import NIOCore
 public import RPC
+public import StrataModel
 public import SwiftProtobuf
 
-/// Keeps account of the answers of services for somebody who bounds what is held at a time.
+/// Counts the answers of services, for a caller that bounds what it holds at a time.
 public protocol CallAnswers: AnyObject, Sendable {
     /// An answer of so many bytes has come, and is about to be decoded.
     /// - Throws: what its caller gets instead.
-    func received(_ count: Int) throws(Failure)
-}
-
-/// Who keeps account of the answers that a task gets.
-public enum RPCAnswers {
-    /// Nil: nobody.
-    @TaskLocal public static var account: (any CallAnswers)?
+    func answerReceived(byteCount count: Int) throws(Failure)
 }
 
 extension RPCClient {
     /// Calls `endpoint` and decodes its answer.
-    /// - Throws: ``Model/Failure`` as the service decided it; `service_unavailable` when no instance could be reached in time, or
-    ///   when the fate of a call that may not be repeated is unknown; what ``RPCAnswers/account`` throws.
+    /// - Parameter answers: counts the answer.
+    /// - Throws: ``StrataModel/Failure`` as the service decided it; `service_unavailable` when no instance could be reached in time, or
+    ///   when the fate of a call that may not be repeated is unknown; what `answers` throws.
     public func call<Request, Response>(
-        _ endpoint: Endpoint<Request, Response>, _ request: Request, deadline: ContinuousClock.Instant, trace: TraceID
+        _ endpoint: Endpoint<Request, Response>, with request: Request, deadline: ContinuousClock.Instant, trace: TraceID,
+        answers: (any CallAnswers)? = nil
+    ) async throws(Failure) -> Response {
+        try await call(endpoint, effect: endpoint.effect, with: request, deadline: deadline, trace: trace, answers: answers)
+    }
+
+    /// The same for a change that may have a name: under a name it is carried out once, and so may be repeated whatever the endpoint says.
+    public func call<Request: ChangeRequest, Response>(
+        _ endpoint: Endpoint<Request, Response>, with request: Request, as mutation: Mutation?, deadline: ContinuousClock.Instant, trace: TraceID,
+        answers: (any CallAnswers)? = nil
+    ) async throws(Failure) -> Response {
+        guard let mutation else { return try await call(endpoint, with: request, deadline: deadline, trace: trace, answers: answers) }
+        var request = request
+        request.mutation = ProtoMutation(mutation)
+        return try await call(endpoint, effect: .repeatable, with: request, deadline: deadline, trace: trace, answers: answers)
+    }
+
+    private func call<Request, Response>(
+        _ endpoint: Endpoint<Request, Response>, effect: Effect, with request: Request, deadline: ContinuousClock.Instant, trace: TraceID,
+        answers: (any CallAnswers)?
     ) async throws(Failure) -> Response {
         let payload: ByteBuffer
         do {
@@ -33,14 +47,14 @@ extension RPCClient {
         }
         let answer: ByteBuffer
         do {
-            answer = try await call(endpoint.method, payload, deadline: deadline, trace: trace, isIdempotent: endpoint.effect != .once)
+            answer = try await call(endpoint.method, payload, deadline: deadline, trace: trace, isIdempotent: effect != .once)
         } catch {
             let failure = Failure(rpcError: error)
-            // Whoever is told that he may not do something has to be sure that it is not done.
-            guard error.isAfterLoss, endpoint.effect == .repeatable, !failure.saysThatItIsDone else { throw failure }
+            // A caller that is told "access denied" must be able to rely on it that nothing was done.
+            guard error.isAfterLoss, effect == .repeatable, !failure.saysThatItIsDone else { throw failure }
             throw Failure(rpcError: .transportLost)
         }
-        try RPCAnswers.account?.received(answer.readableBytes)
+        try answers?.answerReceived(byteCount: answer.readableBytes)
         guard let response = try? Response(protobuf: answer) else {
             throw Failure(.internalServerError, "The answer of a service could not be decoded.")
         }
@@ -53,6 +67,26 @@ extension Failure {
     fileprivate var saysThatItIsDone: Bool { code == .idInUse || code == .conflict }
 }
 
+/// What answers the calls of one feature.
+public protocol CallHandler: Sendable {
+    /// Adds the calls it answers.
+    func register(on router: inout CallRouter)
+}
+
+extension RPCServer {
+    /// A server that answers the calls of these handlers.
+    /// - Parameter logger: hears of errors that are not refusals.
+    public convenience init(
+        _ handlers: [any CallHandler], configuration: RPCServerConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger
+    ) {
+        var router = CallRouter(logger: logger)
+        for handler in handlers { handler.register(on: &router) }
+        self.init(
+            configuration: configuration, eventLoopGroup: eventLoopGroup, logger: logger,
+            handler: { [router] context, payload in try await router.handleCall(context, payload: payload) })
+    }
+}
+
 /// The methods a service answers, by number: what an `RPCServer` is given as its handler.
 public struct CallRouter: Sendable {
     private typealias Handler = @Sendable (RPCContext, ByteBuffer) async throws -> ByteBuffer
@@ -62,7 +96,7 @@ public struct CallRouter: Sendable {
     /// - Parameter logger: hears of errors that are not refusals.
     public init(logger: Logger) { self.logger = logger }
 
-    /// Answers `endpoint` with `body`. A ``Model/Failure`` it throws reaches the caller as it is; any other error is logged with the
+    /// Answers `endpoint` with `body`. A ``StrataModel/Failure`` it throws reaches the caller as it is; any other error is logged with the
     /// call's trace and becomes `internal_server_error`.
     public mutating func register<Request, Response>(
         _ endpoint: Endpoint<Request, Response>, _ body: @escaping @Sendable (Request, RPCContext) async throws -> Response
@@ -74,7 +108,7 @@ public struct CallRouter: Sendable {
     }
 
     /// Answers one call.
-    public func handle(_ context: RPCContext, _ payload: ByteBuffer) async throws -> ByteBuffer {
+    public func handleCall(_ context: RPCContext, payload: ByteBuffer) async throws -> ByteBuffer {
         guard let handler = handlers[context.method] else { throw RPCError.unknownMethod }
         do {
             return try await handler(context, payload)
@@ -87,7 +121,7 @@ public struct CallRouter: Sendable {
         } catch {
             logger.error(
                 "a call failed unexpectedly",
-                metadata: ["rpc.method": "\(context.method.rawValue)", "trace": "\(context.trace)", "error.type": "\(type(of: error))"])
+                metadata: ["rpc.method": "\(context.method.rawValue)", "trace.id": "\(context.trace)", "error.type": "\(type(of: error))"])
             throw RPCError.application(
                 try ByteBuffer(protobuf: ProtoFailure(Failure(.internalServerError, "Something went wrong on our side."))))
         }

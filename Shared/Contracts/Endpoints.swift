@@ -17,11 +17,12 @@ public struct Endpoint<Request: SwiftProtobuf.Message, Response: SwiftProtobuf.M
     }
 }
 
-/// What it does to carry a call out twice. All but ``once`` are repeated, once and on another instance, when they were lost in transit (ARCHITECTURE §10).
+/// What happens if a call is carried out twice. All calls but ``once`` are repeated, once and on another instance, when they were lost in transit
+/// (docs/architecture.md §10).
 public enum Effect: Sendable {
-    /// It changes nothing, or nothing that anybody is told of.
+    /// It changes nothing, or nothing that clients are told of.
     case read
-    /// The second time changes nothing: what carries an id, and what sets a state that nobody else sets.
+    /// The second time changes nothing: a call that carries an id, or that sets a state which no other client sets.
     case repeatable
     /// The second time could undo what was done in between: a repeated `set` could overwrite a newer one.
     case once
@@ -29,76 +30,88 @@ public enum Effect: Sendable {
 
 /// What the `conversations` service answers.
 public enum ConversationsAPI {
-    /// Exchanges an identity token for a session; whatever is wrong with the token is `invalid_property` (Client API 3.4).
+    /// Exchanges an identity token for a session; whatever is wrong with the token is `invalid_property` (docs/conformance.md §3.4).
     ///
     /// Not repeated: the attempt whose answer was lost may have used up the nonce.
     public static let signIn = Endpoint<ProtoSignInRequest, ProtoSignInResponse>(1, .once)
     /// The session of a token's SHA-256, renewed if that is due; `authentication_required`, without a nonce, if there is no valid one.
     public static let findSession = Endpoint<ProtoFindSessionRequest, ProtoSession>(2, .read)
-    /// Ends a session and has its sockets closed on all gateways; one that there is not ends as well (Client API 3.6).
+    /// Ends a session and has its sockets closed on all gateways. It succeeds for a session that does not exist, too (docs/conformance.md §3.6).
     public static let endSession = Endpoint<ProtoEndSessionRequest, ProtoEmpty>(3)
     /// How many sessions ``checkSessions``, and users ``identities``, takes at once.
     public static let maximumAccounts = 10_000
     /// Which of up to ``maximumAccounts`` sessions have ended, in case a gateway missed the notice; the others are renewed if that is due.
     public static let checkSessions = Endpoint<ProtoCheckSessionsRequest, ProtoCheckSessionsResponse>(4, .read)
-    /// Full identities of up to 10,000 users in the order asked for, a minimal one for whoever was never heard of (Client API 4.3).
+    /// Full identities of up to 10,000 users in the order asked for, and a minimal one for each user that the server has never heard of
+    /// (docs/conformance.md §4.3).
     public static let identities = Endpoint<ProtoIdentitiesRequest, ProtoIdentitiesResponse>(5, .read)
-    /// A page of the identities a user follows, at most 1000, newest first; `invalid_property` for a cursor that is nobody (Client API 4.3, 4.4).
+    /// A page of the identities a user follows, at most 1000, newest first; `invalid_property` for a cursor that is not in the list
+    /// (docs/conformance.md §4.3, §4.4).
     public static let listFollowed = Endpoint<ProtoListFollowedRequest, ProtoListFollowedResponse>(6, .read)
-    /// Follows up to 1000 users; those followed already are not announced again (Client API 4.4).
-    public static let follow = Endpoint<ProtoFollowRequest, ProtoEmpty>(7)
-    /// Has no effect on somebody with whom the user is in a conversation, or whom he does not follow (Client API 4.4).
-    public static let unfollow = Endpoint<ProtoUnfollowRequest, ProtoEmpty>(8)
-    /// Whether a user follows another one, by a conversation they had in common or because he wanted it.
+    /// Follows up to 1000 users; those followed already are not announced again (docs/conformance.md §4.4).
+    public static let follow = Endpoint<ProtoFollowRequest, ProtoChangePlace>(7)
+    /// Has no effect on a user with whom the caller is in a conversation, or whom the caller does not follow (docs/conformance.md §4.4).
+    public static let unfollow = Endpoint<ProtoUnfollowRequest, ProtoChangePlace>(8)
+    /// Whether a user follows another one, by a conversation they had in common or because the user asked for it.
     public static let isFollowed = Endpoint<ProtoIsFollowedRequest, ProtoIsFollowedResponse>(9, .read)
 
-    /// Creates a conversation or finds the distinct match; `conflict` and `id_in_use` bring along the existing one (Client API 1.9, 5.4).
+    /// Creates a conversation or finds the distinct match; `conflict` and `id_in_use` bring along the existing one (docs/conformance.md §1.9, §5.4).
     public static let createConversation = Endpoint<ProtoCreateConversationRequest, ProtoCreateConversationResponse>(10)
-    /// A conversation as one user sees it, without its metadata; `not_found` for what he does not see (Client API 5.3).
+    /// A conversation as one user sees it, without its metadata; `not_found` for what the user does not see (docs/conformance.md §5.3).
     public static let getConversation = Endpoint<ProtoGetConversationRequest, ProtoConversationView>(11, .read)
     /// Up to 1000 of them, as many as fit into a number of bytes; what the user does not see is left out.
     public static let getConversations = Endpoint<ProtoGetConversationsRequest, ProtoGetConversationsResponse>(240, .read)
-    /// A page of a user's list, at most 1000, newest first, without metadata; `invalid_property` for a cursor the user never had (Client API 5.2). What does not
-    /// fit into a number of bytes is named, and left to ``getConversations``.
+    /// A page of a user's list, at most 1000, newest first, without metadata; `invalid_property` for a cursor the user never had
+    /// (docs/conformance.md §1.8). What does not fit into a number of bytes is named, and left to ``getConversations``.
     public static let listConversations = Endpoint<ProtoListConversationsRequest, ProtoListConversationsResponse>(12, .read)
-    /// Participants, alone or with metadata, all or nothing (Client API 5.5, 5.6); answers the changes it came to, none if nothing had an effect.
+    /// A page of a user's list together with messages of each conversation, all from one snapshot: a client's first load.
+    public static let loadConversations = Endpoint<ProtoLoadConversationsRequest, ProtoLoadConversationsResponse>(210, .read)
+    /// Participants, alone or with metadata, all or nothing (docs/conformance.md §5.5, §5.6); answers the changes it came to, none if nothing had an
+    /// effect.
     ///
     /// Metadata alone goes to ``MetadataAPI/patch``.
     public static let patchConversation = Endpoint<ProtoPatchConversationRequest, ProtoPatchConversationResponse>(13, .once)
-    /// Deletes for everybody or from one user's devices, who may leave with it (Client API 5.7).
+    /// Deletes for all or from one user's devices, there also up to a position; the user may leave with the deletion
+    /// (docs/conformance.md §5.7).
     ///
     /// Not repeated: the second time it would be `not_found`, or hide what has come in between.
-    public static let deleteConversation = Endpoint<ProtoDeleteConversationRequest, ProtoEmpty>(14, .once)
-    /// Everything up to a change's position, or all there is, is read by one user (Client API 5.8).
-    public static let markAllRead = Endpoint<ProtoMarkAllReadRequest, ProtoEmpty>(15)
+    public static let deleteConversation = Endpoint<ProtoDeleteConversationRequest, ProtoChangePlace>(14, .once)
+    /// One user has read everything up to a change's position, or all there is (docs/conformance.md §5.8).
+    public static let markAllRead = Endpoint<ProtoMarkAllReadRequest, ProtoChangePlace>(15)
 
-    /// Sends to the present participants; `id_in_use` precedes other refusals, and holds the message if the caller may see it (Client API 6.5).
+    /// Sends to the present participants; `id_in_use` precedes other refusals, and holds the message if the caller may see it
+    /// (docs/conformance.md §1.9).
     public static let sendMessage = Endpoint<ProtoSendMessageRequest, ProtoSendMessageResponse>(20)
-    /// A message with the statuses of all its recipients; `not_found` also for one that the user hid, or that came after he had left.
+    /// A message with the statuses of all its recipients; `not_found` also for one that the user hid, or that came after the user had left.
     public static let getMessage = Endpoint<ProtoGetMessageRequest, ProtoMessage>(21, .read)
-    /// A page of what a user sees of a conversation, at most 1000, newest first; one deleted meanwhile still serves as a cursor (Client API 6.3). It ends
-    /// earlier where a number of bytes is used up.
+    /// A page of what a user sees of a conversation, at most 1000, newest first; one deleted meanwhile still serves as a cursor
+    /// (docs/conformance.md §1.8). It ends earlier where a number of bytes is used up.
     public static let listMessages = Endpoint<ProtoListMessagesRequest, ProtoListMessagesResponse>(22, .read)
-    /// Deletes for everybody or from one user's devices (Client API 6.6); not repeated, since the second time it would be `not_found`.
-    public static let deleteMessage = Endpoint<ProtoDeleteMessageRequest, ProtoEmpty>(23, .once)
-    /// Adds, replaces or removes parts of a message: its sender's right alone (Client API 6.7). Not repeated: it could undo a newer edit.
+    /// Deletes for all or from one user's devices (docs/conformance.md §6.6); not repeated, since the second time it would be `not_found`.
+    public static let deleteMessage = Endpoint<ProtoDeleteMessageRequest, ProtoChangePlace>(23, .once)
+    /// Adds, replaces or removes parts of a message, which only its sender may do (docs/conformance.md §6.7). Not repeated: it could undo a newer
+    /// edit.
     public static let editParts = Endpoint<ProtoEditPartsRequest, ProtoEditPartsResponse>(25, .once)
-    /// A recipient's receipt; one that has no effect succeeds, and is not announced (Client API 7).
-    public static let giveReceipt = Endpoint<ProtoGiveReceiptRequest, ProtoEmpty>(24)
+    /// A recipient's receipt; one that has no effect succeeds, and is not announced (docs/conformance.md §7).
+    public static let giveReceipt = Endpoint<ProtoGiveReceiptRequest, ProtoChangePlace>(24)
+    /// How many messages ``giveReceipts`` takes at once.
+    public static let maximumReceipts = 1000
+    /// A recipient's receipts of up to ``maximumReceipts`` messages of one conversation, as one change; answers which of them the recipient does not see there.
+    public static let giveReceipts = Endpoint<ProtoGiveReceiptsRequest, ProtoGiveReceiptsResponse>(220)
 
     /// Where one user's logs stand, and stood a margin before a given time: how a socket's catch-up begins.
     public static let baseline = Endpoint<ProtoBaselineRequest, ProtoBaselineResponse>(30, .read)
-    /// What one user is owed after given positions, merged by time, at most 1000 entries, with his numbers as they are now.
+    /// What one user is owed after given positions, merged by time, at most 1000 entries, with the user's numbers as they are now.
     public static let readLogs = Endpoint<ProtoReadLogsRequest, ProtoReadLogsResponse>(31, .read)
     /// The log of one conversation after a position, at most 1000 changes, as it was published: how a gateway fills a gap.
     ///
-    /// Nobody's right is asked about, and an unknown conversation has an empty log.
+    /// No user's right is checked, and an unknown conversation has an empty log.
     public static let readChanges = Endpoint<ProtoReadChangesRequest, ProtoReadChangesResponse>(32, .read)
     /// Which logs have moved lately, and who was added where: how a gateway finds what pub/sub has lost.
     ///
     /// Reaches back two minutes and a margin at most; the answer may be half a second old.
     public static let heads = Endpoint<ProtoHeadsRequest, ProtoHeadsResponse>(33, .read)
-    /// The other participants of all conversations a user is in now: whose presence he may hear of.
+    /// The other participants of all conversations a user is in now: the users whose presence the user may hear of.
     public static let followed = Endpoint<ProtoFollowedRequest, ProtoFollowedResponse>(34, .read)
 }
 
@@ -106,30 +119,30 @@ public enum ConversationsAPI {
 public enum AccountAPI {
     /// Sends to up to 100,000 users, each once; an id in use is a repetition and changes nothing.
     public static let sendAnnouncement = Endpoint<ProtoSendAnnouncementRequest, ProtoSendAnnouncementResponse>(60)
-    /// An announcement as one recipient sees it; `not_found` for everybody else, and once he has removed it (Client API 9).
+    /// An announcement as one recipient sees it; `not_found` for all other users, and once the recipient has removed it (docs/conformance.md §9).
     public static let getAnnouncement = Endpoint<ProtoGetAnnouncementRequest, ProtoAnnouncement>(61, .read)
     /// A page of what was announced to a user, at most 1000, newest first; one removed meanwhile still serves as a cursor.
     public static let listAnnouncements = Endpoint<ProtoListAnnouncementsRequest, ProtoListAnnouncementsResponse>(62, .read)
     /// A receipt that has no effect succeeds, and is not announced.
-    public static let giveAnnouncementReceipt = Endpoint<ProtoGiveAnnouncementReceiptRequest, ProtoEmpty>(63)
+    public static let giveAnnouncementReceipt = Endpoint<ProtoGiveAnnouncementReceiptRequest, ProtoChangePlace>(63)
     /// Removes it for one user.
-    public static let deleteAnnouncement = Endpoint<ProtoDeleteAnnouncementRequest, ProtoEmpty>(64, .once)
+    public static let deleteAnnouncement = Endpoint<ProtoDeleteAnnouncementRequest, ProtoChangePlace>(64, .once)
 
-    /// Notes that somebody is about to upload content (Client API 8).
+    /// Notes that a user is about to upload content (docs/conformance.md §8).
     public static let createContent = Endpoint<ProtoCreateContentRequest, ProtoEmpty>(70)
-    /// Notes that the bytes are there; `not_found` if nobody waits for them any more.
+    /// Notes that the bytes are there; `not_found` if no upload is expected any more.
     public static let finishContent = Endpoint<ProtoFinishContentRequest, ProtoEmpty>(71)
-    /// Of the uploader, and of those who may see a message that refers to it; `not_found` for everybody else.
+    /// Of the uploader, and of those who may see a message that refers to it; `not_found` for all others.
     public static let getContent = Endpoint<ProtoGetContentRequest, ProtoContent>(72, .read)
     /// Takes content that is in no message out of reach, and names what was taken out of reach and not forgotten yet.
     public static let sweepContents = Endpoint<ProtoSweepContentsRequest, ProtoSweepContentsResponse>(73)
     /// The bytes of these are gone.
     public static let forgetContents = Endpoint<ProtoForgetContentsRequest, ProtoEmpty>(74)
 
-    /// Keeps a device's push token, the newest one for a device (Client API 3.7).
-    public static let setPushToken = Endpoint<ProtoSetPushTokenRequest, ProtoEmpty>(80)
+    /// Keeps a device's push token, the newest one for a device (docs/conformance.md §3.7).
+    public static let setPushToken = Endpoint<ProtoSetPushTokenRequest, ProtoChangePlace>(80)
     /// Forgets it; an unknown device is forgotten already.
-    public static let deletePushToken = Endpoint<ProtoDeletePushTokenRequest, ProtoEmpty>(81)
+    public static let deletePushToken = Endpoint<ProtoDeletePushTokenRequest, ProtoChangePlace>(81)
 }
 
 /// What the `metadata` service answers.
@@ -139,17 +152,17 @@ public enum MetadataAPI {
     ///
     /// Who may see them is not asked: the gateway has that from the `conversations` service.
     public static let trees = Endpoint<ProtoTreesRequest, ProtoTreesResponse>(40, .read)
-    /// Patches the tree of one conversation, all or nothing (Client API 5.6); answers the change, or none if nothing had an effect.
+    /// Patches the tree of one conversation, all or nothing (docs/conformance.md §5.6); answers the change, or none if nothing had an effect.
     public static let patch = Endpoint<ProtoPatchMetadataRequest, ProtoPatchMetadataResponse>(41, .once)
 }
 
 /// What the `presence` service answers. Everything here is ephemeral, and repeating it does no harm.
 public enum PresenceAPI {
-    /// One event of a typist, whom the gateway knows to be a participant; a repeated state re-arms its deadline (Client API 12.6).
+    /// One event of a typist, whom the gateway knows to be a participant; a repeated state re-arms its deadline (docs/conformance.md §12.6).
     public static let typing = Endpoint<ProtoTypingRequest, ProtoEmpty>(50)
     /// How many leases or users one call may name; a caller that has more makes several calls.
     public static let maximumItems = 5000
-    /// Sets the status of one connection, which then has a lease; `auto` is what the user chose last (Client API 12.8).
+    /// Sets the status of one connection, which then has a lease; `auto` is what the user chose last (docs/conformance.md §12.8).
     public static let setPresence = Endpoint<ProtoSetPresenceRequest, ProtoSetPresenceResponse>(51)
     /// Prolongs up to ``maximumItems`` leases, and answers those that Redis has forgotten: their status must be set again.
     public static let renewPresence = Endpoint<ProtoRenewPresenceRequest, ProtoRenewPresenceResponse>(52)

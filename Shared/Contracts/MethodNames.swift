@@ -2,7 +2,7 @@
 public import RPC
 
 extension RPCMethod {
-    /// What the method is called in metrics and logs; its number if nobody has named it.
+    /// What the method is called in metrics and logs; its number if it has no name.
     public var name: String { Self.names[self] ?? description }
 
     static let names: [RPCMethod: String] = [
@@ -19,6 +19,7 @@ extension RPCMethod {
         ConversationsAPI.getConversation.method: "getConversation",
         ConversationsAPI.getConversations.method: "getConversations",
         ConversationsAPI.listConversations.method: "listConversations",
+        ConversationsAPI.loadConversations.method: "loadConversations",
         ConversationsAPI.patchConversation.method: "patchConversation",
         ConversationsAPI.deleteConversation.method: "deleteConversation",
         ConversationsAPI.markAllRead.method: "markAllRead",
@@ -28,6 +29,7 @@ extension RPCMethod {
         ConversationsAPI.deleteMessage.method: "deleteMessage",
         ConversationsAPI.editParts.method: "editParts",
         ConversationsAPI.giveReceipt.method: "giveReceipt",
+        ConversationsAPI.giveReceipts.method: "giveReceipts",
         ConversationsAPI.baseline.method: "baseline",
         ConversationsAPI.readLogs.method: "readLogs",
         ConversationsAPI.readChanges.method: "readChanges",

@@ -13,13 +13,13 @@ enum ServerDirectory {
     /// - Returns: where they are: `path`, or a directory under `/var/tmp` that `path` then links to.
     static func prepare(_ path: String, for user: SystemUser?, notice: @Sendable (String) -> Void) async throws -> String {
         if let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path) {
-            try make(target, mode: 0o700, owner: user)
+            try makeDirectory(target, mode: 0o700, owner: user)
             return target
         }
         let parent = (path as NSString).deletingLastPathComponent
         try makeParents(parent)
         guard let user, try await !canTraverse(parent, as: user) else {
-            try make(path, mode: 0o700, owner: user)
+            try makeDirectory(path, mode: 0o700, owner: user)
             return path
         }
         let fallback = try fallbackDirectory(for: path, user: user)
@@ -29,14 +29,14 @@ enum ServerDirectory {
     }
 
     /// Makes one directory, unless it exists, and sets its owner and mode.
-    static func make(_ path: String, mode: mode_t, owner: SystemUser?) throws {
-        if mkdir(path, mode) != 0, errno != EEXIST { throw unusable(path, "made") }
+    static func makeDirectory(_ path: String, mode: mode_t, owner: SystemUser?) throws {
+        if mkdir(path, mode) != 0, errno != EEXIST { throw unusable(path, cannotBe: "made") }
         var info = stat()
         guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
             throw LocalServerError(.unusableDirectory, "\(path) is not a directory")
         }
-        if info.st_mode & 0o7777 != mode, chmod(path, mode) != 0 { throw unusable(path, "protected") }
-        if let owner, info.st_uid != owner.uid, chown(path, owner.uid, owner.gid) != 0 { throw unusable(path, "given to \(owner.name)") }
+        if info.st_mode & 0o7777 != mode, chmod(path, mode) != 0 { throw unusable(path, cannotBe: "protected") }
+        if let owner, info.st_uid != owner.uid, chown(path, owner.uid, owner.gid) != 0 { throw unusable(path, cannotBe: "given to \(owner.name)") }
     }
 
     private static func makeParents(_ path: String) throws {
@@ -49,17 +49,17 @@ enum ServerDirectory {
         return try await ChildProcess.run(Launch(shell, ["-c", #"cd "$1""#, "sh", path], directory: "/", user: user)).isSuccess
     }
 
-    /// `/var/tmp/strata-<digest of the path>/<last component>`. The outer directory must be ours: its name can be guessed, so anybody could have made it.
+    /// `/var/tmp/strata-<digest of the path>/<last component>`. The outer directory must be ours: its name can be guessed, so others could have made it.
     private static func fallbackDirectory(for path: String, user: SystemUser) throws -> String {
         let outer = "/var/tmp/strata-" + String(fingerprint(of: path), radix: 16)
-        if mkdir(outer, 0o711) != 0, errno != EEXIST { throw unusable(outer, "made") }
+        if mkdir(outer, 0o711) != 0, errno != EEXIST { throw unusable(outer, cannotBe: "made") }
         var info = stat()
         guard lstat(outer, &info) == 0, info.st_mode & S_IFMT == S_IFDIR, info.st_uid == geteuid() else {
-            throw LocalServerError(.unusableDirectory, "\(outer) belongs to somebody else; set STRATA_HOME to a directory every user can enter")
+            throw LocalServerError(.unusableDirectory, "\(outer) belongs to another user; set STRATA_HOME to a directory every user can enter")
         }
-        try make(outer, mode: 0o711, owner: nil)
+        try makeDirectory(outer, mode: 0o711, owner: nil)
         let inner = "\(outer)/\((path as NSString).lastPathComponent)"
-        try make(inner, mode: 0o700, owner: user)
+        try makeDirectory(inner, mode: 0o700, owner: user)
         return inner
     }
 
@@ -68,7 +68,7 @@ enum ServerDirectory {
         text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 
-    private static func unusable(_ path: String, _ verb: String) -> LocalServerError {
+    private static func unusable(_ path: String, cannotBe verb: String) -> LocalServerError {
         LocalServerError(.unusableDirectory, "\(path) cannot be \(verb): \(String(cString: strerror(errno)))")
     }
 

@@ -2,8 +2,10 @@
 public import Postgres
 
 /// The database's schema: what `strata migrate` applies, and what tests start from.
+///
+/// `Tables/` holds the steps, which never change once they are released. `Functions/` holds every function once, as it is now.
 public enum Schema {
-    /// All migrations, in order. They need a role that may create schemas and roles.
+    /// All steps, in order. They need a role that may create schemas and roles.
     ///
     /// They create the roles `strata_conversations` and `strata_metadata` where the cluster has none, without passwords: see
     /// ``roleScript(conversationsPassword:metadataPassword:)``.
@@ -40,7 +42,44 @@ public enum Schema {
         migration(30, "log_pages", PackageResources._030_log_pages_sql),
         migration(32, "epoch_order", PackageResources._032_epoch_order_sql),
         migration(34, "app_deletion", PackageResources._034_app_deletion_sql),
+        migration(36, "mutations", PackageResources._036_mutations_sql),
+        migration(40, "page_ends", PackageResources._040_page_ends_sql),
+        migration(41, "first_load", PackageResources._041_first_load_sql),
+        migration(44, "bulk_receipts", PackageResources._044_bulk_receipts_sql),
+        migration(45, "former_participants", PackageResources._045_former_participants_sql),
+        migration(46, "deletion_up_to", PackageResources._046_deletion_up_to_sql),
+        migration(48, "clock_set_back", PackageResources._048_clock_set_back_sql),
     ]
+
+    /// All functions, in the order in which a new database can make them. Steps up to 48 made functions, too, which these replace.
+    public static let functions = FunctionSet(
+        // Raise it once in each release that changes a file: PreviousReleaseTests says when.
+        revision: 1,
+        files: [
+            function("identities", PackageResources.identities_sql),
+            function("sessions", PackageResources.sessions_sql),
+            function("writing", PackageResources.writing_sql),
+            function("mutations", PackageResources.mutations_sql),
+            function("receipt_sets", PackageResources.receipt_sets_sql),
+            function("messages", PackageResources.messages_sql),
+            function("message_deletion", PackageResources.message_deletion_sql),
+            function("receipts", PackageResources.receipts_sql),
+            function("conversations", PackageResources.conversations_sql),
+            function("participants", PackageResources.participants_sql),
+            function("lists", PackageResources.lists_sql),
+            function("logs", PackageResources.logs_sql),
+            function("repair", PackageResources.repair_sql),
+            function("sync", PackageResources.sync_sql),
+            function("epoch", PackageResources.epoch_sql),
+            function("following", PackageResources.following_sql),
+            function("announcements", PackageResources.announcements_sql),
+            function("devices", PackageResources.devices_sql),
+            function("content", PackageResources.content_sql),
+            function("upkeep", PackageResources.upkeep_sql),
+            function("app_deletion", PackageResources.app_deletion_sql),
+            function("metadata", PackageResources.metadata_sql),
+            function("metadata_trees", PackageResources.metadata_trees_sql),
+        ])
 
     /// A script that lets the two services' roles sign in with these passwords. To be run after the migrations, by a role that may alter roles; may be
     /// run again to change passwords. It contains them in the clear: never log it.
@@ -54,6 +93,10 @@ public enum Schema {
 
     private static func migration(_ version: Int, _ name: String, _ script: [UInt8]) -> Migration {
         Migration(version: version, name: name, sql: String(decoding: script, as: UTF8.self))
+    }
+
+    private static func function(_ name: String, _ script: [UInt8]) -> FunctionSet.File {
+        FunctionSet.File(name: name, sql: String(decoding: script, as: UTF8.self))
     }
 
     /// `text` as an SQL string, whatever it contains.

@@ -7,12 +7,19 @@ import NIOPosix
 /// Runs the benchmarks and prints their figures; see docs/benchmarks.md.
 @main
 struct BenchCommand: AsyncParsableCommand {
-    /// The RPC benchmark starts this program again, as its server.
+    /// The RPC benchmark starts this program again, as its server, and that of StrataKit as an app.
     static func main() async {
         let arguments = CommandLine.arguments
         if arguments.count == 3, arguments[1] == "rpc-bench-server", let port = Int(arguments[2]) {
             do {
                 return try await RPCBench.serve(port: port)
+            } catch {
+                exit(withError: error)
+            }
+        }
+        if arguments.count == 3, arguments[1] == KitClient.argument {
+            do {
+                return try await KitClient.run(arguments[2])
             } catch {
                 exit(withError: error)
             }
@@ -24,7 +31,7 @@ struct BenchCommand: AsyncParsableCommand {
         commandName: "bench", abstract: "Measures the parts and the whole, each against a baseline of the same run.")
 
     /// What can be measured.
-    enum Part: String, CaseIterable, ExpressibleByArgument { case wire, rpc, redis, postgres, fanout, idle, path, receipts, slow, hostile }
+    enum Part: String, CaseIterable, ExpressibleByArgument { case wire, rpc, redis, postgres, fanout, idle, path, receipts, slow, kit, hostile }
 
     @Argument(help: "What to measure; everything but hostile, which takes long, if nothing is named.")
     var parts: [Part] = []
@@ -43,6 +50,9 @@ struct BenchCommand: AsyncParsableCommand {
 
     @Option(name: .customLong("pattern"), help: "What hostile users do; everything they can if it is left out.")
     var patterns: [HostilePattern] = []
+
+    @Option(name: .customLong("step"), help: "What is measured of the client library; everything if it is left out.")
+    var steps: [KitBench.Step] = []
 
     @Option(help: "Runs of each pattern of hostile users, of which the median is printed.")
     var runs = 5
@@ -70,6 +80,8 @@ struct BenchCommand: AsyncParsableCommand {
             return try await HostileBench.run(
                 patterns.isEmpty ? HostilePattern.allCases : patterns, runs: runs, seconds: seconds, settling: settling,
                 group: MultiThreadedEventLoopGroup.singleton)
+        case .kit:
+            return try await KitBench.run(steps.isEmpty ? Set(KitBench.Step.allCases) : Set(steps), group: MultiThreadedEventLoopGroup.singleton)
         case .receipts: return try await ReceiptBench.run(group: MultiThreadedEventLoopGroup.singleton)
         }
     }
@@ -107,3 +119,5 @@ struct BenchCommand: AsyncParsableCommand {
         return lines
     }
 }
+
+extension KitBench.Step: ExpressibleByArgument {}

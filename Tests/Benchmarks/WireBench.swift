@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
-import Model
 import NIOCore
-import Wire
+import StrataModel
+import StrataWire
 
 /// Times the hand-written JSON against Foundation's, in the same run: one message object of about 670 bytes written, one request read.
 enum WireBench {
@@ -19,14 +19,14 @@ enum WireBench {
         let object = sample.codableMessage
         let size = { () -> Int in
             var writer = JSONWriter()
-            renderer.write(sample.message, for: sample.reader, version: .v2, into: &writer)
+            renderer.writeMessage(sample.message, for: sample.reader, version: .v2, into: &writer)
             return writer.buffer.readableBytes
         }()
         var lines = ["wire: message object of \(size) bytes, request of \(request.readableBytes) bytes"]
         lines.append(
             measure("write message, JSONWriter") {
                 var writer = JSONWriter(capacity: 1024)
-                renderer.write(sample.message, for: sample.reader, version: .v2, into: &writer)
+                renderer.writeMessage(sample.message, for: sample.reader, version: .v2, into: &writer)
                 return writer.buffer.readableBytes
             })
         lines.append(measure("write message, Foundation JSONEncoder") { (try? encoder.encode(object).count) ?? 0 })

@@ -5,6 +5,7 @@ package import LocalServers
 import Logging
 package import Postgres
 package import ProtocolClient
+import Schema
 import StrataCommand
 import TestSupport
 
@@ -103,7 +104,8 @@ package final class Cluster: TestSystem {
         let redis = try await startingRedis
         let database = try await TestServers.freshDatabase(on: postgres)
         if let migrations = size.migrations {
-            _ = try await Migrator(configuration: PostgresConfiguration(url: database)).migrate(migrations, logger: Logger(label: "test"))
+            _ = try await Migrator(configuration: PostgresConfiguration(url: database))
+                .migrate(migrations, functions: Schema.functions, logger: Logger(label: "test"))
         } else {
             let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), ["migrate", "--database", database]))
             guard migration.isSuccess else { throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)") }

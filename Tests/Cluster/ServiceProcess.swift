@@ -56,7 +56,7 @@ package actor ServiceProcess {
         try await awaitReady()
     }
 
-    /// Asks until it is ready. It tells nobody, so this has to look now and then.
+    /// Asks until it is ready. The process sends no signal of it, so this has to poll.
     package func awaitReady() async throws {
         let deadline = ContinuousClock.now + Waiting.limit
         while ContinuousClock.now < deadline {

@@ -7,7 +7,7 @@ package import ProtocolClient
 package struct TestUser: Sendable {
     package let app: TestApp
     package let user: String
-    /// The gateway he talks to unless he is told otherwise.
+    /// The gateway that the user talks to, unless a call names another one.
     package let gateway: Int
     package let version: ProtocolVersion
     package let token: String
@@ -15,7 +15,7 @@ package struct TestUser: Sendable {
     package var identity: String { "layer:///identities/\(user)" }
     package var client: ProtocolClient { app.system.client(gateway, version) }
 
-    /// A call with his session.
+    /// A call with the user's session.
     package func call(_ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:]) async throws -> RESTAnswer {
         try await client.call(method, path, body: body, token: token, headers: headers, deadline: Waiting.deadline)
     }
@@ -30,7 +30,7 @@ package struct TestUser: Sendable {
         return answer
     }
 
-    /// Opens a socket that has asked for something, so that it is sent changes; see spec 16.1.
+    /// Opens a socket that has asked for something, so that it is sent changes (docs/conformance.md §12.1).
     package func open(via gateway: Int? = nil) async throws -> ProtocolSocket {
         let socket = try await openSilent(via: gateway)
         _ = try await socket.request("Counter.read", deadline: Waiting.deadline)
@@ -67,7 +67,7 @@ package struct TestUser: Sendable {
         try await does("PATCH", conversation.path, .array(operations), fileID: fileID, line: line)
     }
 
-    /// The conversation as the server shows it to him.
+    /// The conversation as the server shows it to the user.
     package func view(of conversation: Conversation, fileID: String = #fileID, line: Int = #line) async throws -> JSONValue {
         try await does("GET", conversation.path, fileID: fileID, line: line).json
     }

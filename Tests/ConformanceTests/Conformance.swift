@@ -73,6 +73,9 @@ extension Conformance {
         @Test("17 compatibility checklist", arguments: RuleTable.cases(.checklist))
         func checklist(_ rule: RuleCase) async { await verify(rule, .checklist) }
 
+        @Test("18 what Strata adds", arguments: RuleTable.cases(.additions))
+        func additions(_ rule: RuleCase) async { await verify(rule, .additions) }
+
         private func verify(_ rule: RuleCase, _ chapter: RuleTable.Chapter) async {
             let outcome = await RuleRunner.shared.outcome(of: rule, in: chapter)
             guard !outcome.failures.isEmpty else { return }

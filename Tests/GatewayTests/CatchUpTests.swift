@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import FoundationEssentials
-import Model
 import NIOCore
 import NIOEmbedded
+import StrataModel
+import StrataWire
 import SwiftProtobuf
 import Synchronization
 import Testing
-import Wire
 
+@testable import FanOut
 @testable import Gateway
 
 /// Catch-ups whose services fail, or have more than they can bring.
@@ -20,7 +21,7 @@ struct CatchUpTests {
             fake.answers.withLock { $0.baseline = { throw Failure.unavailable } }
             let ana = try await harness.newSocket(of: Fixture.ana)
             try await ana.askForReplay()
-            try await harness.until { _ in ana.socket.replay == nil }
+            try await harness.until { _ in ana.socket.requests.replay == nil }
             let answer = try #require(try await ana.packets().last)
             #expect(answer["body"]?["success"]?.boolValue == false)
             await harness.loop.advanceTime(by: Socket.replayPatience - .milliseconds(1))
@@ -36,14 +37,14 @@ struct CatchUpTests {
             fake.answers.withLock { $0.baseline = { throw Failure.unavailable } }
             let ana = try await harness.newSocket(of: Fixture.ana)
             try await ana.askForReplay()
-            try await harness.until { _ in ana.socket.replay == nil }
+            try await harness.until { _ in ana.socket.requests.replay == nil }
             // A replay that cannot be understood is no replay, and no reason to forget what is owed.
             try await ana.ask("Event.replay", "r2")
             let isResting = try await harness.onLoop { _ in ana.socket.catchUpTask == nil }
             #expect(isResting)
             fake.answers.withLock { $0.baseline = { .with { $0.complete = true } } }
             try await ana.askForReplay("r3")
-            try await harness.until { _ in ana.socket.replay == nil }
+            try await harness.until { _ in ana.socket.requests.replay == nil }
             let answers = try await ana.packets().map { $0["body"]?["success"]?.boolValue }
             #expect(answers == [false, false, true])
             await harness.loop.advanceTime(by: Socket.replayPatience)
@@ -82,7 +83,7 @@ struct CatchUpTests {
             try await ana.ask("Counter.read")
             try await harness.until { _ in ana.socket.catchUpTask == nil }
             try await ana.askForReplay()
-            try await harness.until { _ in ana.socket.replay == nil && ana.socket.catchUpTask == nil }
+            try await harness.until { _ in ana.socket.requests.replay == nil && ana.socket.catchUpTask == nil }
             fake.answers.withLock { $0.baseline = { .with { $0.complete = true } } }
             await harness.loop.advanceTime(by: .seconds(1))
             let isResting = try await harness.onLoop { _ in ana.socket.catchUpTask == nil && !ana.isLive }
@@ -146,13 +147,33 @@ struct CatchUpTests {
             await wait.value
             await harness.loop.run()
             #expect(try await ben.positions() == (isReplaced ? [] : [3, 4]))
-            let rooms = try await harness.onLoop { _ in ben.socket.rooms.count }
-            #expect(rooms == (isReplaced ? 0 : 1))
-            let userPosition = try await harness.onLoop { _ in ben.socket.userPosition }
+            let conversations = try await harness.onLoop { _ in ben.socket.registration.conversations.count }
+            #expect(conversations == (isReplaced ? 0 : 1))
+            let userPosition = try await harness.onLoop { _ in ben.socket.registration.userPosition }
             #expect(userPosition == (isReplaced ? nil : Position.zero))
             // It has let go of the conversations that it had kept subscribed.
-            let joining = try await harness.onLoop { $0.hub.rooms.values.map(\.joining) }
+            let joining = try await harness.onLoop { $0.registry.conversations.values.map(\.joining) }
             #expect(joining == (isReplaced ? [] : [0]))
+        }
+    }
+
+    @Test("the answer to a replay says the epoch of the database that was read, if the service does", arguments: ["", "0660db668cf3ee0000000001"])
+    func epoch(_ epoch: String) async throws {
+        try await FakeConversations.run { harness, fake in
+            fake.answers.withLock {
+                $0.baseline = {
+                    .with {
+                        $0.complete = true
+                        $0.epoch = epoch
+                    }
+                }
+            }
+            let ben = try await harness.newSocket(of: Fixture.ben)
+            try await ben.askForReplay()
+            try await harness.until { _ in ben.isLive }
+            let answer = try await ben.packets().last?["body"]?["data"]
+            #expect(answer?["complete"]?.boolValue == true)
+            #expect(answer?["epoch"]?.stringValue == (epoch.isEmpty ? nil : epoch))
         }
     }
 
@@ -178,15 +199,15 @@ struct CatchUpTests {
             let ben = try await harness.newSocket(of: Fixture.ben)
             try await ben.askForReplay()
             try await harness.until { _ in isAsked.isSet }
-            // He is added somewhere after the baseline was read; the replay goes on for long.
+            // The user is added to a conversation after the baseline was read; the replay goes on for long.
             let shown = try await harness.onLoop { _ in
                 ben.socket.wasAdded(to: ConversationID.random(), at: Position(1))
-                return max(ben.socket.sequence.lastStamp, ben.socket.openedAt)
+                return ben.socket.lastShown
             }
             try await Task.sleep(for: .milliseconds(2))
             isReleased.set()
-            try await harness.until { _ in ben.socket.replay == nil }
-            let answered = try await harness.onLoop { _ in ben.socket.sequence.lastStamp }
+            try await harness.until { _ in ben.socket.requests.replay == nil }
+            let answered = try await harness.onLoop { _ in ben.socket.outbox.sequence.lastStamp }
             #expect(answered <= shown)
         }
     }
@@ -221,7 +242,7 @@ struct CatchUpTests {
             let pages = fake.answers.withLock { $0.pages }
             #expect(pages == CatchUp.maximumReads)
             // What was sent has moved the time from which the client replays.
-            let shown = try await harness.onLoop { _ in ana.socket.sequence.lastStamp }
+            let shown = try await harness.onLoop { _ in ana.socket.outbox.sequence.lastStamp }
             #expect(shown >= begin.advanced(by: .seconds(CatchUp.maximumReads - 1)))
             #expect(try await ana.closeCode() == 1013)
         }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import SeededRandom
+import StrataModel
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 struct ChangeSequencerTests {
@@ -18,7 +20,7 @@ struct ChangeSequencerTests {
     @Test("what continues the sequence is handed on at once")
     func next() {
         var sequencer = started()
-        #expect(delivered(sequencer.received(Fixture.change(5))) == [5])
+        #expect(delivered(sequencer.changeArrived(Fixture.change(5))) == [5])
         #expect(sequencer.last == Position(5))
         #expect(!sequencer.hasGap)
     }
@@ -26,39 +28,39 @@ struct ChangeSequencerTests {
     @Test("two instances publish 5 and 6 in the wrong order: both are handed on in order, when 5 has come")
     func swapped() {
         var sequencer = started()
-        guard case .gapOpened = sequencer.received(Fixture.change(6)) else { return #expect(Bool(false), "the gap was not noticed") }
+        guard case .gapOpened = sequencer.changeArrived(Fixture.change(6)) else { return #expect(Bool(false), "the gap was not noticed") }
         #expect(sequencer.hasGap)
-        #expect(delivered(sequencer.received(Fixture.change(5))) == [5, 6])
+        #expect(delivered(sequencer.changeArrived(Fixture.change(5))) == [5, 6])
         #expect(!sequencer.hasGap)
     }
 
     @Test("a gap is announced once, however much arrives behind it")
     func oneGap() {
         var sequencer = started()
-        guard case .gapOpened = sequencer.received(Fixture.change(6)) else { return #expect(Bool(false), "the gap was not noticed") }
+        guard case .gapOpened = sequencer.changeArrived(Fixture.change(6)) else { return #expect(Bool(false), "the gap was not noticed") }
         for position in Int64(7)...9 {
-            guard case .nothing = sequencer.received(Fixture.change(position)) else { return #expect(Bool(false), "announced again") }
+            guard case .nothing = sequencer.changeArrived(Fixture.change(position)) else { return #expect(Bool(false), "announced again") }
         }
-        #expect(delivered(sequencer.received(Fixture.change(5))) == [5, 6, 7, 8, 9])
+        #expect(delivered(sequencer.changeArrived(Fixture.change(5))) == [5, 6, 7, 8, 9])
     }
 
     @Test("what was handed on is never handed on again")
     func duplicates() {
         var sequencer = started()
-        _ = sequencer.received(Fixture.change(5))
+        _ = sequencer.changeArrived(Fixture.change(5))
         for position in [Int64(5), 4, 1] {
-            guard case .nothing = sequencer.received(Fixture.change(position)) else { return #expect(Bool(false), "handed on twice") }
+            guard case .nothing = sequencer.changeArrived(Fixture.change(position)) else { return #expect(Bool(false), "handed on twice") }
         }
-        _ = sequencer.received(Fixture.change(7))
-        _ = sequencer.received(Fixture.change(7))
-        #expect(delivered(sequencer.received(Fixture.change(6))) == [6, 7])
+        _ = sequencer.changeArrived(Fixture.change(7))
+        _ = sequencer.changeArrived(Fixture.change(7))
+        #expect(delivered(sequencer.changeArrived(Fixture.change(6))) == [6, 7])
     }
 
     @Test("before a baseline everything is kept, and what the baseline contains is dropped")
     func beforeBaseline() {
         var sequencer = ChangeSequencer()
         for position in [Int64(9), 7, 8] {
-            guard case .nothing = sequencer.received(Fixture.change(position)) else { return #expect(Bool(false), "handed on too early") }
+            guard case .nothing = sequencer.changeArrived(Fixture.change(position)) else { return #expect(Bool(false), "handed on too early") }
         }
         #expect(!sequencer.hasGap)
         #expect(sequencer.advanced(to: Position(7)).map(\.position.rawValue) == [8, 9])
@@ -74,7 +76,7 @@ struct ChangeSequencerTests {
 
     @Test("any order with losses and doubles, repaired from the log, hands on every position once and in order", arguments: 0..<200)
     func anyOrder(seed: UInt64) {
-        var random = SplitMix64(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let count: Int64 = 40
         var arriving = (1...count).map { $0 }.filter { _ in Int.random(in: 0..<4, using: &random) != 0 }
         arriving += arriving.filter { _ in Int.random(in: 0..<5, using: &random) == 0 }
@@ -82,29 +84,16 @@ struct ChangeSequencerTests {
         var sequencer = ChangeSequencer()
         var seen: [Int64] = []
         if Bool.random(using: &random) { seen += sequencer.advanced(to: .zero).map(\.position.rawValue) }
-        for position in arriving { seen += delivered(sequencer.received(Fixture.change(position))) ?? [] }
+        for position in arriving { seen += delivered(sequencer.changeArrived(Fixture.change(position))) ?? [] }
         seen += sequencer.advanced(to: .zero).map(\.position.rawValue)
-        for position in 1...count { seen += delivered(sequencer.received(Fixture.change(position))) ?? [] }
+        for position in 1...count { seen += delivered(sequencer.changeArrived(Fixture.change(position))) ?? [] }
         #expect(seen == Array(1...count), "seed \(seed)")
     }
 
     @Test("what is kept ahead of a gap is bounded")
     func bounded() {
         var sequencer = started(at: 0)
-        for position in 2...Int64(ChangeSequencer.earlyLimit + 100) { _ = sequencer.received(Fixture.change(position)) }
-        #expect(delivered(sequencer.received(Fixture.change(1)))?.count == ChangeSequencer.earlyLimit + 1)
-    }
-}
-
-/// A small generator whose runs can be repeated from a printed seed.
-struct SplitMix64: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
+        for position in 2...Int64(ChangeSequencer.earlyLimit + 100) { _ = sequencer.changeArrived(Fixture.change(position)) }
+        #expect(delivered(sequencer.changeArrived(Fixture.change(1)))?.count == ChangeSequencer.earlyLimit + 1)
     }
 }

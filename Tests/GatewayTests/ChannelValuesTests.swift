@@ -3,6 +3,7 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 @Suite("values of channels")
@@ -25,7 +26,7 @@ struct ChannelValuesTests {
         #expect(values.count == 0)
     }
 
-    @Test("what nobody has taken goes with the channel")
+    @Test("a value that was not taken goes with the channel")
     func ended() throws {
         let channel = try connected()
         #expect(values.keep("session", for: channel))

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import Contracts
+import StrataModel
 import Synchronization
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 /// Conversations composed of what two services answer, while they change.
@@ -12,6 +14,13 @@ struct CompositionTests {
     private final class Moving: Sendable {
         private let position = Atomic<Int64>(1)
         func next() -> Position { Position(position.wrappingAdd(1, ordering: .relaxed).newValue) }
+    }
+
+    /// Counts the answers of services.
+    private final class CountedAnswers: CallAnswers {
+        private let received = Atomic<Int>(0)
+        var count: Int { received.load(ordering: .relaxed) }
+        func answerReceived(byteCount: Int) { received.wrappingAdd(1, ordering: .relaxed) }
     }
 
     @Test("a tree that was read later than its conversation is read once more only if it was patched in between", arguments: [false, true])
@@ -26,8 +35,11 @@ struct CompositionTests {
                 }
             }
             let key = UserKey(app: Fixture.app, user: Fixture.ben)
-            let view = try await harness.hub.services.conversation(Fixture.conversation, GatewayServices.Call(key))
+            let answers = CountedAnswers()
+            let view = try await harness.services.conversation(Fixture.conversation, GatewayServices.Call(key, answers: answers))
             #expect(fake.looks(at: Fixture.conversation) == (isPatched ? 2 : 1))
+            // What was read to find that out is counted for the request too: the view, the tree and the log.
+            if !isPatched { #expect(answers.count == 3) }
             // What the client is told from there on fits to the tree.
             #expect(view.conversation.position == Position(isPatched ? 4 : 2))
         }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 struct ConversationFeedTests {
@@ -19,7 +20,7 @@ struct ConversationFeedTests {
         }
     }
 
-    @Test("what another log told before anybody had read this one is missing, too")
+    @Test("what another log told before this one was first read is missing, too")
     func expectedBeforeTheStart() {
         var feed = ConversationFeed()
         #expect(described([feed.expected(Position(6), since: Fixture.time(3))]) == ["look for 6"])
@@ -28,7 +29,7 @@ struct ConversationFeedTests {
         #expect(described(feed.lookAgain()) == ["read after \(Position(4))"])
     }
 
-    @Test("what heads told before anybody had read the log is missing to a reader who had ended before it")
+    @Test("what heads told before the log was first read is missing to a reader that had ended before it")
     func headsBeforeTheStart() {
         var feed = ConversationFeed()
         #expect(described([feed.headSeen(Position(13), since: Fixture.time(5))].compactMap(\.self)).isEmpty)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
-import Model
 import NIOCore
 import NIOEmbedded
+import StrataModel
 import Synchronization
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 /// A database that was put back to an older state, or whose place a replica took.
@@ -76,7 +77,7 @@ struct EpochTests {
 
     /// Lets the gateway ask for heads until it follows `epoch`.
     private func follow(_ epoch: String, _ harness: GatewayHarness) async throws {
-        while try await harness.onLoop({ $0.fanOut.epochs.current != epoch }) {
+        while try await harness.onLoop({ $0.fanOut.heads.epochs.current != epoch }) {
             try Task.checkCancellation()
             await harness.loop.advanceTime(by: .milliseconds(100))
             await Task.yield()
@@ -107,7 +108,7 @@ struct EpochTests {
         #expect(try await socket.closeCode() == 1001)
         // The conversation stays subscribed, since a catch-up of the harness keeps it.
         let other = try await harness.socket(of: Fixture.ben, at: 2)
-        #expect(try await harness.onLoop { _ in other.socket.rooms.count } == 1)
+        #expect(try await harness.onLoop { _ in other.socket.registration.conversations.count } == 1)
         try await hear(Fixture.change(3), epoch: Self.second, harness)
         #expect(try await other.positions() == [3])
         // What a service says that is still connected to the database of before is not handed on.
@@ -116,7 +117,7 @@ struct EpochTests {
         #expect(try await other.positions() == [])
         try await hear(Fixture.change(4), epoch: Self.second, harness)
         #expect(try await other.positions() == [4])
-        #expect(try await harness.onLoop { $0.hub.gapFloor } == nil)
+        #expect(try await harness.onLoop { $0.registry.gapFloor } == nil)
     }
 
     @Test("a doubt that arises while heads are asked for is cleared up by asking again soon, also if that answer comes late")
@@ -136,7 +137,7 @@ struct EpochTests {
             try await hear(Fixture.change(3), epoch: Self.second, harness)
             if comesLate { await harness.loop.advanceTime(by: .seconds(2)) }
             harness.log.state.withLock { $0.areHeadsHeld = false }
-            while try await harness.onLoop({ $0.fanOut.headsWatch.isAsking }) {
+            while try await harness.onLoop({ $0.fanOut.heads.reconciler.isAsking }) {
                 await harness.loop.run()
                 await Task.yield()
             }
@@ -151,10 +152,10 @@ struct EpochTests {
     /// Asks for heads, and has the answer heard.
     private func askForHeads(_ harness: GatewayHarness) async throws {
         try await harness.onLoop { $0.fanOut.fetchHeads() }
-        try await harness.until { !$0.fanOut.headsWatch.isAsking }
+        try await harness.until { !$0.fanOut.heads.reconciler.isAsking }
     }
 
-    @Test("what was answered before everybody had left says nothing of the time when somebody is there again")
+    @Test("an answer from before all users had left says nothing of the time after a user came back")
     func nobodyThere() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
@@ -164,7 +165,7 @@ struct EpochTests {
         try await askForHeads(harness)
         try await harness.onLoop { harness in
             socket.channel.close(promise: nil)
-            harness.hub.endJoining([Fixture.conversation])
+            harness.registry.endJoining([Fixture.conversation])
         }
         while !(try await harness.onLoop { $0.fanOut.conversations.isEmpty && $0.fanOut.users.isEmpty }) {
             try Task.checkCancellation()
@@ -173,7 +174,7 @@ struct EpochTests {
         for _ in 0..<60 { await harness.loop.advanceTime(by: .seconds(1)) }
         _ = try await harness.socket(of: Fixture.ben, at: 4)
         try await askForHeads(harness)
-        #expect(try await harness.onLoop { $0.fanOut.epochs.current } == Self.second)
+        #expect(try await harness.onLoop { $0.fanOut.heads.epochs.current } == Self.second)
     }
 
     @Test("what was asked or read before the sequences started anew says nothing of those of now")

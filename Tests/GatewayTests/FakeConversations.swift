@@ -2,33 +2,46 @@
 import Contracts
 import FoundationEssentials
 import Logging
-import Model
 import NIOCore
 import NIOPosix
 import RPC
+import StrataModel
 import SwiftProtobuf
 import Synchronization
 
+@testable import FanOut
 @testable import Gateway
 
-/// A conversations service, and one for metadata, that answer what the test says, over the real RPC.
+/// A conversations service, one for metadata and one for presence, that answer what the test says, over the real RPC.
 final class FakeConversations: Sendable {
     struct Answers {
         var baseline: @Sendable () throws -> ProtoBaselineResponse = { .with { $0.complete = true } }
         var page: @Sendable (ProtoReadLogsRequest) async throws -> ProtoReadLogsResponse = { _ in .with { $0.metHeads = true } }
         /// Where the user stands in a conversation that is looked up; nil: they do not see it.
         var view: @Sendable (ConversationID) -> Position? = { _ in nil }
+        /// A conversation is created; it is not answered before this returns.
+        var created: @Sendable () async -> Void = {}
         /// Views are not answered before this returns.
         var views: @Sendable () async -> Void = {}
         /// The log of a conversation.
         var changes: @Sendable (ConversationID) -> [Change] = { _ in [] }
+        /// A status is set or asked for; it is set or read when this begins, and answered when this returns.
+        var presence: @Sendable (PresenceCall) async -> Void = { _ in }
+        /// The statuses of users.
+        var statuses: [String: String] = [:]
         /// The leaves of its tree, and of how many bytes they are.
         var tree: @Sendable (ConversationID) throws -> (leaves: [MetadataLeaf], bytes: Int) = { _ in ([], 0) }
         var baselines = 0
+        /// The last question for a baseline.
+        var asked: ProtoBaselineRequest?
         var pages = 0
+        /// How many logs each page was read from, and how many changes it was to have at most.
+        var pageSizes: [(logs: Int, limit: Int)] = []
         /// The conversations whose trees came first in a request.
         var looks: [ConversationID] = []
     }
+    /// What the presence service was asked.
+    enum PresenceCall { case set, get }
     let answers = Mutex(Answers())
 
     private static let secret = String(repeating: "x", count: 32)
@@ -41,7 +54,7 @@ final class FakeConversations: Sendable {
         let loops = MultiThreadedEventLoopGroup.singleton
         let server = RPCServer(
             configuration: RPCServerConfiguration(host: "127.0.0.1", port: 0, clusterSecret: secret), eventLoopGroup: loops, logger: logger
-        ) { try await router.handle($0, $1) }
+        ) { try await router.handleCall($0, payload: $1) }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await server.run() }
             let port = try await server.boundPort
@@ -50,7 +63,7 @@ final class FakeConversations: Sendable {
                 eventLoopGroup: loops, logger: logger)
             tasks.addTask { try await client.run() }
             while !client.isAvailable { try await Task.sleep(for: .milliseconds(5)) }
-            try await body(try await GatewayHarness(conversations: client, metadata: client), fake)
+            try await body(try await GatewayHarness(conversations: client, metadata: client, presence: client), fake)
             tasks.cancelAll()
             while let result = await tasks.nextResult() { _ = result }
         }
@@ -58,9 +71,10 @@ final class FakeConversations: Sendable {
 
     private func router(_ logger: Logger) -> CallRouter {
         var router = CallRouter(logger: logger)
-        router.register(ConversationsAPI.baseline) { _, _ in
+        router.register(ConversationsAPI.baseline) { request, _ in
             let answer = self.answers.withLock { answers in
                 answers.baselines += 1
+                answers.asked = request
                 return answers.baseline
             }
             return try answer()
@@ -68,9 +82,20 @@ final class FakeConversations: Sendable {
         router.register(ConversationsAPI.readLogs) { request, _ in
             let answer = self.answers.withLock { answers in
                 answers.pages += 1
+                answers.pageSizes.append((request.cursors.count, Int(request.limit)))
                 return answers.page
             }
             return try await answer(request)
+        }
+        router.register(ConversationsAPI.createConversation) { request, _ in
+            await self.answers.withLock { $0.created }()
+            var view = Fixture.view(at: 1)
+            view.conversation.id = try ConversationID(contract: request.id)
+            view.conversation.metadata = nil
+            return .with {
+                $0.view = ProtoConversationView(view)
+                $0.created = true
+            }
         }
         router.register(ConversationsAPI.getConversation) { request, _ in
             await self.answers.withLock { $0.views }()
@@ -89,6 +114,28 @@ final class FakeConversations: Sendable {
             return .with {
                 $0.changes = changes.filter { $0.position.rawValue > request.after }.map { ProtoChange($0) }
                 $0.head = changes.last?.position.rawValue ?? 0
+            }
+        }
+        router.register(ConversationsAPI.followed) { _, _ in ProtoFollowedResponse() }
+        router.register(PresenceAPI.setPresence) { request, _ in
+            let told = self.answers.withLock { answers in
+                answers.statuses[request.lease.userID] = request.status
+                return answers.presence
+            }
+            await told(.set)
+            return ProtoSetPresenceResponse()
+        }
+        router.register(PresenceAPI.getPresence) { request, _ in
+            let (told, statuses) = self.answers.withLock { ($0.presence, $0.statuses) }
+            await told(.get)
+            return .with { answer in
+                answer.presences = request.userIds.map { user in
+                    .with {
+                        $0.appID = request.appID
+                        $0.userID = user
+                        $0.status = statuses[user] ?? "offline"
+                    }
+                }
             }
         }
         router.register(MetadataAPI.trees) { request, _ in try self.trees(request) }

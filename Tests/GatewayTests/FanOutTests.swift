@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
-import Model
 import NIOCore
 import NIOEmbedded
+import StrataModel
+import StrataWire
 import Synchronization
 import Testing
-import Wire
 
+@testable import FanOut
 @testable import Gateway
 
 @Suite(.timeLimit(.minutes(1)))
@@ -33,7 +34,7 @@ struct FanOutTests {
         await harness.loop.advanceTime(by: .milliseconds(99))
         #expect(harness.log.state.withLock { $0.reads } == 0)
         await harness.loop.advanceTime(by: .milliseconds(1))
-        try await harness.until { $0.hub.rooms[Fixture.conversation]?.last == Position(6) }
+        try await harness.until { $0.registry.conversations[Fixture.conversation]?.last == Position(6) }
         #expect(try await socket.positions() == [5, 6])
     }
 
@@ -42,11 +43,11 @@ struct FanOutTests {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
         try await harness.publish(Fixture.change(6))
-        let floor = try await harness.onLoop { $0.hub.gapFloor }
+        let floor = try await harness.onLoop { $0.registry.gapFloor }
         #expect(floor == Fixture.change(6).createdAt)
         harness.log.append(Fixture.change(5), Fixture.change(6))
         await harness.loop.advanceTime(by: .milliseconds(100))
-        try await harness.until { $0.hub.gapFloor == nil }
+        try await harness.until { $0.registry.gapFloor == nil }
         #expect(try await socket.positions() == [5, 6])
     }
 
@@ -63,7 +64,7 @@ struct FanOutTests {
         }
         harness.log.state.withLock { $0.isAway = false }
         await harness.loop.advanceTime(by: .milliseconds(250))
-        try await harness.until { $0.hub.rooms[Fixture.conversation]?.last == Position(6) }
+        try await harness.until { $0.registry.conversations[Fixture.conversation]?.last == Position(6) }
         #expect(try await socket.positions() == [5, 6])
     }
 
@@ -78,7 +79,7 @@ struct FanOutTests {
         await harness.loop.advanceTime(by: .seconds(17))
         try await harness.until { $0.fanOut.conversations[Fixture.conversation]?.feed.target == Position(5) }
         await harness.loop.advanceTime(by: .milliseconds(250))
-        try await harness.until { $0.hub.rooms[Fixture.conversation]?.last == Position(5) }
+        try await harness.until { $0.registry.conversations[Fixture.conversation]?.last == Position(5) }
         #expect(try await socket.positions() == [5])
     }
 
@@ -88,12 +89,12 @@ struct FanOutTests {
         _ = try await harness.socket(of: Fixture.ben, at: 4)
         harness.log.state.withLock { $0.heads = Heads(conversations: [], added: [], users: [], asOf: Fixture.time(10)) }
         try await harness.onLoop { $0.fanOut.subscriberDidRecover() }
-        try await harness.until { $0.fanOut.headsWatch.since == Fixture.time(10) }
+        try await harness.until { $0.fanOut.heads.reconciler.since == Fixture.time(10) }
         // The services find Redis again later, and what they publish until then is lost.
         harness.log.state.withLock { $0.heads?.asOf = Fixture.time(11) }
         await harness.loop.advanceTime(by: .milliseconds(1125))
-        try await harness.until { $0.fanOut.headsWatch.since == Fixture.time(11) }
-        #expect(try await harness.onLoop { $0.fanOut.headsWatch.mistrustedUntil } != nil)
+        try await harness.until { $0.fanOut.heads.reconciler.since == Fixture.time(11) }
+        #expect(try await harness.onLoop { $0.fanOut.heads.reconciler.mistrustedUntil } != nil)
     }
 
     @Test("a socket that joins where the others are further is refused until it has read that far")
@@ -102,7 +103,7 @@ struct FanOutTests {
         let first = try await harness.socket(of: Fixture.ben, at: 4)
         try await harness.publish(Fixture.change(5))
         let late = try await harness.socket(of: Fixture.ana, at: 4)
-        #expect(try await harness.onLoop { $0.hub.rooms[Fixture.conversation]?.members.count } == 1)
+        #expect(try await harness.onLoop { $0.registry.conversations[Fixture.conversation]?.members.count } == 1)
         try await harness.publish(Fixture.change(6))
         #expect(try await first.positions() == [5, 6])
         #expect(try await late.positions() == [])
@@ -171,10 +172,10 @@ struct FanOutTests {
     func released() async throws {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
-        try await harness.onLoop { $0.hub.endJoining([Fixture.conversation]) }
+        try await harness.onLoop { $0.registry.endJoining([Fixture.conversation]) }
         #expect(
             harness.channels.subscribed.withLock { $0 } == [
-                Channels.conversation(id), Channels.user(Fixture.app, Fixture.ben),
+                Channels.conversation(id), Channels.user(app: Fixture.app, user: Fixture.ben),
             ])
         try await socket.channel.close()
         await harness.loop.run()
@@ -206,7 +207,10 @@ struct FanOutTests {
         let harness = try await GatewayHarness()
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
         let request = SocketRequest(number: 7, packet: ClientPacket.Request(id: "r7", method: "Message.create"))
-        try await harness.onLoop { _ in ana.socket.answerable[7] = request }
+        try await harness.onLoop { _ in
+            ana.socket.requests.append(create: request)
+            _ = ana.socket.requests.nextCreate()
+        }
         let message = Fixture.message(1, at: 5)
         var change = Fixture.change(5, .messageCreated(id: message.id, ordinal: 1, message))
         change.origin = Change.Origin(connection: ana.socket.id, request: 7)
@@ -214,7 +218,7 @@ struct FanOutTests {
         let packets = try await ana.packets()
         #expect(packets.map { $0["type"]?.stringValue } == ["response", "change", "change"])
         #expect(packets.first?["body"]?["request_id"]?.stringValue == "r7")
-        #expect(try await harness.onLoop { _ in ana.socket.answerable.isEmpty })
+        #expect(try await harness.onLoop { _ in ana.socket.requests.answerable(7) == nil })
     }
 
     @Test("typing reaches the others only, and is ended here when nothing more is heard of it")
@@ -223,8 +227,9 @@ struct FanOutTests {
         let ana = try await harness.socket(of: Fixture.ana, at: 4)
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
         try await harness.onLoop { harness in
-            harness.hub.services.identities.remember(BasicIdentity(userID: Fixture.ana), in: Fixture.app)
-            harness.fanOut.received(TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started), goodFor: .seconds(90))
+            harness.services.identities.remember(BasicIdentity(userID: Fixture.ana), in: Fixture.app)
+            harness.fanOut.typingPublished(
+                TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started), goodFor: .seconds(90))
         }
         #expect(try await ana.packets().isEmpty)
         #expect(try await actions(ben) == ["started"])
@@ -240,8 +245,8 @@ struct FanOutTests {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
         try await harness.onLoop { harness in
-            harness.hub.services.identities.remember(BasicIdentity(userID: Fixture.ana), in: Fixture.app)
-            harness.fanOut.received(TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .paused), goodFor: nil)
+            harness.services.identities.remember(BasicIdentity(userID: Fixture.ana), in: Fixture.app)
+            harness.fanOut.typingPublished(TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .paused), goodFor: nil)
         }
         for _ in 0..<24 { await harness.loop.advanceTime(by: .seconds(1)) }
         #expect(try await actions(ben) == ["paused"])

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
+import StrataModel
 
+@testable import FanOut
 @testable import Gateway
 
 /// Values that tests are made of.

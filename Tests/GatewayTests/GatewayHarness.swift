@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
 import Logging
-import Model
 import NIOCore
 import NIOEmbedded
 import NIOPosix
 import NIOWebSocket
 import RPC
 import Redis
+import StrataModel
+import StrataWire
 import Synchronization
-import Wire
 
+@testable import FanOut
 @testable import Gateway
 
-/// A fan-out and a hub on one event loop with virtual time, over a log that the test fills.
+/// A fan-out and a registry on one event loop with virtual time, over a log that the test fills.
 final class GatewayHarness: Sendable {
     let loop = NIOAsyncTestingEventLoop()
     let log = FakeLog()
     let channels = FakeChannels()
     let fanOut: FanOut
-    let hub: Hub
+    let services: GatewayServices
+    let home: SocketLoop
+    var registry: LoopRegistry { home.registry }
 
     /// - Parameters:
-    ///   - conversations, metadata: without one, that service cannot be called.
+    ///   - conversations, metadata, presence: without one, that service cannot be called.
     ///   - change: makes other settings than there are by default.
     init(
-        conversations: RPCClient? = nil, metadata: RPCClient? = nil, settings change: (inout GatewaySettings) -> Void = { _ in }
+        conversations: RPCClient? = nil, metadata: RPCClient? = nil, presence: RPCClient? = nil,
+        settings change: (inout GatewaySettings) -> Void = { _ in }
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         fanOut = FanOut(loop: loop, source: log, logger: logger)
@@ -43,11 +47,12 @@ final class GatewayHarness: Sendable {
             publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: "", conversations: unreachable,
             metadata: unreachable, presence: unreachable)
         change(&settings)
-        let services = GatewayServices(
-            conversations: conversations ?? client("conversations"), metadata: metadata ?? client("metadata"), presence: client("presence"),
+        services = GatewayServices(
+            conversations: conversations ?? client("conversations"), metadata: metadata ?? client("metadata"),
+            presence: presence ?? client("presence"),
             settings: settings, logger: logger)
-        hub = Hub(index: 0, loop: loop, fanOut: fanOut, services: services)
-        let start = Task { try await fanOut.start(hubs: [hub], subscriptions: channels) }
+        home = SocketLoop(index: 0, loop: loop, fanOut: fanOut, services: services)
+        let start = Task { try await fanOut.start(registries: [registry], subscriptions: channels) }
         await loop.run()
         try await start.value
         await loop.run()
@@ -80,23 +85,23 @@ final class GatewayHarness: Sendable {
             key: key, identity: BasicIdentity(userID: user), tokenDigest: [], expiresAt: Fixture.time(1_000_000), createdAt: Fixture.time(0),
             replayableSince: Fixture.time(0))
         let socket = try await onLoop { harness in
-            let socket = Socket(session: session, version: .v3, hub: harness.hub)
+            let socket = Socket(session: session, version: .v3, home: harness.home)
             if let network { try channel.pipeline.syncOperations.addHandler(network.value) }
-            try channel.pipeline.syncOperations.addHandler(ResponseGuard(harness.hub.services.answers, ResponseGuard.Patience()))
+            try channel.pipeline.syncOperations.addHandler(ResponseGuard(harness.services.answers, patience: ResponseGuard.Patience()))
             try channel.pipeline.syncOperations.addHandler(WebSocketFrameEncoder())
             try channel.pipeline.syncOperations.addHandler(socket)
             socket.phase = .live
-            socket.userPosition = .zero
-            harness.hub.beginJoining([conversation], app: Fixture.app)
+            socket.registration.userPosition = .zero
+            harness.registry.beginJoining([conversation], app: Fixture.app)
             return socket
         }
         let last = fanOut.baseline([(conversation, Position(position))], era: socket.era)
         await loop.run()
         let fanOutLast = try await last.get()[0]
         _ = try await onLoop { harness in
-            harness.hub.attach(
+            harness.registry.attach(
                 socket,
-                Attachment(
+                at: JoinPoint(
                     id: conversation, position: Position(position), fanOutLast: fanOutLast,
                     numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0, isHidden: false))
         }
@@ -111,7 +116,7 @@ final class GatewayHarness: Sendable {
             key: UserKey(app: Fixture.app, user: user), identity: BasicIdentity(userID: user), tokenDigest: [], expiresAt: Fixture.time(1_000_000),
             createdAt: Fixture.time(0), replayableSince: Fixture.time(0))
         let socket = try await onLoop { harness in
-            let socket = Socket(session: session, version: .v3, hub: harness.hub)
+            let socket = Socket(session: session, version: .v3, home: harness.home)
             try channel.pipeline.syncOperations.addHandler(WebSocketFrameEncoder())
             try channel.pipeline.syncOperations.addHandler(socket)
             return socket
@@ -121,18 +126,22 @@ final class GatewayHarness: Sendable {
 
     /// A publication comes from Redis.
     func publish(_ change: Change) async throws {
-        try await onLoop { $0.fanOut.received(change) }
+        try await onLoop { $0.fanOut.changePublished(change) }
     }
 
     /// An entry of a user's own log comes from Redis, the first one or the next.
-    func publish(_ content: UserChange.Content, to user: UserID, at position: Int64) async throws {
+    /// - Parameter isLogged: the entry is in the log, and only that comes from Redis.
+    func publish(_ content: UserChange.Content, to user: UserID, at position: Int64, isLogged: Bool = false) async throws {
         let change = UserChange(
             appID: Fixture.app, user: user, position: Position(position), createdAt: Fixture.time(position), content: content)
         let key = UserKey(app: Fixture.app, user: user)
-        let baseline = fanOut.baseline(key, .zero, era: try await onLoop { $0.hub.era })
+        let baseline = fanOut.baseline(of: key, readTo: .zero, era: try await onLoop { $0.registry.era })
         await loop.run()
         _ = try await baseline.get()
-        try await onLoop { $0.fanOut.received(UserNotice(appID: Fixture.app, user: user, content: .change(change))) }
+        if isLogged { log.state.withLock { $0.userChanges.append(change) } }
+        let notice = UserNotice(
+            appID: Fixture.app, user: user, content: isLogged ? .logged(change.position, at: change.createdAt) : .change(change))
+        try await onLoop { $0.fanOut.userNoticePublished(notice) }
     }
 }
 
@@ -147,7 +156,7 @@ struct TestSocket: Sendable {
     /// A request comes from the client.
     func ask(_ method: String, _ id: String = "r1", data: String = "{}") async throws {
         let text = #"{"type":"request","body":{"request_id":"\#(id)","method":"\#(method)","data":\#(data)}}"#
-        let done = channel.testingEventLoop.submit { socket.received(ByteBuffer(string: text)) }
+        let done = channel.testingEventLoop.submit { socket.textFrameReceived(ByteBuffer(string: text)) }
         await channel.testingEventLoop.run()
         try await done.get()
     }
@@ -206,6 +215,8 @@ struct TestSocket: Sendable {
 final class FakeLog: ChangeSource {
     struct State {
         var changes: [Change] = []
+        /// Entries of users' own logs.
+        var userChanges: [UserChange] = []
         var heads: Heads?
         /// Heads are read at once, and answered when this is over.
         var areHeadsHeld = false
@@ -249,7 +260,9 @@ final class FakeLog: ChangeSource {
         return heads
     }
 
-    func userChanges(of user: UserKey, after position: Position) async throws(Failure) -> [UserChange] { [] }
+    func userChanges(of user: UserKey, after position: Position) async throws(Failure) -> [UserChange] {
+        state.withLock { $0.userChanges.filter { $0.appID == user.app && $0.user == user.user && $0.position > position } }
+    }
 }
 
 /// Channels that are always there.

@@ -2,6 +2,7 @@
 import NIOHTTP1
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 @Suite("the rules of an HTTP connection")
@@ -22,7 +23,7 @@ struct HTTPExchangeTests {
             (head(two, version: .http1_0), .refuse(.host)), (head(method: .CONNECT), .refuse(.method)),
         ] {
             var (exchange, request) = (HTTPExchange(), request)
-            #expect(exchange.received(&request) == expected, "\(request)")
+            #expect(exchange.receivedHead(&request) == expected, "\(request)")
             #expect(exchange.hasEnded == (expected != .pass))
         }
     }
@@ -41,7 +42,7 @@ struct HTTPExchangeTests {
         ]
         for (version, sent, answered, says, then) in cases {
             var (exchange, request) = (HTTPExchange(), head(sent, version: version))
-            #expect(exchange.received(&request) == .pass)
+            #expect(exchange.receivedHead(&request) == .pass)
             if !HTTPRequestHead(version: version, method: .GET, uri: "/", headers: sent).isKeepAlive {
                 #expect(request.headers["Connection"] == ["close"])
             }
@@ -56,64 +57,64 @@ struct HTTPExchangeTests {
     @Test("a client is told to go on once, if it waits for that, and when the body is wanted")
     func expectation() {
         var (exchange, request) = (HTTPExchange(), head(["Host": "x", "Expect": "100-Continue", "Content-Length": "1"], method: .POST))
-        #expect(exchange.received(&request) == .pass)
+        #expect(exchange.receivedHead(&request) == .pass)
         #expect(exchange.bodyIsWanted() == true)
         #expect(exchange.bodyIsWanted() == false)
 
         exchange = HTTPExchange()
-        #expect(exchange.received(&request) == .pass)
+        #expect(exchange.receivedHead(&request) == .pass)
         // It did not wait.
         #expect(exchange.receivedBody() == .pass)
         #expect(exchange.bodyIsWanted() == false)
 
         exchange = HTTPExchange()
-        #expect(exchange.received(&request) == .pass)
+        #expect(exchange.receivedHead(&request) == .pass)
         _ = exchange.answering(answer(.unauthorized))
         #expect(exchange.bodyIsWanted() == false)
 
         exchange = HTTPExchange()
         var old = head(["Expect": "100-continue", "Content-Length": "1"], version: .http1_0, method: .POST)
-        #expect(exchange.received(&old) == .pass)
+        #expect(exchange.receivedHead(&old) == .pass)
         #expect(exchange.bodyIsWanted() == false)
     }
 
     @Test("what is no HTTP is refused when what came before it is answered, and nothing behind it is taken")
     func malformed() {
         var (exchange, request) = (HTTPExchange(), head())
-        #expect(exchange.received(&request) == .pass)
+        #expect(exchange.receivedHead(&request) == .pass)
         #expect(exchange.receivedEnd() == .pass)
-        #expect(exchange.received(HTTPParserError.headerOverflow) == .drop)
-        #expect(exchange.received(HTTPParserError.invalidMethod) == .drop)
-        #expect(exchange.received(&request) == .drop)
+        #expect(exchange.receivedParserError(HTTPParserError.headerOverflow) == .drop)
+        #expect(exchange.receivedParserError(HTTPParserError.invalidMethod) == .drop)
+        #expect(exchange.receivedHead(&request) == .drop)
         #expect(exchange.receivedBody() == .drop)
         _ = exchange.answering(answer())
         #expect(exchange.answered() == .refuse(.largeHead))
         #expect(exchange.hasEnded)
 
         exchange = HTTPExchange()
-        #expect(exchange.received(HTTPParserError.invalidMethod) == .refuse(.malformed))
+        #expect(exchange.receivedParserError(HTTPParserError.invalidMethod) == .refuse(.malformed))
     }
 
     @Test("a body that is broken is refused at once, unless its request is being answered already: that is the last answer then")
     func brokenBody() {
         var (exchange, request) = (HTTPExchange(), head(method: .POST))
-        #expect(exchange.received(&request) == .pass)
-        #expect(exchange.received(HTTPParserError.invalidChunkSize) == .refuse(.malformed))
+        #expect(exchange.receivedHead(&request) == .pass)
+        #expect(exchange.receivedParserError(HTTPParserError.invalidChunkSize) == .refuse(.malformed))
         #expect(exchange.receivedEnd() == .drop)
 
         exchange = HTTPExchange()
-        #expect(exchange.received(&request) == .pass)
+        #expect(exchange.receivedHead(&request) == .pass)
         _ = exchange.answering(answer())
-        #expect(exchange.received(HTTPParserError.invalidChunkSize) == .drop)
+        #expect(exchange.receivedParserError(HTTPParserError.invalidChunkSize) == .drop)
         #expect(exchange.answered() == .end)
     }
 
     @Test("behind a request that ends the connection nothing is taken")
     func behindTheLast() {
         var (exchange, last, next) = (HTTPExchange(), head(["Host": "x", "Connection": "close"]), head())
-        #expect(exchange.received(&last) == .pass)
+        #expect(exchange.receivedHead(&last) == .pass)
         #expect(exchange.receivedEnd() == .pass)
-        #expect(exchange.received(&next) == .drop)
+        #expect(exchange.receivedHead(&next) == .drop)
         #expect(exchange.receivedEnd() == .drop)
         _ = exchange.answering(answer())
         #expect(exchange.answered() == .end)

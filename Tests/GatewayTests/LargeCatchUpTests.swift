@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
-import Model
 import NIOCore
 import NIOEmbedded
+import StrataModel
+import StrataWire
 import SwiftProtobuf
 import Synchronization
 import Testing
-import Wire
 
+@testable import FanOut
 @testable import Gateway
 
 /// Catch-ups that have to show conversations that are large, or too large.
@@ -37,8 +38,8 @@ struct LargeCatchUpTests {
             #expect(packets.last?["body"]?["success"]?.boolValue == true)
             #expect(packets.compactMap { $0["body"]?["position"]?.integerValue } == [3, 4])
             #expect(shown(packets) == [])
-            let rooms = try await harness.onLoop { _ in ben.socket.rooms.map(\.id) }
-            #expect(rooms == [Fixture.conversation])
+            let conversations = try await harness.onLoop { _ in ben.socket.registration.conversations.map(\.id) }
+            #expect(conversations == [Fixture.conversation])
             #expect(fake.looks(at: large) == 1)
             // The others go on.
             try await harness.publish(Fixture.change(5))
@@ -58,7 +59,7 @@ struct LargeCatchUpTests {
 
             isSmall.set()
             await harness.loop.advanceTime(by: .nanoseconds(Socket.longestLook.nanoseconds / 100 * 126))
-            try await harness.until { _ in ben.socket.rooms.count == 2 && ben.socket.catchUpTask == nil }
+            try await harness.until { _ in ben.socket.registration.conversations.count == 2 && ben.socket.catchUpTask == nil }
             #expect(shown(try await ben.packets()) == [large.layerID])
             let isOver = try await harness.onLoop { _ in ben.socket.nextLook == nil }
             #expect(isOver)
@@ -100,16 +101,28 @@ struct LargeCatchUpTests {
             let ben = try await harness.newSocket(of: Fixture.ben)
             ben.channel.isWritable = false
             try await ben.askForReplay()
-            try await harness.until { _ in !ben.socket.outgoing.drainWaiters.isEmpty }
+            try await harness.until { _ in ben.socket.outbox.hasDrainWaiters }
             // Nothing has left, and so nothing more is fetched.
             #expect(fake.answers.withLock { $0.looks } == [ids[0]])
             try await harness.onLoop { _ in
                 ben.channel.isWritable = true
                 ben.channel.pipeline.fireChannelWritabilityChanged()
             }
-            try await harness.until { _ in ben.socket.replay == nil }
+            try await harness.until { _ in ben.socket.requests.replay == nil }
             #expect(shown(try await ben.packets()) == ids.map(\.layerID))
             #expect(fake.answers.withLock { $0.looks } == ids)
+        }
+    }
+
+    @Test("a page has at least as many changes as logs are read for it", arguments: [50, 300])
+    func pageSizes(logs: Int) async throws {
+        try await FakeConversations.run { harness, fake in
+            fake.owe((0..<logs).map { _ in (ConversationID.random(), 4, 3) })
+            let ben = try await harness.newSocket(of: Fixture.ben)
+            try await ben.askForReplay()
+            try await harness.until { _ in ben.socket.requests.replay == nil }
+            let first = try #require(fake.answers.withLock { $0.pageSizes.first })
+            #expect(first == (logs, max(logs, 128)))
         }
     }
 
@@ -120,7 +133,7 @@ struct LargeCatchUpTests {
             fake.owe(ids.map { ($0, 1, 0) })
             let ben = try await harness.newSocket(of: Fixture.ben)
             try await ben.askForReplay()
-            try await harness.until { _ in ben.socket.replay == nil }
+            try await harness.until { _ in ben.socket.requests.replay == nil }
             #expect(shown(try await ben.packets()) == ids.map(\.layerID))
             #expect(fake.answers.withLock { $0.looks } == [ids[0]])
         }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
 import NIOEmbedded
 import NIOWebSocket
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
+@testable import FanOut
 @testable import Gateway
 
 /// A socket whose client asks for nothing.
@@ -23,7 +24,7 @@ struct ListeningTests {
             key: UserKey(app: Fixture.app, user: Fixture.ana), identity: BasicIdentity(userID: Fixture.ana), tokenDigest: [],
             expiresAt: Fixture.time(1_000_000), createdAt: Self.made, replayableSince: Self.replayable)
         let socket = try await harness.onLoop { harness in
-            let socket = Socket(session: session, version: .v3, hub: harness.hub)
+            let socket = Socket(session: session, version: .v3, home: harness.home)
             try channel.pipeline.syncOperations.addHandler(WebSocketFrameEncoder())
             try channel.pipeline.syncOperations.addHandler(socket)
             return socket
@@ -48,19 +49,20 @@ struct ListeningTests {
         #expect(try await harness.onLoop { _ in test.socket.catchUpTask != nil })
         // As when its catch-up has ended.
         try await harness.onLoop { _ in
-            test.socket.sequence.floor = nil
-            test.socket.send(harness.hub.services.renderer.numbersChanged(Fixture.conversation, at: Position(1)))
+            test.socket.outbox.caughtUp(asOf: nil, isReplay: false)
+            test.socket.sendTail(harness.services.renderer.numbersChanged(Fixture.conversation, at: Position(1)))
         }
         #expect(try await test.packets().map { $0["timestamp"]?.stringValue } == [ISO8601.string(Self.replayable)])
         let later = Self.replayable.advanced(by: .seconds(7))
-        try await harness.onLoop { _ in
+        try await harness.onLoop { harness in
+            harness.registry.clock = DatabaseClock(asOf: later, heardAt: harness.loop.now)
             test.socket.clientSpoke(replaying: true)
-            test.socket.send(harness.hub.services.renderer.numbersChanged(Fixture.conversation, at: Position(1)), stamp: Stamp(later))
+            test.socket.sendTail(harness.services.renderer.numbersChanged(Fixture.conversation, at: Position(1)), stamp: Stamp(later))
         }
         #expect(try await test.packets().map { $0["timestamp"]?.stringValue } == [ISO8601.string(later)])
     }
 
-    @Test("whoever asks for a replay within two seconds is told nothing else before it")
+    @Test("a client that asks for a replay within two seconds is told nothing else before it")
     func replay() async throws {
         let harness = try await GatewayHarness()
         let test = try await open(harness)
@@ -70,16 +72,31 @@ struct ListeningTests {
         #expect(try await harness.onLoop { _ in test.socket.catchUpTask == nil })
     }
 
-    @Test("what is told unasked begins ten seconds before the socket was opened, but not before its session was made")
-    func beginning() async throws {
+    @Test(
+        "what is told unasked begins ten seconds before the socket was opened, by the database's clock, but not before its session was made",
+        arguments: [-600, 0, 600])
+    func beginning(seconds: Int64) async throws {
         let harness = try await GatewayHarness()
         let test = try await open(harness)
         let socket = test.socket
-        #expect(socket.beginning == socket.openedAt.advanced(by: .seconds(-10)))
-        let made = socket.openedAt.advanced(by: .seconds(-3))
-        let session = Session(
-            key: socket.key, identity: BasicIdentity(userID: Fixture.ana), tokenDigest: [], expiresAt: Fixture.time(1_000_000), createdAt: made,
-            replayableSince: made)
-        #expect(Socket(session: session, version: .v3, hub: harness.hub).beginning == made)
+        // While the gateway does not know the time, packets carry one from which a replay brings everything.
+        #expect(try await harness.onLoop { _ in socket.beginning } == Self.replayable)
+        #expect(try await harness.onLoop { _ in socket.outbox.sequence.start } == Self.replayable)
+        // The database's clock may be far from the gateway's.
+        let now = Timestamp.now().advanced(by: .seconds(seconds))
+        await harness.loop.advanceTime(by: .seconds(1))
+        let beginnings = try await harness.onLoop { harness in
+            harness.registry.clock = DatabaseClock(asOf: now, heardAt: harness.loop.now)
+            return socket.beginning
+        }
+        let isLongAgo = now.advanced(by: .seconds(-11)) > Self.made
+        #expect(beginnings == (isLongAgo ? now.advanced(by: .seconds(-11)) : Self.made <= now ? Self.made : now.advanced(by: .seconds(-11))))
+        // When the database has been read, it is known for good.
+        let known = try await harness.onLoop { harness in
+            socket.met(databaseAt: Self.made.advanced(by: .seconds(5)))
+            harness.registry.clock = nil
+            return socket.beginning
+        }
+        #expect(known == Self.made)
     }
 }

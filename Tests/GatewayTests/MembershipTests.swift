@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 struct MembershipTests {
@@ -10,7 +11,7 @@ struct MembershipTests {
 
     private func ready(_ membership: inout Membership, isIn: Bool = false) -> Position? { membership.takeReady { _ in isIn }[id] }
 
-    @Test("that somebody was added is news once")
+    @Test("that a user was added is news once")
     func once() {
         var membership = Membership()
         #expect(membership.added(to: id, at: Position(5), known: Position(7), shown: shown) == false)
@@ -18,7 +19,7 @@ struct MembershipTests {
         #expect(membership.awaits(id))
         #expect(ready(&membership) == .zero)
         #expect(membership.pending == [id])
-        membership.left(id, Departure(position: Position(9), seenUpTo: .zero))
+        membership.left(id, record: LeaveRecord(position: Position(9), seenUpTo: .zero))
         #expect(membership.added(to: id, at: Position(5), known: nil, shown: shown) == false)
     }
 
@@ -34,14 +35,14 @@ struct MembershipTests {
         // Removed at 8 and added at 10, but the later is told first.
         _ = membership.added(to: id, at: Position(10), known: Position(7), shown: shown)
         #expect(ready(&membership, isIn: true) == nil)
-        membership.left(id, Departure(position: Position(8), seenUpTo: .zero))
+        membership.left(id, record: LeaveRecord(position: Position(8), seenUpTo: .zero))
         #expect(ready(&membership) == Position(8))
     }
 
-    @Test("a joining catch-up begins where the user left, since he may have come and gone in between")
+    @Test("a joining catch-up begins where the user left, since they may have come and gone in between")
     func between() {
         var membership = Membership()
-        membership.left(id, Departure(position: Position(8), seenUpTo: .zero))
+        membership.left(id, record: LeaveRecord(position: Position(8), seenUpTo: .zero))
         _ = membership.added(to: id, at: Position(20), known: nil, shown: shown)
         #expect(ready(&membership) == Position(8))
     }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
 import NIOEmbedded
+import StrataModel
+import StrataWire
 import Synchronization
 import Testing
-import Wire
 
+@testable import FanOut
 @testable import Gateway
 
 /// The log does not say which numbers a change made: no socket may be told those from before it, and each is told the right ones in the end.
@@ -37,7 +38,7 @@ struct NumbersAfterRepairTests {
         }
     }
 
-    @Test("who has read everything elsewhere is told 0, and nothing else, though the change came from the log")
+    @Test("a user who has read everything elsewhere is told 0, and nothing else, though the change came from the log")
     func allRead() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
@@ -47,12 +48,12 @@ struct NumbersAfterRepairTests {
         harness.log.state.withLock { $0.numbers = [Fixture.ben: Self.numbers(7, at: 6), Fixture.ana: Self.numbers(7, at: 6)] }
         try await harness.publish(Self.change(6, messages: 7))
         await harness.loop.advanceTime(by: .milliseconds(100))
-        try await harness.until { $0.hub.gapFloor == nil }
+        try await harness.until { $0.registry.gapFloor == nil }
         let told = try await ben.packets()
         #expect(told.compactMap { $0["body"]?["position"]?.integerValue } == [5, 6, 6])
         #expect(counts(told, "unread_message_count") == [[6, 0]])
         #expect(counts(told, "total_message_count") == [[6, 7]])
-        // To everybody else's counts nothing has happened.
+        // The counts of all other users are unchanged.
         #expect(try await ana.positions() == [5, 6])
     }
 
@@ -70,7 +71,7 @@ struct NumbersAfterRepairTests {
         harness.log.append(second)
         try await harness.publish(second)
         await harness.loop.advanceTime(by: .milliseconds(100))
-        try await harness.until { $0.hub.gapFloor == nil }
+        try await harness.until { $0.registry.gapFloor == nil }
         let (sender, reader) = (try await ana.packets(), try await ben.packets())
         #expect(counts(reader, "unread_message_count") == [[5, 1], [6, 1]])
         #expect(counts(reader, "total_message_count") == [[5, 1], [6, 2]])
@@ -94,16 +95,16 @@ struct NumbersAfterRepairTests {
         try await harness.until { harness in harness.log.state.withLock { $0.reads } == 1 }
         let ben = try await harness.socket(of: Fixture.ben, at: 5)
         harness.log.state.withLock { $0.isHeld = false }
-        try await harness.until { $0.hub.rooms[Fixture.conversation]?.last == Position(7) }
+        try await harness.until { $0.registry.conversations[Fixture.conversation]?.last == Position(7) }
         #expect(counts(try await ben.packets(), "unread_message_count") == [])
-        #expect(try await harness.onLoop { $0.hub.gapFloor } == Fixture.time(6))
+        #expect(try await harness.onLoop { $0.registry.gapFloor } == Fixture.time(6))
         harness.log.state.withLock { $0.numbers?[Fixture.ben] = Self.numbers(3, at: 7) }
         await harness.loop.advanceTime(by: .milliseconds(250))
-        try await harness.until { $0.hub.gapFloor == nil }
+        try await harness.until { $0.registry.gapFloor == nil }
         #expect(counts(try await ben.packets(), "unread_message_count") == [[7, 0]])
     }
 
-    @Test("somebody removed before the counts are known is told them if they can be, and otherwise comes back to replay", arguments: [true, false])
+    @Test("a user removed before the counts are known is told them if they can be, and otherwise comes back to replay", arguments: [true, false])
     func removed(areKnown: Bool) async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 4)
@@ -120,7 +121,7 @@ struct NumbersAfterRepairTests {
         }
         try await harness.publish(removal)
         await harness.loop.advanceTime(by: .milliseconds(100))
-        try await harness.until { $0.hub.gapFloor == nil }
+        try await harness.until { $0.registry.gapFloor == nil }
         guard areKnown else { return #expect(try await harness.onLoop { _ in ben.socket.isClosing }) }
         let told = try await ben.packets()
         #expect(counts(told, "unread_message_count") == [[6, 1], [7, 1]])

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
 import NIOEmbedded
+import StrataModel
+import StrataWire
+import Synchronization
 import Testing
-import Wire
 
+@testable import FanOut
 @testable import Gateway
 
-/// What a user did on one device, told on another, while his conversations move.
+/// What a user did on one device, told on another, while the user's conversations move.
 @Suite(.timeLimit(.minutes(1)))
 struct OwnLogTests {
     private static let id = Fixture.conversation
@@ -44,7 +46,7 @@ struct OwnLogTests {
         return found
     }
 
-    @Test("a deletion from his devices that overtakes the message it removes waits for it")
+    @Test("a deletion from the user's own devices that overtakes the message it removes waits for that message")
     func overtaking() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -56,7 +58,7 @@ struct OwnLogTests {
         #expect(try await ben.packets().isEmpty)
     }
 
-    @Test("what a held entry waits for is read from the log if its publication was lost, and entries behind it wait, too")
+    @Test("what a deferred entry waits for is read from the log if its publication was lost, and entries behind it wait, too")
     func lost() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -65,7 +67,7 @@ struct OwnLogTests {
         try await harness.publish(.unfollowed(Fixture.ana), to: Fixture.ben, at: 2)
         #expect(try await ben.packets().isEmpty)
         await harness.loop.advanceTime(by: .milliseconds(100))
-        try await harness.until { $0.hub.holding.isEmpty }
+        try await harness.until { $0.registry.deferring.sockets.isEmpty }
         #expect(
             kinds(try await ben.packets()) == ["create Message", "update Conversation", "delete Conversation", "delete Identity"])
     }
@@ -90,7 +92,7 @@ struct OwnLogTests {
 
     private static let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
 
-    @Test("a message hidden before he left and told after it: the counts are those of his leaving, and there is no last message of before")
+    @Test("a message hidden before the user left and told after that: the counts are those of the leaving, and no older last message is told")
     func hiddenThenLeft() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -115,7 +117,7 @@ struct OwnLogTests {
         #expect(operations(packets[1]).contains { $0["property"]?.stringValue == "last_message" })
     }
 
-    @Test("hidden, shown again, then left, and told in another order: it is shown as it is since he left")
+    @Test("hidden, shown again, then left, and told in another order: it is shown as it is since the user left")
     func shownThenLeft() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, at: 1)
@@ -140,7 +142,7 @@ struct OwnLogTests {
         #expect(try await ben.packets().isEmpty)
         try await harness.onLoop { harness in
             ben.socket.membership.pending = []
-            harness.hub.tellHeld()
+            harness.registry.flushDeferred()
         }
         #expect(kinds(try await ben.packets()) == ["delete Conversation"])
     }
@@ -170,5 +172,35 @@ struct OwnLogTests {
         let packets = try await ben.packets()
         #expect(kinds(packets) == ["delete Conversation"])
         #expect(packets[0]["body"]?["data"]?["from_position"]?.integerValue == Position(1).wireValue)
+    }
+
+    @Test(
+        "a conversation deleted by another request before its create was answered: first the answer, and no packet meanwhile is later than the deletion"
+    )
+    func deletedBeforeTheAnswer() async throws {
+        try await FakeConversations.run { harness, fake in
+            let ben = try await harness.socket(of: Fixture.ben, in: Self.other, at: 1)
+            let (isAsked, mayAnswer) = (Flag(), Flag())
+            fake.answers.withLock { answers in
+                answers.created = {
+                    isAsked.set()
+                    while !mayAnswer.isSet { await Task.yield() }
+                }
+            }
+            let new = ConversationID.random()
+            try await ben.ask("Conversation.create", data: #"{"id":"layer:///conversations/\#(new.rawValue)","participants":[]}"#)
+            try await harness.until { _ in isAsked.isSet }
+            try await harness.onLoop { $0.registry.clock = DatabaseClock(asOf: Fixture.time(3), heardAt: $0.loop.now) }
+            try await harness.publish(.conversationHidden(new, upTo: Position(1), wholly: true), to: Fixture.ben, at: 1)
+            try await harness.publish(Fixture.change(2, of: Self.other))
+            let meanwhile = try await ben.packets()
+            #expect(meanwhile.map { $0["type"]?.stringValue } == ["change"])
+            #expect(meanwhile.map { $0["timestamp"]?.stringValue } == [ISO8601.string(Fixture.time(1))])
+            mayAnswer.set()
+            try await harness.until { $0.registry.deferring.sockets.isEmpty }
+            let packets = try await ben.packets()
+            #expect(packets.map { $0["type"]?.stringValue } == ["response", "change"])
+            #expect(packets.last?["body"]?["operation"]?.stringValue == "delete")
+        }
     }
 }

@@ -2,15 +2,16 @@
 import Contracts
 import FoundationEssentials
 import Logging
-import Model
 import NIOCore
 import NIOEmbedded
 import NIOPosix
 import RPC
+import StrataModel
 import SwiftProtobuf
 import Synchronization
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 /// What a gateway asks of the presence service, which here keeps everything it is asked.
@@ -63,7 +64,7 @@ struct PresenceCallsTests {
         let router = fake.router(logger)
         let server = RPCServer(
             configuration: RPCServerConfiguration(host: "127.0.0.1", port: 0, clusterSecret: secret), eventLoopGroup: group, logger: logger,
-            handler: { context, payload in try await router.handle(context, payload) })
+            handler: { context, payload in try await router.handleCall(context, payload: payload) })
         let serving = Task { try await server.run() }
         let endpoint = RPCEndpoint(host: "127.0.0.1", port: try await server.boundPort)
         func configuration(_ name: String) -> RPCClientConfiguration {
@@ -127,12 +128,12 @@ struct PresenceCallsTests {
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
         try await harness.onLoop { harness in
             socket.socket.hasPresence = true
-            harness.hub.startUpkeep()
+            harness.home.startUpkeep()
         }
         for _ in 0..<119 { await harness.loop.advanceTime(by: .seconds(1)) }
         #expect(try await harness.onLoop { _ in socket.socket.hasPresence && !socket.socket.isClosing })
         for _ in 0..<3 { await harness.loop.advanceTime(by: .seconds(1)) }
         #expect(try await harness.onLoop { _ in !socket.socket.hasPresence && socket.socket.isClosing && socket.socket.isOpen })
-        try await harness.onLoop { $0.hub.upkeepTask?.cancel() }
+        try await harness.onLoop { $0.home.stopUpkeep() }
     }
 }

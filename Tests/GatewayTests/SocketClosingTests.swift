@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
 import NIOEmbedded
 import NIOWebSocket
+import StrataModel
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 @Suite("the end of a socket", .timeLimit(.minutes(1)))
@@ -111,7 +112,7 @@ struct SocketClosingTests {
         if isAnswered {
             try await channel.writeInbound(ByteBuffer(bytes: [0x88, 0x82, 0, 0, 0, 0, 0x11, 0x31]))
         } else {
-            // What a client sends meanwhile is nobody's business any more.
+            // What a client sends meanwhile is not looked at any more.
             try await channel.writeInbound(ByteBuffer(bytes: [0x89, 0x80, 0, 0, 0, 0]))
             await harness.loop.run()
             #expect(channel.isActive)

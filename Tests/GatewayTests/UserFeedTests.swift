@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 struct UserFeedTests {
@@ -24,11 +25,11 @@ struct UserFeedTests {
     @Test("what comes in order is handed on, what comes again is not")
     func order() {
         var feed = UserFeed()
-        #expect(text(feed.received(entry(1))) == [])
+        #expect(text(feed.changePublished(entry(1))) == [])
         #expect(text(feed.readElsewhere(to: Position(4))) == [])
         #expect(feed.last == Position(4))
-        #expect(text(feed.received(entry(5))) == ["deliver 5"])
-        #expect(text(feed.received(entry(5))) == [])
+        #expect(text(feed.changePublished(entry(5))) == ["deliver 5"])
+        #expect(text(feed.changePublished(entry(5))) == [])
         #expect(text(feed.readElsewhere(to: Position(9))) == [])
         #expect(feed.last == Position(5))
     }
@@ -36,8 +37,8 @@ struct UserFeedTests {
     @Test("what comes before the sequence starts is read when it does, if it lies behind")
     func early() {
         var feed = UserFeed()
-        #expect(text(feed.received(entry(6))) == [])
-        #expect(text(feed.received(entry(5))) == [])
+        #expect(text(feed.changePublished(entry(6))) == [])
+        #expect(text(feed.changePublished(entry(5))) == [])
         #expect(text(feed.readElsewhere(to: Position(4))) == ["open gap", "read after 4"])
         #expect(text(feed.repaired([entry(5), entry(6)])) == ["deliver 5", "deliver 6", "close gap"])
         var other = UserFeed()
@@ -50,7 +51,7 @@ struct UserFeedTests {
     func pages() {
         var feed = UserFeed()
         _ = feed.readElsewhere(to: .zero)
-        #expect(text(feed.received(entry(5))) == ["open gap", "read after 0"])
+        #expect(text(feed.changePublished(entry(5))) == ["open gap", "read after 0"])
         #expect(text(feed.headSeen(Position(6), since: Fixture.time(0))) == ["open gap"])
         #expect(text(feed.repaired([entry(1), entry(2)])) == ["deliver 1", "deliver 2", "read after 2"])
         #expect(text(feed.repairFailed()) == ["look again"])

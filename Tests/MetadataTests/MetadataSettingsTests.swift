@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Metadata
-import Model
 import ServiceKit
+import StrataModel
 import Testing
 
 @Suite("The settings of the metadata service")

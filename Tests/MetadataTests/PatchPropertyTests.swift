@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Model
+import DatabaseKit
 import Postgres
+import SeededRandom
+import StrataModel
 import TestSupport
 import Testing
 
@@ -27,7 +29,7 @@ struct PatchPropertyTests {
                 try #require(change == nil || change?.position == position)
 
                 var told = before.tree
-                told.apply(change?.effects ?? [])
+                told.applyEffects(change?.effects ?? [])
                 try #require(told == reference.tree, "seed \(seed), round \(round)")
 
                 guard round % 10 == 9 else { continue }
@@ -50,9 +52,9 @@ struct PatchPropertyTests {
                 let operations = generator.patch()
                 let before = reference
                 reference.apply(operations)
-                let json = OperationsJSON.encode(operations).replacing("'", with: "''")
+                let json = MetadataJSON.encode(operations).replacing("'", with: "''")
                 let effects = try await fixture.sql("SELECT metadata.apply('\(id)', '\(json)', 2)")[0].getOptional(0, as: String.self)
-                let told = try effects.map { try OperationsJSON.decodeEffects($0) } ?? []
+                let told = try effects.map { try MetadataJSON.effects($0) } ?? []
                 try #require(told == before.effects(to: reference))
             }
             let tree = try await fixture.tree(id)

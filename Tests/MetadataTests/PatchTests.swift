@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Model
 import Postgres
+import StrataModel
 import Testing
 
 @testable import Metadata
@@ -142,10 +142,10 @@ struct PatchTests {
             ]
             for operations in tooLarge {
                 let failure = await #expect(throws: Failure.self) { try await fixture.patch(id, operations) }
-                #expect(failure == .invalid("metadata", "would have more than 20 bytes of paths and values"), "\(operations)")
+                #expect(failure == .invalid("metadata", reason: "would have more than 20 bytes of paths and values"), "\(operations)")
             }
             let tooMany = (0..<10).map { set("k\($0)", "1") }
-            await #expect(throws: Failure.invalid("metadata", "would have more than 9 keys")) { try await fixture.patch(id, tooMany) }
+            await #expect(throws: Failure.invalid("metadata", reason: "would have more than 9 keys")) { try await fixture.patch(id, tooMany) }
             #expect(try await fixture.tree(id).position == Position(2))
             // What lets it shrink makes room.
             #expect(try await fixture.patch(id, [set("a", "1"), set("c", "12345678901")]) != nil)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Model
 import Postgres
+import SeededRandom
+import StrataModel
 import TestSupport
 import Testing
 
@@ -21,7 +22,7 @@ struct RaceTests {
                 let stored = try await fixture.tree(id)
                 #expect(stored.leaves.count == 1)
                 var told = MetadataTree(leaves: round % 2 == 0 ? [] : [MetadataLeaf(path: MetadataPath(trusted: "a"), value: "0")])
-                for change in changes { told.apply(change.effects) }
+                for change in changes { told.applyEffects(change.effects) }
                 #expect(told == MetadataTree(leaves: stored.leaves))
             }
         }
@@ -63,7 +64,7 @@ struct RaceTests {
             #expect(changes.map(\.position.rawValue) == Array(2..<Int64(changes.count + 2)))
             #expect(zip(changes, changes.dropFirst()).allSatisfy { $0.createdAt <= $1.createdAt })
             var told = MetadataTree()
-            for change in changes { told.apply(change.effects) }
+            for change in changes { told.applyEffects(change.effects) }
             #expect(told == MetadataTree(leaves: try await fixture.tree(id).leaves), "seed \(seed)")
         }
     }
@@ -72,7 +73,7 @@ struct RaceTests {
     func removal() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation(participants: ["ana", "ben"])
-            // One transaction: takes the lock, removes him, and commits once somebody waits for the lock.
+            // One transaction: takes the lock, removes the user, and commits once another transaction waits for the lock.
             let removal = """
                 DO $$
                 BEGIN

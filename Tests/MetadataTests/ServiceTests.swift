@@ -4,12 +4,13 @@ import Contracts
 import Foundation
 import LocalServers
 import Logging
-import Model
 import NIOCore
 import NIOPosix
 import Postgres
 import RPC
 import Redis
+import ServiceKit
+import StrataModel
 import Synchronization
 import TestSupport
 import Testing
@@ -44,7 +45,8 @@ struct ServiceTests {
         let settings = MetadataSettings(
             postgresURL: TestDatabase.asService(postgres), redisURL: redis,
             rpc: RPCServerConfiguration(host: "127.0.0.1", port: 0, clusterSecret: Self.secret))
-        let service = try MetadataService(settings: settings, eventLoopGroup: loops, logger: TestDatabase.quiet)
+        let service = try MetadataService(
+            settings: settings, environment: ServiceEnvironment(eventLoopGroup: loops, logger: TestDatabase.quiet))
         return try await running([service]) {
             let endpoint = RPCEndpoint(host: "127.0.0.1", port: try await service.rpcPort)
             let client = RPCClient(
@@ -79,7 +81,7 @@ struct ServiceTests {
                     var answered: [Change] = []
                     for operations in [[set("a", "1")], [set("a", "1")], [set("a.b", "2")], [delete("a")]] {
                         let response = try await client.call(
-                            MetadataAPI.patch, request(fixture, id, operations), deadline: Self.soon, trace: .random())
+                            MetadataAPI.patch, with: request(fixture, id, operations), deadline: Self.soon, trace: .random())
                         if response.hasChange { answered.append(try Change(response.change)) }
                     }
                     return answered
@@ -106,12 +108,12 @@ struct ServiceTests {
                 var item = ProtoTreesRequest.Item()
                 item.conversationID = Data(id)
                 trees.items = [item]
-                let response = try await client.call(MetadataAPI.trees, trees, deadline: Self.soon, trace: .random())
+                let response = try await client.call(MetadataAPI.trees, with: trees, deadline: Self.soon, trace: .random())
                 #expect(response.items.map { MetadataTree($0.tree) } == [MetadataTree(leaves: [.init(path: .init(trusted: "a.b"), value: "1")])])
                 #expect(response.items.map(\.position) == [1])
                 let failure = await #expect(throws: Failure.self) {
                     try await client.call(
-                        MetadataAPI.patch, request(fixture, id, [set("x", [("x.y", "a\0b")])]), deadline: Self.soon, trace: .random())
+                        MetadataAPI.patch, with: request(fixture, id, [set("x", [("x.y", "a\0b")])]), deadline: Self.soon, trace: .random())
                 }
                 #expect(failure?.code == .invalidProperty)
                 #expect(failure?.detail == .property("metadata.x.y"))
@@ -126,7 +128,7 @@ struct ServiceTests {
         try await TestDatabase.migrate(postgres.url())
         let app = AppID.random()
         let id = ConversationID.random()
-        try await postgres.run(
+        try await postgres.runSQL(
             """
             INSERT INTO conversations.conversation (id, app_id, created_at, created_by, is_distinct, position, last_change_at)
             VALUES ('\(id)', '\(app)', now(), 'ana', false, 1, now());
@@ -140,7 +142,7 @@ struct ServiceTests {
                 request.actor = "ana"
                 request.conversationID = Data(id)
                 request.operations = [ProtoMetadataOperation(set("a", value))]
-                return try await client.call(MetadataAPI.patch, request, deadline: Self.soon, trace: .random())
+                return try await client.call(MetadataAPI.patch, with: request, deadline: Self.soon, trace: .random())
             }
             await redis.kill()
             #expect(try await patch("1").change.position == 2)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Model
 import Postgres
 import Schema
+import SeededRandom
+import StrataModel
 import TestSupport
 import Testing
 
@@ -34,7 +35,7 @@ struct TreesTests {
         }
     }
 
-    @Test("are kept for somebody who is removed, and forgotten when he is added again or the conversation goes")
+    @Test("are kept for a user who is removed, and forgotten when the user is added again or the conversation goes")
     func kept() async throws {
         try await MetadataFixture.run { fixture in
             let id = try await fixture.conversation([("b.c", "1"), ("a", "ä\"")])
@@ -43,7 +44,7 @@ struct TreesTests {
             let kept = try await fixture.tree(id, formerUser: "ben")
             #expect(kept.position == Position(1))
             #expect(kept.leaves.map { "\($0.path)=\($0.value)" } == ["a=ä\"", "b.c=1"])
-            // Who has not left sees the tree as it is: whether he may is asked elsewhere.
+            // A user who has not left sees the tree as it is: whether they may is asked elsewhere.
             #expect(try await fixture.tree(id, formerUser: "eve").leaves.map(\.value) == ["2"])
 
             try await fixture.sql("SELECT metadata.keep_tree('\(id)', 'ben')")
@@ -181,7 +182,7 @@ struct TreesTests {
                 SELECT metadata.apply('\(id)', '[{"path":"","set":[]}]', 5);
                 SELECT conversations.append_change('\(id)', 3::smallint, 'ana', NULL, NULL, NULL, NULL, NULL)
                 """)
-        _ = try await migrator.migrate(Schema.migrations, logger: TestDatabase.quiet)
+        _ = try await migrator.migrate(Schema.migrations, functions: Schema.functions, logger: TestDatabase.quiet)
         let pool = PostgresPool(configuration: try PostgresConfiguration(url: url), mode: .exclusive, logger: TestDatabase.quiet)
         let store = MetadataStore(writes: pool, large: pool, reads: pool, limits: MetadataLimits())
         try await running([pool]) { () async throws -> Void in
@@ -217,7 +218,7 @@ struct TreesTests {
             let id = try await fixture.conversation([("__proto__.x", "1"), ("a.constructor", "2")])
             #expect(try await fixture.tree(id).leaves.map(\.path.dotted) == ["__proto__.x", "a.constructor"])
             let operations = [delete("__proto__.x"), delete("a")]
-            try MetadataPatchValidation().check(operations)
+            try MetadataPatchValidation().checkOperations(operations)
             #expect(try await fixture.patch(id, operations)?.told == ["-__proto__", "-a"])
         }
     }

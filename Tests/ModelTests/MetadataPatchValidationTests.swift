@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
 @Suite("A patch is checked before it reaches the database")
 struct MetadataPatchValidationTests {
     private func check(_ operations: [MetadataOperation], maximum: Int = 100) throws(Failure) {
-        try MetadataPatchValidation(maximumItems: maximum).check(operations)
+        try MetadataPatchValidation(maximumItems: maximum).checkOperations(operations)
     }
 
     @Test("good operations pass as they are")
@@ -46,9 +46,9 @@ struct MetadataPatchValidationTests {
     @Test("a first tree is checked alike, however many values it has")
     func tree() throws {
         let validation = MetadataPatchValidation(maximumItems: 2)
-        try validation.check(tree: ["a", "b", "c.d"].map { MetadataLeaf(path: MetadataPath(trusted: $0), value: "1") })
+        try validation.checkTree(["a", "b", "c.d"].map { MetadataLeaf(path: MetadataPath(trusted: $0), value: "1") })
         let failure = #expect(throws: Failure.self) {
-            try validation.check(tree: ["a", "a.b"].map { MetadataLeaf(path: MetadataPath(trusted: $0), value: "1") })
+            try validation.checkTree(["a", "a.b"].map { MetadataLeaf(path: MetadataPath(trusted: $0), value: "1") })
         }
         #expect(failure?.detail == .property("metadata.a"))
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import SeededRandom
+import StrataModel
 import Testing
 
 struct MetadataTests {
@@ -62,17 +63,17 @@ struct MetadataTests {
     @Test("effects are applied as a client does")
     func effects() {
         var tree = MetadataTree(leaves: [leaf("a.b", "1"), leaf("a.c", "2"), leaf("d", "3")])
-        tree.apply([delete("a.b")])
+        tree.applyEffects([delete("a.b")])
         #expect(tree.leaves == [leaf("a.c", "2"), leaf("d", "3")])
-        tree.apply([delete("a")])
+        tree.applyEffects([delete("a")])
         #expect(tree.leaves == [leaf("d", "3")])
-        tree.apply([set("d.e.f", "4")])
+        tree.applyEffects([set("d.e.f", "4")])
         #expect(tree.leaves == [leaf("d.e.f", "4")])
-        tree.apply([delete("x.y"), delete("d.e.f.g")])
+        tree.applyEffects([delete("x.y"), delete("d.e.f.g")])
         #expect(tree.leaves == [leaf("d.e.f", "4")])
-        tree.apply([delete("d.e.f")])
+        tree.applyEffects([delete("d.e.f")])
         #expect(tree.isEmpty)
-        tree.apply([set("q", "1"), delete(""), set("r", "2")])
+        tree.applyEffects([set("q", "1"), delete(""), set("r", "2")])
         #expect(tree.leaves == [leaf("r", "2")])
     }
 
@@ -89,7 +90,7 @@ struct MetadataTests {
                 let value = Bool.random(using: &generator) ? "\(Int.random(in: 0..<9, using: &generator))" : nil
                 flat = flat.filter { $0.key != path && !$0.key.hasPrefix(path + ".") && (value == nil || !path.hasPrefix($0.key + ".")) }
                 flat[path] = value
-                tree.apply([MetadataEffect(path: MetadataPath(trusted: path), value: value)])
+                tree.applyEffects([MetadataEffect(path: MetadataPath(trusted: path), value: value)])
                 #expect(Dictionary(uniqueKeysWithValues: tree.leaves.map { ($0.path.dotted, $0.value) }) == flat)
             }
         }
@@ -99,18 +100,5 @@ struct MetadataTests {
     func operations() {
         #expect(MetadataOperation.delete(MetadataPath(trusted: "a")).path.dotted == "a")
         #expect(MetadataOperation.set(.root, leaves: []).path == .root)
-    }
-}
-
-/// The same numbers for the same seed, on every run.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

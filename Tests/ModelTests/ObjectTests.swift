@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
+import StrataModel
 import Testing
 
 struct ObjectTests {
@@ -25,7 +25,7 @@ struct ObjectTests {
         #expect(view.totalCount == 4)
     }
 
-    @Test("a message is unread by recipients who have not read it, and by nobody else")
+    @Test("a message is unread only by recipients who have not read it")
     func unread() {
         let ana = UserID(trusted: "ana")
         let ben = UserID(trusted: "ben")
@@ -46,7 +46,7 @@ struct ObjectTests {
         #expect([RecipientStatus.sent, .delivered, .read].map(\.name) == ["sent", "delivered", "read"])
     }
 
-    @Test("who is invisible looks offline to others")
+    @Test("an invisible user looks offline to others")
     func invisible() {
         let seen = Timestamp(microseconds: 5)
         #expect(Presence(status: .invisible, lastSeenAt: seen).forOthers == Presence(status: .offline, lastSeenAt: seen))
@@ -61,6 +61,7 @@ struct ObjectTests {
             9: ("invalid_operation", 422), 10: ("invalid_request", 400), 100: ("internal_server_error", 500), 101: ("access_denied", 403),
             102: ("not_found", 404), 104: ("missing_property", 422), 105: ("invalid_property", 422), 106: ("invalid_endpoint", 404),
             107: ("invalid_header", 406), 108: ("conflict", 409), 109: ("method_not_allowed", 405), 111: ("id_in_use", 409),
+            112: ("predecessor_failed", 424),
         ]
         #expect(Failure.Code.allCases.count == expected.count)
         for code in Failure.Code.allCases {
@@ -73,7 +74,7 @@ struct ObjectTests {
     func failures() {
         #expect(Failure.missing("parts").detail == .property("parts"))
         #expect(Failure.missing("parts").code == .missingProperty)
-        #expect(Failure.invalid("id", "is odd").message == "The property id is odd.")
+        #expect(Failure.invalid("id", reason: "is odd").message == "The property id is odd.")
         #expect(Failure.notFound("message").code == .notFound)
         #expect(Failure.accessDenied("No.").code == .accessDenied)
         #expect(Failure.unavailable.code.status == 503)

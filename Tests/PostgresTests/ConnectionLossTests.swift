@@ -64,7 +64,7 @@ struct ConnectionLossTests {
         }
     }
 
-    @Test("connections that were terminated while idle cost nobody anything")
+    @Test("connections that were terminated while idle make no statement fail")
     func terminatedIdle() async throws {
         try await withPool(setUp: GroupingTests.table, configure: { $0.connections = 1 }) { pool async throws in
             try await Gate.closed { gate async throws in

@@ -181,7 +181,7 @@ struct GroupingTests {
         }
     }
 
-    @Test("a statement that opens a transaction is refused, and harms nobody")
+    @Test("a statement that opens a transaction is refused, and harms no other statement")
     func strayTransaction() async throws {
         try await withPool(setUp: Self.table, configure: { $0.connections = 1 }) { pool async throws in
             let error = await pool.error("BEGIN")

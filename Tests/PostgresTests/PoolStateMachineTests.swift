@@ -103,7 +103,7 @@ struct PoolStateMachineTests {
         #expect(box.machine.queueDepth == 1)
     }
 
-    @Test("a sent group is interrupted only when nobody waits for any of it")
+    @Test("a sent group is interrupted only when no caller waits for any of it")
     func cancelSent() {
         let box = running(limits())
         let (first, _) = submit(box, 1)
@@ -256,7 +256,7 @@ struct PoolStateMachineTests {
         let box = running(limits(workers: 2))
         let (first, _) = submit(box, 0, key: 9)
         #expect(names(box.machine.take(worker: 0, now: now)) == ["r0"])
-        guard case .queued(wake: nil, _) = submit(box, 1, key: 9).action else { return #expect(Bool(false), "nobody can take it yet") }
+        guard case .queued(wake: nil, _) = submit(box, 1, key: 9).action else { return #expect(Bool(false), "no worker can take it yet") }
         submit(box, 2, key: 4)
         #expect(names(box.machine.take(worker: 1, now: now)) == ["r2"])
         _ = box.machine.finish([first], worker: 0)

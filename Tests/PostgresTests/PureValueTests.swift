@@ -37,18 +37,6 @@ struct FlightTests {
     }
 }
 
-struct BackoffTests {
-    @Test("doubles up to the maximum, shortened by up to a half, and starts anew")
-    func pauses() {
-        var backoff = Backoff(minimum: .milliseconds(50), maximum: .milliseconds(300))
-        #expect((0..<5).map { _ in backoff.next(random: 1) } == [50, 100, 200, 300, 300].map { .milliseconds($0) })
-        backoff.reset()
-        #expect(backoff.next(random: 0) == .milliseconds(25))
-        for _ in 0..<100 { _ = backoff.next(random: 1) }
-        #expect(backoff.next(random: 1) == .milliseconds(300))
-    }
-}
-
 struct EncodedParametersTests {
     @Test(
         "a NUL character is refused, naming the parameter and no value",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LocalServers
-import Model
 import NIOPosix
 import Redis
+import StrataModel
 import Testing
 
 @testable import Presence

@@ -3,8 +3,8 @@
 import Contracts
 import Foundation
 import LocalServers
-import Model
 import RPC
+import StrataModel
 import Testing
 
 @testable import Presence
@@ -26,24 +26,24 @@ struct PresenceServiceTests {
             var request = ProtoSetPresenceRequest()
             request.lease = lease(user, connection)
             request.status = status
-            _ = try await client.call(PresenceAPI.setPresence, request, deadline: soon, trace: .random())
+            _ = try await client.call(PresenceAPI.setPresence, with: request, deadline: soon, trace: .random())
         }
         func renew(_ leases: [ProtoLease]) async throws(Failure) -> [ProtoLease] {
             var request = ProtoRenewPresenceRequest()
             request.leases = leases
-            return try await client.call(PresenceAPI.renewPresence, request, deadline: soon, trace: .random()).forgotten
+            return try await client.call(PresenceAPI.renewPresence, with: request, deadline: soon, trace: .random()).forgotten
         }
         func release(_ leases: [ProtoLease]) async throws(Failure) {
             var request = ProtoReleasePresenceRequest()
             request.leases = leases
-            _ = try await client.call(PresenceAPI.releasePresence, request, deadline: soon, trace: .random())
+            _ = try await client.call(PresenceAPI.releasePresence, with: request, deadline: soon, trace: .random())
         }
         func get(_ users: [String], since: Timestamp? = nil) async throws -> [PresencePublication] {
             var request = ProtoGetPresenceRequest()
             request.appID = Data(app)
             request.userIds = users
             if let since { request.since = since.microseconds }
-            return try await client.call(PresenceAPI.getPresence, request, deadline: soon, trace: .random()).presences
+            return try await client.call(PresenceAPI.getPresence, with: request, deadline: soon, trace: .random()).presences
                 .map { try PresencePublication($0) }
         }
     }
@@ -64,7 +64,7 @@ struct PresenceServiceTests {
     func exactlyOnce() async throws {
         try await withServices(2) { fixture, caller in
             let users = (0..<50).map { "u\($0)" }
-            try await fixture.listen(to: (users + ["last"]).map { Channels.presence(caller.app, UserID(trusted: $0)) })
+            try await fixture.listen(to: (users + ["last"]).map { Channels.presence(app: caller.app, user: UserID(trusted: $0)) })
             for user in users { try await caller.set(user, 1, "available") }
             await fixture.log.wait(for: 100)
             try await caller.set("last", 1, "busy")
@@ -80,8 +80,8 @@ struct PresenceServiceTests {
         periods.sweepBatch = 1
         periods.sweepEvery = .seconds(2)
         try await withServices(1, periods) { fixture, caller in
-            let names = (0...).lazy.map { "u\($0)" }.filter { Channels.presenceShard(caller.app, UserID(trusted: $0)) == 7 }.prefix(80)
-            try await fixture.listen(to: names.map { Channels.presence(caller.app, UserID(trusted: $0)) })
+            let names = (0...).lazy.map { "u\($0)" }.filter { Channels.presenceShard(app: caller.app, user: UserID(trusted: $0)) == 7 }.prefix(80)
+            try await fixture.listen(to: names.map { Channels.presence(app: caller.app, user: UserID(trusted: $0)) })
             for name in names { try await caller.set(name, 1, "available") }
             // A look every two seconds would take longer than this test may.
             await fixture.log.wait(for: 160)
@@ -104,7 +104,7 @@ struct PresenceServiceTests {
             #expect(try await caller.get(["ana"])[0].presence.status == .available)
         }
         try await withServices(1) { fixture, caller in
-            try await fixture.listen(to: [Channels.presence(caller.app, UserID(trusted: "ana"))])
+            try await fixture.listen(to: [Channels.presence(app: caller.app, user: UserID(trusted: "ana"))])
             try await caller.set("ana", 1, "available")
             try await caller.release([caller.lease("ana", 1)])
             await fixture.log.wait(for: 2)
@@ -122,8 +122,8 @@ struct PresenceServiceTests {
             first.lease = lease
             first.status = "available"
             next.leases = [lease]
-            let set = try await caller.client.call(PresenceAPI.setPresence, first, deadline: soon, trace: .random())
-            let renewed = try await caller.client.call(PresenceAPI.renewPresence, next, deadline: soon, trace: .random())
+            let set = try await caller.client.call(PresenceAPI.setPresence, with: first, deadline: soon, trace: .random())
+            let renewed = try await caller.client.call(PresenceAPI.renewPresence, with: next, deadline: soon, trace: .random())
             #expect(set.renewAfterMs == 4000 && renewed.renewAfterMs == 4000)
         }
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contracts
-import Model
 import Redis
+import StrataModel
 import Testing
 
 @testable import Presence
@@ -37,7 +37,7 @@ struct PresenceScriptTests {
             )
         }
         func sweep() async -> SweepFinding { await store.sweep([user.shard])[0] }
-        func listen() async throws { try await fixture.listen(to: [Channels.presence(user.app, user.id)]) }
+        func listen() async throws { try await fixture.listen(to: [Channels.presence(app: user.app, user: user.id)]) }
     }
 
     @Test("a user is what the best of their connections is")
@@ -129,7 +129,7 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("invisible and offline do not advance when he was last seen")
+    @Test("invisible and offline do not advance when the user was last seen")
     func unseen() async throws {
         try await PresenceFixture.run { fixture in
             let hand = Hand(fixture)
@@ -163,7 +163,7 @@ struct PresenceScriptTests {
         }
     }
 
-    @Test("with the defaults, who is gone is offline within thirty seconds: the connection closed, or its gateway dead since the last renewal")
+    @Test("with the defaults, a user who is gone is offline within 30 seconds: the connection closed, or its gateway dead since the last renewal")
     func within() async throws {
         let periods = PresencePeriods()
         #expect(periods.longestUntilOffline <= .seconds(29))

@@ -11,6 +11,7 @@ struct SweepLoopTests {
     /// Finds the same at every look, and counts them.
     private final class Found: Sweepable {
         let name = "found"
+        let metricPrefix = "strata_presence_found"
         private let findings: [SweepFinding]
         private let count = Mutex(0)
         var looks: Int { count.withLock { $0 } }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contracts
-import Model
 import Redis
+import SeededRandom
+import StrataModel
 import TestSupport
 import Testing
 
@@ -69,7 +70,7 @@ struct TypingScriptTests {
         }
     }
 
-    @Test("a begin that is not renewed pauses after 10 s and finishes after 10 more, at their own times even if nobody looked")
+    @Test("a begin that is not renewed pauses after 10 s and finishes after 10 more, at their own times even if no process looked")
     func deadlines() async throws {
         try await PresenceFixture.run { fixture in
             let store = store(fixture)
@@ -93,7 +94,7 @@ struct TypingScriptTests {
         }
     }
 
-    @Test("an unchanged state is announced again every 2.5 s at most, and keys expire if nobody sweeps")
+    @Test("an unchanged state is announced again every 2.5 s at most, and keys expire if no process sweeps")
     func repeated() async throws {
         try await PresenceFixture.run { fixture in
             let store = store(fixture)

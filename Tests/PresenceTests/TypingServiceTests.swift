@@ -3,9 +3,9 @@
 import Contracts
 import Foundation
 import LocalServers
-import Model
 import RPC
 import Redis
+import StrataModel
 import Testing
 
 @testable import Presence
@@ -17,7 +17,7 @@ struct TypingServiceTests {
         request.conversationID = Data(id)
         request.userID = user
         request.action = action
-        _ = try await client.call(PresenceAPI.typing, request, deadline: soon, trace: .random())
+        _ = try await client.call(PresenceAPI.typing, with: request, deadline: soon, trace: .random())
     }
 
     /// Runs services with a client of the first, listening to `id`.
@@ -46,7 +46,7 @@ struct TypingServiceTests {
         }
     }
 
-    @Test("a renewed begin is not announced again; a finish ends it, once; who pauses finishes by himself")
+    @Test("a renewed begin is not announced again; a finish ends it, once; a pause finishes by itself")
     func renewed() async throws {
         try await PresenceFixture.run { fixture in
             let id = ConversationID.random()
@@ -146,7 +146,7 @@ struct TypingServiceTests {
                 request.userID = "ana"
                 request.action = "started"
                 let conversation = await #expect(throws: Failure.self) {
-                    try await client.call(PresenceAPI.typing, request, deadline: soon, trace: .random())
+                    try await client.call(PresenceAPI.typing, with: request, deadline: soon, trace: .random())
                 }
                 #expect(conversation?.code == .internalServerError)
             }

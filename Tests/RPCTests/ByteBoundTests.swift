@@ -3,6 +3,7 @@
 import Glibc
 import NIOCore
 import NIOPosix
+import NetKit
 import Synchronization
 import Testing
 
@@ -125,20 +126,6 @@ struct ByteBoundTests {
             #expect(try await client.echo(ByteBuffer()) == answer)
             #expect(client.arriving.inUse == 0)
         }
-    }
-
-    @Test("bytes are given back, whoever holds them")
-    func budget() {
-        let budget = RPCByteBudget(limit: 10)
-        #expect(budget.take(6))
-        #expect(!budget.take(5))
-        #expect(budget.take(4))
-        budget.give(6)
-        budget.add(20)
-        #expect(!budget.take(1))
-        budget.give(24)
-        #expect(budget.inUse == 0)
-        #expect(budget.take(11))
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
+import NetKit
+import SeededRandom
 import Testing
 
 @testable import RPC
@@ -45,7 +47,7 @@ final class CallTableTests {
 
     @Test("what has come of long answers is bounded over all tables, and counted until the call is over, however it ends")
     func arriving() {
-        let arriving = RPCByteBudget(limit: 100)
+        let arriving = ByteBudget(limit: 100)
         table = RPCCallTable(maxAnswerBytes: 1000, arriving: arriving)
         var other = RPCCallTable<String>(maxAnswerBytes: 1000, arriving: arriving)
         let part = ByteBuffer(repeating: 0x61, count: 40)
@@ -59,7 +61,7 @@ final class CallTableTests {
         #expect(arriving.inUse == 0)
         #expect(table.partAnswered(3, part).outcome == .none)
         #expect(other.partAnswered(1, part).outcome == .none)
-        // Whoever it is that goes over it is refused with all that has come.
+        // Whichever call goes over it is refused with all that has come.
         #expect(table.partAnswered(3, part).outcome == .completedAndCancelled("call 3", .failure(.overloaded)))
         #expect(arriving.inUse == 40)
         #expect(table.partAnswered(4, part).outcome == .none)
@@ -107,7 +109,7 @@ final class CallTableTests {
 
     @Test("whatever happens in which order, every call completes exactly once", arguments: 0..<50 as Range<UInt64>)
     func exactlyOnce(_ seed: UInt64) {
-        var random = SplitMix(state: seed)
+        var random = SeededGenerator(seed: seed)
         var completed: [String: Int] = [:]
         var started = 0
         for step in 0..<400 {

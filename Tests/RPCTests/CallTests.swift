@@ -2,8 +2,9 @@
 
 import Contracts
 import FoundationEssentials
-import Model
 import NIOCore
+import NetKit
+import StrataModel
 import SwiftProtobuf
 import Synchronization
 import Testing
@@ -102,12 +103,12 @@ struct CallTests {
         let tree = try ByteBuffer(protobuf: ProtoTreesResponse.with { $0.items = [.with { $0.tree.leaves = [.with { $0.value = "0123456789" }] }] })
         try await withPair(server: { $0.maxAnswerBytes = tree.readableBytes - 1 }, handler: { _, _ in tree }) { (client: RPCClient) async throws in
             let answer = await #expect(throws: Failure.self) {
-                try await client.call(MetadataAPI.trees, ProtoTreesRequest(), deadline: .now + .seconds(20), trace: .random())
+                try await client.call(MetadataAPI.trees, with: ProtoTreesRequest(), deadline: .now + .seconds(20), trace: .random())
             }
             #expect(answer?.code == .internalServerError)
             let large = ProtoTreesRequest.with { $0.appID = Data(repeating: 0, count: 4 << 20) }
             let request = await #expect(throws: Failure.self) {
-                try await client.call(MetadataAPI.trees, large, deadline: .now + .seconds(20), trace: .random())
+                try await client.call(MetadataAPI.trees, with: large, deadline: .now + .seconds(20), trace: .random())
             }
             #expect(request?.code == .invalidRequest)
         }
@@ -271,7 +272,7 @@ struct CallTests {
 /// A handler that holds every call until it is opened.
 final class Gate: Sendable {
     private let arrivals = Events<Void>()
-    private let latch = RPCLatch<Void>()
+    private let latch = Latch<Void>()
 
     var handler: TestHandler {
         { [arrivals, latch] _, payload in

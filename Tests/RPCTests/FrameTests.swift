@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
+import SeededRandom
 import Testing
 
 @testable import RPC
@@ -90,7 +91,7 @@ struct FrameTests {
 
     @Test("whatever arrives, reading ends with frames or an error", arguments: 0..<40 as Range<UInt64>)
     func garbage(_ seed: UInt64) {
-        var random = SplitMix(state: seed)
+        var random = SeededGenerator(seed: seed)
         for _ in 0..<200 {
             var reader = RPCFrameReader()
             var bytes = (0..<Int.random(in: 0...80, using: &random)).map { _ in UInt8.random(in: .min ... .max, using: &random) }
@@ -111,18 +112,5 @@ struct FrameTests {
         #expect(RPCRequestHead.remaining(until: now + .seconds(1 << 40), from: now) == RPCRequestHead.maximumMicroseconds)
         let head = RPCRequestHead(method: echoMethod, remainingMicroseconds: .max, trace: .random())
         #expect(head.deadline(from: now) == now + .seconds(3600))
-    }
-}
-
-/// A small generator with a seed, so that a failure can be repeated.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

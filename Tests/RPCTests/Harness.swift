@@ -3,6 +3,7 @@
 import Logging
 import NIOCore
 import NIOPosix
+import NetKit
 import ServiceLifecycle
 import Synchronization
 import Testing
@@ -60,7 +61,7 @@ func startServer(
 func startClient(_ ports: [Int], _ change: (inout RPCClientConfiguration) -> Void = { _ in }) -> Running<RPCClient> {
     let endpoints = ports.map { RPCEndpoint(host: "127.0.0.1", port: $0) }
     var configuration = RPCClientConfiguration(target: .fixed(endpoints), clusterSecret: secret)
-    configuration.backoff = RPCBackoff(initial: .milliseconds(5), maximum: .milliseconds(50))
+    configuration.backoff = Backoff(initial: .milliseconds(5), maximum: .milliseconds(50))
     configuration.connectTimeout = .seconds(40)
     configuration.pingInterval = .seconds(20)
     change(&configuration)

@@ -2,6 +2,7 @@
 
 import NIOCore
 import NIOEmbedded
+import NetKit
 import Testing
 
 @testable import RPC
@@ -41,7 +42,7 @@ struct LivenessTests {
         return try Peer { RPCServerHandler(core: core, connection: RPCServerConnection(channel: $0)) }
     }
 
-    private func client(_ mailbox: RPCMailbox<RPCClientConnection.Item>) throws -> Peer {
+    private func client(_ mailbox: Mailbox<RPCClientConnection.Item>) throws -> Peer {
         let configuration = RPCClientConfiguration(target: .fixed([]), clusterSecret: secret)
         return try Peer {
             RPCClientHandler(configuration: configuration, mailbox: mailbox, eventLoop: $0.eventLoop, logger: quiet, onDraining: {})
@@ -78,7 +79,7 @@ struct LivenessTests {
 
     @Test("a client asks a silent server, keeps one that answers, and closes one that does not within a few seconds")
     func clientAsks() throws {
-        let peer = try client(RPCMailbox())
+        let peer = try client(Mailbox())
         try openedClient(peer)
         for _ in 0..<50 {
             peer.pass(2)
@@ -92,7 +93,7 @@ struct LivenessTests {
 
     @Test("both answer pings", arguments: [true, false])
     func answers(_ isServer: Bool) throws {
-        let peer = isServer ? try server() : try client(RPCMailbox())
+        let peer = isServer ? try server() : try client(Mailbox())
         if isServer { try opened(peer) } else { try openedClient(peer) }
         try peer.receive(.ping)
         #expect(try peer.sent() == [.pong])
@@ -100,7 +101,7 @@ struct LivenessTests {
 
     @Test("a stranger has five seconds, a silent server three", arguments: [true, false])
     func opening(_ isServer: Bool) throws {
-        let peer = isServer ? try server() : try client(RPCMailbox())
+        let peer = isServer ? try server() : try client(Mailbox())
         peer.pass(isServer ? 4 : 2)
         #expect(peer.channel.isActive)
         peer.pass(2)
@@ -109,7 +110,7 @@ struct LivenessTests {
 
     @Test("calls handed over in one tick leave in one write, and all end with the connection")
     func oneWrite() async throws {
-        let mailbox = RPCMailbox<RPCClientConnection.Item>()
+        let mailbox = Mailbox<RPCClientConnection.Item>()
         let results = try await withThrowingTaskGroup(of: RPCAttempt.self) { group in
             for id in 1...3 as ClosedRange<UInt64> {
                 group.addTask {
@@ -119,7 +120,7 @@ struct LivenessTests {
                     }
                 }
             }
-            try await eventually("all are there") { mailbox.count == 3 }
+            try await eventually("all are there") { mailbox.waiting == 3 }
             try writeAll(mailbox)
             var results: [RPCAttempt] = []
             for try await result in group { results.append(result) }
@@ -131,7 +132,7 @@ struct LivenessTests {
         }
     }
 
-    private func writeAll(_ mailbox: RPCMailbox<RPCClientConnection.Item>) throws {
+    private func writeAll(_ mailbox: Mailbox<RPCClientConnection.Item>) throws {
         let peer = try client(mailbox)
         try openedClient(peer)
         try peer.channel.pipeline.syncOperations.handler(type: RPCClientHandler.self).mailFilled()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contracts
-import Model
+import StrataModel
 import SwiftProtobuf
 import Testing
 
@@ -28,9 +28,9 @@ struct RefusalAfterLossTests {
 
     @Test("a method that an instance does not know has done nothing: the service is unavailable, and nothing is wrong")
     func unknownMethod() async throws {
-        try await withPair(handler: CallRouter(logger: quiet).handle) { (client: RPCClient) async throws in
+        try await withPair(handler: CallRouter(logger: quiet).handleCall) { (client: RPCClient) async throws in
             let failure = await #expect(throws: Failure.self) {
-                _ = try await client.call(ConversationsAPI.sendMessage, .init(), deadline: .now + .seconds(60), trace: .random())
+                _ = try await client.call(ConversationsAPI.sendMessage, with: .init(), deadline: .now + .seconds(60), trace: .random())
             }
             #expect(failure?.code == .serviceUnavailable)
         }
@@ -42,14 +42,14 @@ struct RefusalAfterLossTests {
         let (first, firstPort) = try await startServer(handler: gate.handler)
         var router = CallRouter(logger: quiet)
         router.register(endpoint) { _, _ in throw Failure(refusal, "No.") }
-        let (second, secondPort) = try await startServer(handler: router.handle)
+        let (second, secondPort) = try await startServer(handler: router.handleCall)
         let client = startClient([firstPort, secondPort])
         try await eventually("both are connected") { client.subject.connected == 2 }
         let calls = (0..<8)
             .map { _ in
                 Task { () -> Failure.Code? in
                     do throws(Failure) {
-                        _ = try await client.subject.call(endpoint, Request(), deadline: .now + .seconds(60), trace: .random())
+                        _ = try await client.subject.call(endpoint, with: Request(), deadline: .now + .seconds(60), trace: .random())
                         return nil
                     } catch {
                         return error.code

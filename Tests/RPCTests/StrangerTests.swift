@@ -33,7 +33,7 @@ struct StrangerTests {
         try await withMetricsFactory(metrics) {
             try await withPair(client: { $0.clusterSecret = "not the cluster secret, although it is long" }) { (client: RPCClient) async throws in
                 #expect(await client.failure() == .unauthenticated)
-                for name in ["rpc_client_refused_connections_total", "rpc_server_refused_connections_total"] {
+                for name in ["strata_rpc_client_refused_connections_total", "strata_rpc_server_refused_connections_total"] {
                     let counter = try #require(metrics.counters(label: name).first)
                     try await eventually("\(name) counts") { counter.totalValue >= 1 }
                 }

@@ -6,62 +6,6 @@ import Testing
 @testable import RPC
 
 struct SupportTests {
-    @Test("a silent peer is asked, then given up; any byte starts over")
-    func liveness() {
-        var liveness = RPCLiveness(allowedMisses: 2)
-        #expect((0..<5).map { _ in liveness.tick() } == [.none, .ping, .ping, .ping, .giveUp])
-        liveness.progressed()
-        #expect(liveness.tick() == .none)
-        #expect(liveness.tick() == .ping)
-        liveness.progressed()
-        #expect(liveness.tick() == .none)
-    }
-
-    @Test("waits double up to the maximum and are spread over the upper half")
-    func backoff() {
-        let backoff = RPCBackoff(initial: .milliseconds(100), maximum: .seconds(1))
-        #expect(backoff.delay(attempt: 0, random: 0) == .milliseconds(50))
-        #expect(backoff.delay(attempt: 2, random: 0) == .milliseconds(200))
-        #expect(backoff.delay(attempt: 9, random: 0) == .milliseconds(500))
-        #expect(backoff.delay(attempt: .max, random: 0.5) == .milliseconds(750))
-    }
-
-    @Test("the first item wakes, a drained mailbox takes follow-ups only, a closed one nothing")
-    func mailbox() {
-        let mailbox = RPCMailbox<Int>()
-        #expect(mailbox.put(1) == .wake)
-        #expect(mailbox.put(2) == .queued)
-        #expect(mailbox.take() == [1, 2])
-        #expect(mailbox.isEmpty)
-        mailbox.drain()
-        #expect(mailbox.put(3) == .refused)
-        #expect(mailbox.putFollowUp(4) == .wake)
-        #expect(mailbox.close() == [4])
-        #expect(mailbox.putFollowUp(5) == .refused)
-    }
-
-    @Test("bytes that wait are bounded, but a lone item is always taken")
-    func mailboxBytes() {
-        let mailbox = RPCMailbox<Int>()
-        #expect(mailbox.put(1, bytes: 50, limit: 10) == .wake)
-        #expect(mailbox.put(2, bytes: 1, limit: 50) == .full)
-        mailbox.released(bytes: 50)
-        #expect(mailbox.put(3, bytes: 10, limit: 10) == .queued)
-    }
-
-    @Test("a latch wakes those who wait and those who come later, and can be left")
-    func latch() async throws {
-        let latch = RPCLatch<Int>()
-        let leaver = Task { try await latch.value() }
-        leaver.cancel()
-        await #expect(throws: CancellationError.self) { try await leaver.value }
-        async let early = latch.value()
-        latch.settle(.success(7))
-        latch.settle(.success(8))
-        #expect(try await early == 7)
-        #expect(try await latch.value() == 7)
-    }
-
     @Test("long answers give a piece in turn, and a cancelled one no more")
     func longAnswers() {
         var answers = RPCLongAnswers(pieceBytes: 3)

@@ -105,7 +105,7 @@ struct SettingsTests {
         await #expect(throws: SettingsError.self) { try await Settings.load(environment: ["STRATA_CONFIG_FILE": "/nonexistent/file"]) }
     }
 
-    @Test("keys nobody has read are told")
+    @Test("keys that were not read are told")
     func unused() throws {
         let settings = Settings(environment: ["STRATA_USED": "1", "STRATA_MISTYPED": "1", "PATH": "/"])
         _ = try settings.int("STRATA_USED")

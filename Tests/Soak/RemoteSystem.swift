@@ -3,7 +3,7 @@
 import ProtocolClient
 import TestCluster
 
-/// A system that was started by somebody else, behind one address.
+/// A system that this process did not start, behind one address.
 struct RemoteSystem: TestSystem {
     let urls: [String]
     let databaseURL: String

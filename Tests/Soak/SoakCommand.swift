@@ -5,8 +5,8 @@ import Foundation
 import ProtocolClient
 import StrataCommand
 
-/// `soak`: the load of the fault tests against a system that runs elsewhere, and their judgement of what came of it. Who breaks the system meanwhile is
-/// somebody else.
+/// `soak`: the load of the fault tests against a system that runs elsewhere, and their judgement of what came of it. Another program breaks the
+/// system meanwhile.
 package struct SoakCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "soak",
@@ -28,7 +28,7 @@ package struct SoakCommand: AsyncParsableCommand {
     var conversations = 6
     @Option(help: "How long it writes; 0 is until Ctrl-C or SIGTERM.")
     var seconds = 0
-    @Option(help: "How long everybody may take, after that, to be told everything; in seconds.")
+    @Option(help: "How long the clients may take, after that, to be told everything; in seconds.")
     var patience = 120
     @Flag(help: "Hostile users keep within the limits meanwhile, and do what harm they can.")
     var hostile = false
@@ -97,7 +97,7 @@ package struct SoakCommand: AsyncParsableCommand {
         }
     }
 
-    /// Whoever waits for a line gets it when it is written.
+    /// Writes the line at once, for programs that wait for it.
     private func say(_ text: String) {
         FileHandle.standardOutput.write(Data((text + "\n").utf8))
     }

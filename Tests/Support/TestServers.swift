@@ -36,11 +36,11 @@ public enum TestServers {
     /// - Returns: its URL.
     public static func freshDatabase(on server: PrivatePostgres) async throws -> String {
         let name = "test_\(UUID().uuidString.lowercased().replacingOccurrences(of: "-", with: ""))"
-        try await server.run("CREATE DATABASE \(name)")
+        try await server.runSQL("CREATE DATABASE \(name)")
         return server.url(database: name)
     }
 
-    /// The shared Redis. Tests keep out of each other's way by using keys and channels of their own; nobody flushes it.
+    /// The shared Redis. Tests keep out of each other's way by using keys and channels of their own; no test flushes it.
     public static func redis() async throws -> RedisInstance {
         if let address = ProcessInfo.processInfo.environment["STRATA_TEST_REDIS"] {
             let parts = address.split(separator: ":")

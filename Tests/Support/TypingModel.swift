@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Model
+package import StrataModel
 
 /// What typing should do to one typist, as a pure state machine with time as a parameter (milliseconds). The scripts are checked against it, and the
 /// simulation of typing runs on it.
@@ -58,7 +58,7 @@ package struct TypingModel: Sendable {
     /// Redis has come back without its data.
     package mutating func forget() { state = .none }
 
-    /// Somebody looks whether it has ended. Returns what is announced: one step at a time.
+    /// Looks whether it has ended. Returns what is announced: one step at a time.
     package mutating func sweep(at now: Int) -> TypingAction? {
         switch state {
         case .started(_, let ends) where ends <= now:

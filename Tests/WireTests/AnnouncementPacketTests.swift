@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
+import StrataModel
 import Testing
 
-@testable import Wire
+@testable import StrataWire
 
 @Suite struct AnnouncementPacketTests {
     private let id = AnnouncementID(rawValue: uuid(messageUUID))
@@ -22,14 +22,14 @@ import Testing
 
     @Test("an announcement is a message without a conversation, showing its reader's status alone")
     func object() {
-        let value = written { renderer.write(announcement(), for: ben.userID, version: .v3, into: &$0) }
+        let value = written { renderer.writeAnnouncement(announcement(), for: ben.userID, version: .v3, into: &$0) }
         #expect(value["id"] == .string("layer:///announcements/\(messageUUID)") && value["conversation"] == .null)
         #expect(value["sender"] == json(#"{"id":null,"url":null,"user_id":null,"display_name":"Support","avatar_url":null,"name":"Support"}"#))
         #expect(value["recipient_status"] == json(#"{"layer:///identities/ben.o":"sent"}"#) && value["is_unread"] == .bool(true))
         #expect(value["parts"]?[0]?["id"] == .string("layer:///announcements/\(messageUUID)/parts/\(partUUID)"))
         #expect(value["receipts_url"] == .string("https://chat.example.org/announcements/\(messageUUID)/receipts"))
         #expect(value["position"] == .integer(24_576) && value["notification"] == nil)
-        let read = written { renderer.write(announcement(.user(ana), status: .read), for: ben.userID, version: .v2, into: &$0) }
+        let read = written { renderer.writeAnnouncement(announcement(.user(ana), status: .read), for: ben.userID, version: .v2, into: &$0) }
         #expect(read["is_unread"] == .bool(false) && read["sender"]?["user_id"] == .string("ana"))
         #expect(read["parts"]?[0]?["id"] == .string("layer:///announcements/\(messageUUID)/parts/0"))
     }
@@ -52,7 +52,7 @@ import Testing
     func following() {
         let followed = packets(.followed(Identity(basic: ana)))
         #expect(followed.map { $0["body"]?["operation"] } == [.string("create")])
-        #expect(followed[0]["body"]?["data"] == written { renderer.write(Identity(basic: ana), into: &$0) })
+        #expect(followed[0]["body"]?["data"] == written { renderer.writeIdentity(Identity(basic: ana), into: &$0) })
         let unfollowed = packets(.unfollowed(ana.userID))
         #expect(unfollowed.map { $0["body"]?["operation"] } == [.string("delete")] && unfollowed[0]["body"]?["data"] == .null)
         #expect(packets(.identityChanged(Identity(basic: ana)))[0]["body"]?["object"]?["id"] == .string("layer:///identities/ana"))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
 struct ChangePacketTests {
     static let conversationObject =
@@ -45,8 +45,8 @@ struct ChangePacketTests {
         let cleoJSON =
             #"{"id":"layer:///identities/cleo","url":"https://chat.example.org/identities/cleo","user_id":"cleo","display_name":null,"avatar_url":null}"#
         let operations = """
-            {"operation":"remove","property":"participants","id":"layer:///identities/ana"},
             {"operation":"add","property":"participants","id":"layer:///identities/cleo","value":\(cleoJSON)},
+            {"operation":"remove","property":"participants","id":"layer:///identities/ana"},
             {"operation":"set","property":"distinct","value":false}
             """
         // Who is out keeps the counts they had.
@@ -61,13 +61,13 @@ struct ChangePacketTests {
         #expect(packets(content, for: cleo.userID).isEmpty)
         #expect(Variant(of: sampleChange(content), for: cleo.userID, version: .v3).needsView)
         #expect(!Variant(of: sampleChange(content), for: ben.userID, version: .v3).needsView)
-        // Unless they have been shown it: then it is told as to anybody.
+        // Unless they have been shown it: then it is told as to all others.
         let change = sampleChange(content)
         let known = Variant(of: change, for: cleo.userID, version: .v3, knowsConversation: true)
         #expect(known == Variant(of: change, for: ben.userID, version: .v3) && !renderer.tails(for: change, variant: known).isEmpty)
         let view = sampleView(lastMessage: sampleMessage())
-        let tail = renderer.created(view, for: cleo.userID, version: .v2)
-        let data = written { renderer.write(view, for: cleo.userID, version: .v2, into: &$0) }
+        let tail = renderer.conversationCreated(view, for: cleo.userID, version: .v2)[0]
+        let data = written { renderer.writeConversation(view, for: cleo.userID, version: .v2, into: &$0) }
         let body = packet(tail, reader: cleo.userID)["body"]
         #expect(tail.isShared)
         #expect(body?["operation"] == .string("create"))
@@ -119,7 +119,7 @@ struct ChangePacketTests {
             ])
     }
 
-    @Test("the sender sees his message as read, without notification and unread count")
+    @Test("the sender sees their message as read, without notification and unread count")
     func messageCreatedForSender() {
         let message = sampleMessage(notification: #"{"text":"hi"}"#)
         let plain = ObjectTests.messageJSON(unread: false)
@@ -165,9 +165,9 @@ struct ChangePacketTests {
             #expect(tails.map(\.isShared) == [false, false])
             #expect(tails.map(\.needsNumbers) == [false, true])
             let sent = tails.map { packet($0, reader: recipient.userID) }
-            let expected = written { renderer.write(message, for: recipient.userID, version: .v3, withNotification: true, into: &$0) }
+            let expected = written { renderer.writeMessage(message, for: recipient.userID, version: .v3, withNotification: true, into: &$0) }
             #expect(sent[0]["body"]?["data"] == expected)
-            let last = written { renderer.write(message, for: recipient.userID, version: .v3, into: &$0) }
+            let last = written { renderer.writeMessage(message, for: recipient.userID, version: .v3, into: &$0) }
             #expect(sent[1]["body"]?["data"]?[0]?["value"] == last)
             #expect(sent[1]["body"]?["data"]?[1]?["value"] == .integer(3))
         }

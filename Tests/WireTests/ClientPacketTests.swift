@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
 struct ClientPacketTests {
     private func parse(_ text: String) throws -> ClientPacket { try ClientPacket(parsing: ByteBuffer(string: text)) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
 struct ConversationPatchTests {
     private func leaf(_ path: String, _ value: String) -> MetadataLeaf { MetadataLeaf(path: MetadataPath(trusted: path), value: value) }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
 import NIOCore
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
 let renderer = Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org") { id in
     ContentLocation(downloadURL: "https://chat.example.org/d/\(id)", expiration: created)
@@ -104,18 +104,5 @@ func failure(_ body: () throws -> Void) -> (code: Failure.Code, property: String
         return (failure.code, nil)
     } catch {
         return nil
-    }
-}
-
-/// The same numbers for the same seed, on every run.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

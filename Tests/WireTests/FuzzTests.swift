@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import SeededRandom
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
 /// Whatever bytes arrive: an answer or a failure, never a crash. Every run has the same inputs.
 struct FuzzTests {
@@ -23,6 +24,7 @@ struct FuzzTests {
         _ = try? ConversationPatch(json)
         _ = try? SessionBody(json)
         _ = try? ReceiptBody(json)
+        _ = try? ReceiptsBody(json)
         _ = try? MarkAllReadBody(json)
         _ = try? ReplayBody(json)
         _ = try? PresenceUpdateBody(json)
@@ -95,6 +97,7 @@ struct FuzzTests {
             _ = WireVersion(accept: text)
             _ = try? ConversationsQuery { _ in text }
             _ = try? DeletionQuery { _ in text }
+            _ = try? ConversationDeletionQuery { ["mode": "my_devices", "position": text][$0] }
         }
     }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
-import Model
+import SeededRandom
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
 struct ISO8601Tests {
     @Test(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
 struct JSONReaderTests {
     @Test(

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import SeededRandom
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
 struct JSONWriterTests {
     private func text(_ body: (inout JSONWriter) -> Void) -> String {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
 struct ObjectTests {
     static let anaJSON =
@@ -35,7 +35,7 @@ struct ObjectTests {
 
     @Test("a message for its recipient, in both versions", arguments: WireVersion.allCases)
     func message(version: WireVersion) {
-        let value = written { renderer.write(sampleMessage(), for: ben.userID, version: version, into: &$0) }
+        let value = written { renderer.writeMessage(sampleMessage(), for: ben.userID, version: version, into: &$0) }
         #expect(value == json(Self.messageJSON(version: version)))
     }
 
@@ -45,7 +45,7 @@ struct ObjectTests {
         for (message, reader, expected) in [
             (sampleMessage(), ana, false), (sampleMessage(), ben, true), (sampleMessage(), cleo, false), (read, ben, false),
         ] {
-            let value = written { renderer.write(message, for: reader.userID, version: .v3, into: &$0) }
+            let value = written { renderer.writeMessage(message, for: reader.userID, version: .v3, into: &$0) }
             #expect(value["is_unread"] == .bool(expected))
         }
     }
@@ -53,10 +53,10 @@ struct ObjectTests {
     @Test("a notification is shown only where asked for, and only to those who have not read the message")
     func notification() {
         let message = sampleMessage(notification: #"{"text":"hi"}"#)
-        #expect(written { renderer.write(message, for: ben.userID, version: .v3, into: &$0) }["notification"] == nil)
-        let shown = written { renderer.write(message, for: ben.userID, version: .v3, withNotification: true, into: &$0) }
+        #expect(written { renderer.writeMessage(message, for: ben.userID, version: .v3, into: &$0) }["notification"] == nil)
+        let shown = written { renderer.writeMessage(message, for: ben.userID, version: .v3, withNotification: true, into: &$0) }
         #expect(shown == json(Self.messageJSON(notification: #","notification":{"text":"hi"}"#)))
-        #expect(written { renderer.write(message, for: ana.userID, version: .v3, withNotification: true, into: &$0) }["notification"] == nil)
+        #expect(written { renderer.writeMessage(message, for: ana.userID, version: .v3, withNotification: true, into: &$0) }["notification"] == nil)
     }
 
     @Test("all parts are shown verbatim, numbered in 2.0 and named in 3.0")
@@ -68,7 +68,7 @@ struct ObjectTests {
             MessagePart(id: uuid(messageUUID), mimeType: "x/y", body: nil, size: 0),
         ]
         let message = sampleMessage(parts: parts)
-        let v2 = written { renderer.write(message, for: ben.userID, version: .v2, into: &$0) }["parts"]
+        let v2 = written { renderer.writeMessage(message, for: ben.userID, version: .v2, into: &$0) }["parts"]
         #expect(
             v2
                 == json(
@@ -77,29 +77,29 @@ struct ObjectTests {
                      {"id":"layer:///messages/\(messageUUID)/parts/1","mime_type":"image/png","body":"AAEC","encoding":"base64","size":3},
                      {"id":"layer:///messages/\(messageUUID)/parts/2","mime_type":"x/y","size":0}]
                     """))
-        let v3 = written { renderer.write(message, for: ben.userID, version: .v3, into: &$0) }["parts"]
+        let v3 = written { renderer.writeMessage(message, for: ben.userID, version: .v3, into: &$0) }["parts"]
         #expect(v3?[1]?["id"] == .string("layer:///messages/\(messageUUID)/parts/\(conversationUUID)"))
         #expect(v3?[1]?["url"] == .string("https://chat.example.org/messages/\(messageUUID)/parts/\(conversationUUID)"))
     }
 
-    @Test("in a large conversation the sender sees all statuses, others only his and their own")
+    @Test("in a large conversation the sender sees all statuses, others only the sender's and their own")
     func largeConversation() {
         let many = (10..<40).map { Message.Recipient(userID: UserID(trusted: "user\($0)"), status: .delivered) }
         let message = sampleMessage(recipients: [.init(userID: ana.userID, status: .read)] + many)
-        let forSender = written { renderer.write(message, for: ana.userID, version: .v3, into: &$0) }["recipient_status"]
+        let forSender = written { renderer.writeMessage(message, for: ana.userID, version: .v3, into: &$0) }["recipient_status"]
         #expect(forSender?.objectValue?.count == 31)
-        let forOther = written { renderer.write(message, for: UserID(trusted: "user17"), version: .v3, into: &$0) }["recipient_status"]
+        let forOther = written { renderer.writeMessage(message, for: UserID(trusted: "user17"), version: .v3, into: &$0) }["recipient_status"]
         #expect(forOther == json(#"{"layer:///identities/ana":"read","layer:///identities/user17":"delivered"}"#))
-        let forStranger = written { renderer.write(message, for: cleo.userID, version: .v3, into: &$0) }["recipient_status"]
+        let forStranger = written { renderer.writeMessage(message, for: cleo.userID, version: .v3, into: &$0) }["recipient_status"]
         #expect(forStranger == json(#"{"layer:///identities/ana":"read"}"#))
         let small = sampleMessage(recipients: Array(message.recipients.prefix(25)))
-        let all = written { renderer.write(small, for: UserID(trusted: "user17"), version: .v3, into: &$0) }["recipient_status"]
+        let all = written { renderer.writeMessage(small, for: UserID(trusted: "user17"), version: .v3, into: &$0) }["recipient_status"]
         #expect(all?.objectValue?.count == 25)
     }
 
     @Test("a conversation as a participant sees it")
     func conversation() {
-        let value = written { renderer.write(sampleView(lastMessage: sampleMessage()), for: ben.userID, version: .v2, into: &$0) }
+        let value = written { renderer.writeConversation(sampleView(lastMessage: sampleMessage()), for: ben.userID, version: .v2, into: &$0) }
         #expect(
             value
                 == json(
@@ -112,9 +112,9 @@ struct ObjectTests {
                     """))
     }
 
-    @Test("required members are never null, and somebody who left sees no participants")
+    @Test("required members are never null, and a user who left sees no participants")
     func conversationEdges() {
-        let value = written { renderer.write(sampleView(isParticipant: false, metadata: nil), for: ben.userID, version: .v3, into: &$0) }
+        let value = written { renderer.writeConversation(sampleView(isParticipant: false, metadata: nil), for: ben.userID, version: .v3, into: &$0) }
         #expect(value["participants"] == .array([]))
         #expect(value["metadata"] == .object([]))
         #expect(value["last_message"] == .null)
@@ -125,21 +125,21 @@ struct ObjectTests {
     func identity() {
         let identity = Identity(basic: ana, firstName: "Ana", emailAddress: "a@b.c", kind: .bot, metadata: ["z": "1", "a": "\""])
         #expect(
-            written { renderer.write(identity, into: &$0) }
+            written { renderer.writeIdentity(identity, into: &$0) }
                 == json(
                     """
                     {"id":"layer:///identities/ana","url":"https://chat.example.org/identities/ana","user_id":"ana","display_name":"Ana Silva",
                      "avatar_url":null,"first_name":"Ana","last_name":null,"phone_number":null,"email_address":"a@b.c","public_key":null,
                      "type":"bot","identity_type":"bot","metadata":{"a":"\\"","z":"1"}}
                     """))
-        let present = written { renderer.write(identity, presence: Presence(status: .away, lastSeenAt: created), into: &$0) }
+        let present = written { renderer.writeIdentity(identity, presence: Presence(status: .away, lastSeenAt: created), into: &$0) }
         #expect(present["presence"] == json(#"{"status":"away","last_seen_at":"2018-05-04T09:30:00.125Z"}"#))
-        #expect(written { renderer.write(Identity(basic: cleo), into: &$0) }["metadata"] == .object([]))
+        #expect(written { renderer.writeIdentity(Identity(basic: cleo), into: &$0) }["metadata"] == .object([]))
     }
 
     @Test("odd user ids are encoded in ids and URLs, and verbatim in user_id")
     func oddUser() {
-        let value = written { renderer.write(BasicIdentity(userID: UserID(trusted: "a/b \"é")), into: &$0) }
+        let value = written { renderer.writeBasicIdentity(BasicIdentity(userID: UserID(trusted: "a/b \"é")), into: &$0) }
         #expect(value["id"] == .string("layer:///identities/a%2Fb%20%22%C3%A9"))
         #expect(value["url"] == .string("https://chat.example.org/identities/a%2Fb%20%22%C3%A9"))
         #expect(value["user_id"] == .string("a/b \"é"))
@@ -148,7 +148,7 @@ struct ObjectTests {
     @Test("every failure has all members, and its data is an object")
     func failures() {
         for code in Failure.Code.allCases {
-            let value = written { renderer.write(Failure(code, "Why \"so\"?"), for: nil, version: .v3, into: &$0) }
+            let value = written { renderer.writeFailure(Failure(code, "Why \"so\"?"), for: nil, version: .v3, into: &$0) }
             #expect(
                 value
                     == json(
@@ -161,13 +161,13 @@ struct ObjectTests {
     @Test("a failure's data tells what it is about")
     func failureDetails() {
         func data(_ detail: Failure.Detail, for reader: UserID? = ben.userID) -> JSONValue? {
-            written { renderer.write(Failure(.conflict, "x", detail: detail), for: reader, version: .v3, into: &$0) }["data"]
+            written { renderer.writeFailure(Failure(.conflict, "x", detail: detail), for: reader, version: .v3, into: &$0) }["data"]
         }
         #expect(data(.property("parts.0.mime_type")) == json(#"{"property":"parts.0.mime_type"}"#))
         #expect(data(.header("Accept")) == json(#"{"header":"Accept"}"#))
         #expect(data(.nonce("n")) == json(#"{"nonce":"n"}"#))
         #expect(data(.message(sampleMessage())) == json(Self.messageJSON()))
-        #expect(data(.conversation(sampleView())) == written { renderer.write(sampleView(), for: ben.userID, version: .v3, into: &$0) })
+        #expect(data(.conversation(sampleView())) == written { renderer.writeConversation(sampleView(), for: ben.userID, version: .v3, into: &$0) })
         #expect(data(.message(sampleMessage()), for: nil) == .object([]))
         #expect(data(.conversation(sampleView()), for: nil) == .object([]))
     }
@@ -184,7 +184,7 @@ struct ObjectTests {
         #expect(renderer.url(of: conversationID) == "https://h:8443/chat/conversations/\(conversationUUID)")
         #expect(renderer.url(of: messageID) == "https://h:8443/chat/messages/\(messageUUID)")
         #expect(renderer.url(of: UserID(trusted: "a b")) == "https://h:8443/chat/identities/a%20b")
-        let value = written { renderer.write(sampleMessage(), for: ben.userID, version: .v3, into: &$0) }
+        let value = written { renderer.writeMessage(sampleMessage(), for: ben.userID, version: .v3, into: &$0) }
         #expect(value["url"] == .string("https://h:8443/chat/messages/\(messageUUID)"))
     }
 

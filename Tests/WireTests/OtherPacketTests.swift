@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
 struct OtherPacketTests {
     private static let benObject = #"{"type":"Identity","id":"layer:///identities/ben.o","url":"https://chat.example.org/identities/ben.o"}"#
@@ -34,11 +34,11 @@ struct OtherPacketTests {
         let shown = packets(.conversationShown(view), version: version)
         #expect(shown.count == 1)
         #expect(shown.first?["body"]?["operation"] == .string("create"))
-        #expect(shown.first?["body"]?["data"] == written { renderer.write(view, for: ben.userID, version: version, into: &$0) })
+        #expect(shown.first?["body"]?["data"] == written { renderer.writeConversation(view, for: ben.userID, version: version, into: &$0) })
         #expect(packets(.conversationShown(nil)).isEmpty)
     }
 
-    @Test("a message hidden on the user's devices goes, and the conversation follows as he sees it")
+    @Test("a message hidden on the user's devices goes, and the conversation follows as the user sees it")
     func messageHidden() {
         let goes = { (conversation: String) in
             changePacket(
@@ -62,6 +62,37 @@ struct OtherPacketTests {
         #expect(other.last?["body"]?["data"]?[0]?["value"] == json(ObjectTests.messageJSON(version: .v2)))
     }
 
+    @Test("messages hidden up to a position go, and the counts of what is left follow")
+    func messagesHidden() {
+        let object = ChangePacketTests.conversationObject
+        let goes = #"{"operation":"delete","object":\#(object),"user_position":11,"data":{"mode":"my_devices","from_position":16384}}"#
+        let counts =
+            #"{"operation":"set","property":"unread_message_count","value":3},{"operation":"set","property":"total_message_count","value":4}"#
+        func left(_ operations: String) -> String { #"{"operation":"update","object":\#(object),"user_position":11,"data":[\#(operations)]}"# }
+        #expect(
+            packets(.messagesHidden(upTo: Position(2), view: sampleView(lastMessage: sampleMessage())))
+                == [changePacket(goes), changePacket(left(counts))])
+        #expect(
+            packets(.messagesHidden(upTo: Position(2), view: sampleView()))
+                == [changePacket(goes), changePacket(left(#"{"operation":"set","property":"last_message","value":null},"# + counts))])
+    }
+
+    @Test("what a former participant keeps goes when it is deleted for all")
+    func formerDeletions() {
+        let named = #","conversation":{"id":"layer:///conversations/\#(conversationUUID)"}"#
+        let goes = changePacket(
+            #"{"operation":"delete","object":\#(ChangePacketTests.messageObject),"user_position":11\#(named),"data":{"mode":"all_participants"}}"#)
+        #expect(packets(.messageDeleted(messageID, in: conversationID, view: nil)) == [goes])
+        let told = packets(.messageDeleted(messageID, in: conversationID, view: sampleView()))
+        #expect(told.first == goes && told.last == packets(.messageHidden(messageID, view: sampleView())).last)
+        let object = ChangePacketTests.conversationObject
+        #expect(
+            packets(.conversationDeleted(conversationID)) == [
+                changePacket(
+                    #"{"operation":"delete","object":\#(object),"user_position":11,"data":{"mode":"all_participants","from_position":null}}"#)
+            ])
+    }
+
     @Test("an identity's update tells everything, or what differs")
     func identityChanged() {
         let identity = Identity(basic: ben, metadata: ["team": "blue"])
@@ -80,7 +111,7 @@ struct OtherPacketTests {
         var before = identity
         before.firstName = "Ben"
         #expect(
-            packet(renderer.updated(identity, from: before))
+            packet(renderer.identityUpdated(identity, from: before))
                 == changePacket(
                     #"{"operation":"update","object":\#(Self.benObject),"data":[{"operation":"set","property":"first_name","value":null}]}"#))
     }
@@ -88,15 +119,15 @@ struct OtherPacketTests {
     @Test("presence is told by its two leaves")
     func presence() {
         #expect(
-            packet(renderer.presenceChanged(ben.userID, Presence(status: .away, lastSeenAt: created)))
+            packet(renderer.presenceChanged(ben.userID, to: Presence(status: .away, lastSeenAt: created)))
                 == changePacket(
                     """
                     {"operation":"update","object":\(Self.benObject),"data":[{"operation":"set","property":"presence.status","value":"away"},
                      {"operation":"set","property":"presence.last_seen_at","value":"2018-05-04T09:30:00.125Z"}]}
                     """))
         let sync = written { writer in
-            renderer.write(
-                presenceChanges: [(ben.userID, Presence(status: .offline, lastSeenAt: nil)), (ana.userID, Presence(status: .busy, lastSeenAt: nil))],
+            renderer.writePresenceChanges(
+                [(ben.userID, Presence(status: .offline, lastSeenAt: nil)), (ana.userID, Presence(status: .busy, lastSeenAt: nil))],
                 into: &writer)
         }
         #expect(sync["changes"]?.arrayValue?.count == 2)
@@ -107,7 +138,7 @@ struct OtherPacketTests {
                     {"operation":"update","object":\(Self.benObject),"data":[{"operation":"set","property":"presence.status","value":"offline"},
                      {"operation":"set","property":"presence.last_seen_at","value":null}]}
                     """))
-        #expect(written { renderer.write(presenceChanges: [], into: &$0) } == json(#"{"changes":[]}"#))
+        #expect(written { renderer.writePresenceChanges([], into: &$0) } == json(#"{"changes":[]}"#))
     }
 
     @Test("a typing signal carries its sender", arguments: TypingAction.allCases)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
+import StrataModel
 import Testing
 
-@testable import Wire
+@testable import StrataWire
 
 @Suite struct PartPacketTests {
     private static let other = "11111111-0d8c-4f2c-9b0e-0f4d0c1b2a3d"
@@ -26,7 +26,7 @@ import Testing
 
     @Test("rich content is shown with where it can be fetched")
     func content() {
-        let value = written { renderer.write(edited(), for: ben.userID, version: .v3, into: &$0) }["parts"]?[1]
+        let value = written { renderer.writeMessage(edited(), for: ben.userID, version: .v3, into: &$0) }["parts"]?[1]
         let id = conversationUUID
         #expect(
             value
@@ -80,7 +80,7 @@ import Testing
         for reader in [ana.userID, ben.userID] {
             let sent = packets([.changed(uuid(partUUID))], .v2, for: reader)
             #expect(sent.count == 1 && sent.first?["body"]?["operation"] == .string("create"))
-            #expect(sent.first?["body"]?["data"] == written { renderer.write(edited(), for: reader, version: .v2, into: &$0) })
+            #expect(sent.first?["body"]?["data"] == written { renderer.writeMessage(edited(), for: reader, version: .v2, into: &$0) })
         }
     }
 }

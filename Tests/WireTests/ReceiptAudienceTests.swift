@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
-@testable import Wire
+@testable import StrataWire
 
 @Suite struct ReceiptAudienceTests {
     private func packets(_ content: Change.Content, for reader: UserID, numbers: [UserID: UserNumbers] = [:]) -> [JSONValue] {
@@ -33,14 +33,16 @@ import Testing
         #expect(packets(content, for: cleo.userID).isEmpty)
     }
 
-    @Test("where receipts are switched off, each sees his own status and the sender what he may know")
+    @Test("where receipts are switched off, each reader sees their own status, and the sender what they may know")
     func switchedOff() {
         var message = sampleMessage(recipients: [
             .init(userID: ana.userID, status: .read), .init(userID: ben.userID, status: .read, shownStatus: .delivered),
             .init(userID: cleo.userID, status: .delivered, shownStatus: .sent),
         ])
         message.receiptPolicy = [.noDelivery, .noRead]
-        func shown(_ reader: UserID) -> JSONValue? { written { renderer.write(message, for: reader, version: .v3, into: &$0) }["recipient_status"] }
+        func shown(_ reader: UserID) -> JSONValue? {
+            written { renderer.writeMessage(message, for: reader, version: .v3, into: &$0) }["recipient_status"]
+        }
         #expect(
             shown(ana.userID)
                 == json(#"{"layer:///identities/ana":"read","layer:///identities/ben.o":"delivered","layer:///identities/cleo":"sent"}"#))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
 struct RequestTests {
     @Test("a conversation is asked for with identity ids and bare user ids, duplicates collapsed")
@@ -173,5 +173,38 @@ struct RequestTests {
         #expect(failure { _ = try query(["destroy": "false"]) }?.property == "mode")
         #expect(failure { _ = try query(["mode": "everyone"]) }?.property == "mode")
         #expect(failure { _ = try query(["mode": "my_devices", "leave": "maybe"]) }?.property == "leave")
+    }
+
+    @Test("a conversation's deletion from the own devices may say up to where")
+    func deletionUpTo() throws {
+        func query(_ values: [String: String]) throws -> ConversationDeletionQuery { try ConversationDeletionQuery { values[$0] } }
+        #expect(try query(["mode": "my_devices", "leave": "true"]).upTo == nil)
+        let full = try query(["mode": "my_devices", "leave": "true", "position": "12"])
+        #expect(full.mode == .myDevices && full.leave && full.upTo == Position(12))
+        #expect(try query(["mode": "my_devices", "position": "0"]).upTo == .zero)
+        #expect(try query(["mode": "my_devices", "position": "99999999999999999999"]).upTo == Position(.max))
+        for text in ["", "-1", "1.5", "x", "١"] {
+            #expect(failure { _ = try query(["mode": "my_devices", "position": text]) }?.property == "position")
+        }
+        #expect(failure { _ = try query(["mode": "all_participants", "position": "12"]) }?.property == "position")
+        #expect(failure { _ = try query(["position": "12"]) }?.property == "mode")
+    }
+
+    @Test("receipts of many messages name each once")
+    func receipts() throws {
+        let (first, second) = ("layer:///messages/\(messageUUID)", "layer:///messages/\(partUUID)")
+        let shouted = "layer:///messages/\(messageUUID.uppercased())"
+        let body = try ReceiptsBody(json(#"{"type":"delivery","ids":["\#(first)","\#(second)","\#(shouted)"]}"#))
+        #expect(body.kind == .delivery && body.messages == [MessageID(rawValue: uuid(messageUUID)), MessageID(rawValue: uuid(partUUID))])
+        #expect(failure { _ = try ReceiptsBody(json(#"{"ids":["\#(first)"]}"#)) }?.property == "type")
+        #expect(failure { _ = try ReceiptsBody(json(#"{"type":"read"}"#)) }?.code == .missingProperty)
+        for ids in ["[]", "5", "[" + Array(repeating: "\"\(first)\"", count: 1001).joined(separator: ",") + "]"] {
+            #expect(failure { _ = try ReceiptsBody(json(#"{"type":"read","ids":\#(ids)}"#)) }?.property == "ids")
+        }
+        for id in ["5", "\"x\"", "\"layer:///conversations/\(messageUUID)\""] {
+            #expect(failure { _ = try ReceiptsBody(json(#"{"type":"read","ids":["\#(first)",\#(id)]}"#)) }?.property == "ids.1")
+        }
+        let ignored = written { renderer.writeIgnoredMessages(body.messages, into: &$0) }
+        #expect(ignored == json(#"{"ignored":["\#(first)","\#(second)"]}"#))
     }
 }

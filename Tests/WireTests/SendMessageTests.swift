@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
 struct SendMessageTests {
     private static let longest = String(repeating: "é", count: 2048)

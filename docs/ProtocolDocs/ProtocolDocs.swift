@@ -1,39 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
+import CProtocolDocs
+import Crypto
+import FoundationEssentials
+public import NIOCore
 
 /// The descriptions of the public protocol and the pages made from them, as the gateway serves them under `/docs/`.
 ///
-/// The texts are string literals in `ProtocolDocs+Files.swift`, which `scripts/docs.py` makes: served files can never be another version than the program.
+/// CProtocolDocs takes the files of `docs/` into the program when it is compiled: a served file can never be of another version than the program.
 public enum ProtocolDocs {
     /// One file to serve.
     public struct File: Sendable {
-        /// UTF-8, in the memory of the program itself.
-        private let text: StaticString
+        /// The file as it is in the repository. Answers share these bytes.
+        public let bytes: ByteBuffer
         /// The value of `Content-Type`.
         public let contentType: String
         /// The value of `ETag`, with its quotes: changes exactly when the content does.
         public let entityTag: String
+        /// The source that a `Content-Security-Policy` names so that a browser carries out the script in the page, and no other; nil: the page has none.
+        public let scriptSource: String?
 
-        init(_ text: StaticString, contentType: String, entityTag: String) {
-            self.text = text
+        init(_ document: StrataDocument, contentType: String) {
+            let bytes = UnsafeRawBufferPointer(start: document.bytes, count: document.count)
+            self.bytes = ByteBuffer(bytes: bytes)
             self.contentType = contentType
-            self.entityTag = entityTag
-        }
-
-        /// How many bytes there are.
-        public var count: Int { text.utf8CodeUnitCount }
-
-        /// The bytes, valid as long as `body` runs and longer: nothing ever frees them.
-        public func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
-            body(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+            var hash = SHA256()
+            hash.update(bufferPointer: bytes)
+            entityTag = "\"\(ByteBuffer(bytes: hash.finalize().prefix(8)).hexDump(format: .compact))\""
+            let text = String(decoding: bytes, as: UTF8.self)
+            if let start = text.firstRange(of: "<script>")?.upperBound, let end = text[start...].firstRange(of: "</script>")?.lowerBound {
+                scriptSource = "'sha256-\(Data(SHA256.hash(data: Data(text[start..<end].utf8))).base64EncodedString())'"
+            } else {
+                scriptSource = nil
+            }
         }
     }
 
     /// The page that describes both halves of the protocol.
-    public static var index: File { indexFile }
+    public static let index = File(strata_docs_index(), contentType: "text/html; charset=utf-8")
     /// The page that explains the ids of errors, each under its own anchor.
-    public static var errors: File { errorsFile }
+    public static let errors = File(strata_docs_errors(), contentType: "text/html; charset=utf-8")
     /// The REST half, as OpenAPI 3.1.
-    public static var openAPI: File { openAPIFile }
+    public static let openAPI = File(strata_docs_openapi(), contentType: "application/yaml; charset=utf-8")
     /// The WebSocket half, as AsyncAPI 3.0.
-    public static var asyncAPI: File { asyncAPIFile }
+    public static let asyncAPI = File(strata_docs_asyncapi(), contentType: "application/yaml; charset=utf-8")
 }

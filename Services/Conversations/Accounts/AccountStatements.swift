@@ -64,7 +64,7 @@ extension Statement {
             """,
         isIdempotent: true)
 
-    /// $1 digests, $2 lifetime in seconds. A session somebody else is renewing or ending at this moment is left to him.
+    /// $1 digests, $2 lifetime in seconds. A session that another transaction is renewing or ending at this moment is left to that transaction.
     static let sessionsRenew = Statement(
         "session.renew",
         sql: """

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import CryptoExtras
+import DatabaseKit
 import FoundationEssentials
-import Model
+import NetKit
 import Postgres
+import StrataModel
 import Synchronization
 
 /// An app and one of its public keys.
@@ -33,7 +35,7 @@ final class AppKeys: Sendable {
 
     /// The key `id` of `app`.
     /// - Returns: nil if the app has no such key, or it cannot be used.
-    /// - Throws: ``Model/Failure`` `invalid_app_id`, `app_suspended`, or what the database failed with.
+    /// - Throws: ``StrataModel/Failure`` `invalid_app_id`, `app_suspended`, or what the database failed with.
     func key(_ id: UUID, of app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> AppKey? {
         let slot = Key(app: app, key: id)
         if let known = cache.withLock({ $0.value(for: slot, at: .now) }) { return known }
@@ -60,6 +62,6 @@ extension Failure {
     static let appSuspended = Failure(.appSuspended, "This app is suspended.")
     static let userSuspended = Failure(.userSuspended, "This user is suspended.")
     /// One answer for whatever is wrong with a token: it must not help those who try.
-    static let invalidToken = Failure.invalid("identity_token", "is not valid")
+    static let invalidToken = Failure.invalid("identity_token", reason: "is not valid")
     static let sessionEnded = Failure(.authenticationRequired, "This session has ended, please sign in again.")
 }

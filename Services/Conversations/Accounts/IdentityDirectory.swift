@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import DatabaseKit
+import NetKit
 import Postgres
+import StrataModel
 import Synchronization
 
 /// The identities of an app's users, as they are embedded in conversations and messages.
 ///
-/// Basic identities are remembered for a few seconds, in this process only: a new display name may take that long to show in new objects. Users
-/// never heard of have a minimal identity, so that conversations can be started with users who have not signed in yet (spec 4.3). To ask for it leaves no
-/// trace: only ``ensure(_:in:deadline:if:)`` writes.
+/// Basic identities are remembered for a few seconds, in this process only: a new display name may take that long to show in new objects. Users never
+/// heard of have a minimal identity, so that conversations can be started with users who have not signed in yet (docs/conformance.md §5.4). Asking
+/// for one leaves no trace: only ``ensure(_:in:deadline:if:)`` writes.
 final class IdentityDirectory: Sendable {
     private let database: Database
     private let lifetime: Duration

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
+import StrataModel
 
 /// What an identity token can say about its user. Absent: nothing is said.
 ///
@@ -33,7 +33,7 @@ struct IdentityProperties: Codable, Hashable, Sendable {
         return String(decoding: try encoder.encode(self), as: UTF8.self)
     }
 
-    /// Whether every value keeps the limits of spec 4.1 and can be stored: PostgreSQL's text knows no NUL.
+    /// Whether every value is within its limit and can be stored: PostgreSQL's text cannot hold NUL.
     var isWithinLimits: Bool {
         let texts: [(String?, Int)] = [
             (displayName, 128), (avatarURL, 1024), (firstName, 128), (lastName, 128), (phoneNumber, 32), (emailAddress, 255), (publicKey, 8192),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import CryptoExtras
 import FoundationEssentials
-import Model
 import ServiceKit
+import StrataModel
 
-/// An identity token (spec 3.4) whose structure and header are as they must be; nothing in it is to be believed before ``claims(verifiedBy:)``.
+/// An identity token (docs/conformance.md §3.4) whose structure and header have been checked. Its claims are trusted only after
+/// ``claims(verifiedBy:)``.
 struct IdentityToken: Sendable {
     /// Tokens are a few hundred bytes; what is longer than this is not looked into.
     static let byteLimit = 16 * 1024

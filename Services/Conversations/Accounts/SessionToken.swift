@@ -4,7 +4,7 @@ import ServiceKit
 
 /// What a client shows to be let in: 256 random bits, given out once. We keep only its digest.
 struct SessionToken: Sendable {
-    /// 43 characters of `A–Z a–z 0–9 - _`, which stock clients can carry anywhere (spec 3.4).
+    /// 43 characters of `A–Z a–z 0–9 - _`, which stock clients can carry anywhere (docs/conformance.md §3.4).
     let text: String
 
     /// SHA-256 of ``text``: how the session is known from then on.

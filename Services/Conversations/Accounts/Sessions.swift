@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import FoundationEssentials
-import Model
 import Postgres
+import StrataModel
 
 /// Sessions as they are used, checked and ended. A session is known by the SHA-256 of its token, which this service never sees again.
 ///
 /// Its lifetime slides: using it, or holding a socket open by it, moves the end, written at most once a day. Suspending the user or the app makes all
-/// of his sessions invalid, lifting the suspension makes them valid again.
+/// sessions of that user or app invalid, lifting the suspension makes them valid again.
 struct Sessions: Sendable {
     /// A valid session.
     struct Session: Sendable {
         let app: AppID
         let identity: BasicIdentity
-        let expiresAt: Model.Timestamp
-        let createdAt: Model.Timestamp
+        let expiresAt: StrataModel.Timestamp
+        let createdAt: StrataModel.Timestamp
         /// A replay from then on, with the margin that it is given, is complete.
-        let replayableSince: Model.Timestamp
+        let replayableSince: StrataModel.Timestamp
     }
 
     private let database: Database
@@ -33,7 +34,7 @@ struct Sessions: Sendable {
     }
 
     /// The session of a token with this digest.
-    /// - Throws: ``Model/Failure`` `authentication_required` if there is none that is valid.
+    /// - Throws: ``StrataModel/Failure`` `authentication_required` if there is none that is valid.
     func find(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) -> Session {
         let rows = try await database.run(.sessionFind, [.bytes(digest), .int8(renewBelow.components.seconds)], deadline: deadline)
         guard let row = rows.first else { throw .sessionEnded }
@@ -45,9 +46,9 @@ struct Sessions: Sendable {
                 identity: BasicIdentity(
                     userID: UserID(trusted: try row.get(3, as: String.self)), displayName: try row.getOptional(4, as: String.self),
                     avatarURL: try row.getOptional(5, as: String.self)),
-                expiresAt: Model.Timestamp(try row.get(1, as: Postgres.Timestamp.self)),
-                createdAt: Model.Timestamp(try row.get(6, as: Postgres.Timestamp.self)),
-                replayableSince: Model.Timestamp(try row.get(7, as: Postgres.Timestamp.self)))
+                expiresAt: StrataModel.Timestamp(try row.get(1, as: Postgres.Timestamp.self)),
+                createdAt: StrataModel.Timestamp(try row.get(6, as: Postgres.Timestamp.self)),
+                replayableSince: StrataModel.Timestamp(try row.get(7, as: Postgres.Timestamp.self)))
             isDue = try row.get(2, as: Bool.self)
         } catch {
             throw Failure(reading: error)

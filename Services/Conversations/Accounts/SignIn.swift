@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import FoundationEssentials
 import Logging
 import Metrics
-import Model
 import Postgres
 import ServiceKit
+import StrataModel
 
-/// Turns an identity token into a session (spec 3.4).
+/// Turns an identity token into a session (docs/conformance.md §3.4).
 struct SignIn: Sendable {
     /// A session that was opened.
     struct Opened: Sendable {
@@ -40,7 +41,7 @@ struct SignIn: Sendable {
     }
 
     /// Checks a token, uses up its nonce last, and opens a session for its user, whose identity becomes what the token says.
-    /// - Throws: ``Model/Failure`` `missing_property`, `invalid_property` (whatever is wrong with the token), `invalid_app_id`, `app_suspended`,
+    /// - Throws: ``StrataModel/Failure`` `missing_property`, `invalid_property` (whatever is wrong with the token), `invalid_app_id`, `app_suspended`,
     ///   `user_suspended`, or what the database failed with. Nothing has happened then, and the nonce is unused.
     func open(_ token: String, for app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> Opened {
         if token.isEmpty { throw .missing("identity_token") }
@@ -90,8 +91,8 @@ struct SignIn: Sendable {
         }
     }
 
-    /// Tells the user's other devices, and all who follow him, when something about him has changed: all of him, since a packet says each property it
-    /// carries.
+    /// Tells the user's other devices, and all their followers, that the identity has changed. It sends the whole identity, since a packet says each
+    /// property it carries.
     private func announce(_ identity: Identity, _ row: Row, _ user: UserID, _ app: AppID) throws {
         guard let users = try row.getOptional(1, as: [String].self) else { return }
         directory.forget(user, in: app)
@@ -100,7 +101,7 @@ struct SignIn: Sendable {
             users.indices.map { index in
                 let follower = UserID(trusted: users[index])
                 let change = UserChange(
-                    appID: app, user: follower, position: Position(positions[index]), createdAt: Model.Timestamp(microseconds: times[index]),
+                    appID: app, user: follower, position: Position(positions[index]), createdAt: StrataModel.Timestamp(microseconds: times[index]),
                     content: .identityChanged(identity))
                 return UserNotice(appID: app, user: follower, content: .change(change))
             })
@@ -109,7 +110,7 @@ struct SignIn: Sendable {
     /// The reason is for the operator; it names a check, never a value.
     private func refused(_ refusal: IdentityToken.Refusal, _ app: AppID) -> Failure {
         Counter(label: "strata_conversations_sign_ins_total", dimensions: [("outcome", refusal.rawValue)]).increment()
-        logger.info("a sign-in was refused", metadata: ["app.id": "\(app)", "refusal": "\(refusal.rawValue)"])
+        logger.info("a sign-in was refused", metadata: ["app.id": "\(app)", "sign_in.refusal": "\(refusal.rawValue)"])
         return .invalidToken
     }
 }

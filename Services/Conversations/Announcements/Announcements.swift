@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
 import Postgres
+import StrataModel
 
 /// Reads announcements as one recipient sees them.
 struct Announcements: Sendable {
@@ -9,7 +9,7 @@ struct Announcements: Sendable {
 
     init(_ support: CallSupport) { self.support = support }
 
-    /// Nil if it was not sent to him, or he has removed it.
+    /// Nil if it was not sent to the caller, or if the caller has removed it.
     func find(_ id: AnnouncementID, for caller: Caller) async throws -> Announcement? {
         let rows = try await support.database.run(
             .announcementGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
@@ -52,10 +52,6 @@ extension Statement {
         "announcement.get", sql: "SELECT * FROM conversations.get_announcement($1, $2, $3)", isIdempotent: true)
     static let announcementList = Statement(
         "announcement.list",
-        sql: "SELECT r.outcome, r.total, (r.announcement).* FROM conversations.list_announcements_within($1, $2, $3, $4, $5) r",
+        sql: "SELECT r.outcome, r.total, r.last_id, (r.announcement).* FROM conversations.list_announcements_page($1, $2, $3, $4, $5) r",
         isIdempotent: true)
-    static let announcementReceipt = Statement(
-        "announcement.receipt", sql: "SELECT * FROM conversations.give_announcement_receipt($1, $2, $3, $4)", isIdempotent: true)
-    static let announcementRemove = Statement(
-        "announcement.remove", sql: "SELECT * FROM conversations.remove_announcement($1, $2, $3)")
 }

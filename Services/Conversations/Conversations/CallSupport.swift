@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
-import Model
 import Postgres
 import RPC
+import StrataModel
 
 /// What the calls about conversations, messages and synchronization share.
 struct CallSupport: Sendable {
@@ -46,7 +47,7 @@ struct CallSupport: Sendable {
     func ensureUsers(_ names: some Collection<String>, _ caller: Caller, if isPossible: () async throws(Failure) -> Bool) async throws(Failure) {
         var users: [UserID] = []
         for name in names {
-            guard let user = UserID(name) else { throw .invalid("participants", "names somebody who cannot be a user") }
+            guard let user = UserID(name) else { throw .invalid("participants", reason: "holds something that is not a user id") }
             users.append(user)
         }
         guard Set(users).count <= participantsLimit else { return }
@@ -60,7 +61,7 @@ struct CallSupport: Sendable {
         return try reading { try first.get(0, as: Bool.self) }
     }
 
-    /// A view with the names of everybody in it.
+    /// A view with the names of all users in it.
     func named(
         _ view: ViewRow, in app: AppID, metadata: MetadataTree? = nil, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ConversationView {
@@ -75,12 +76,15 @@ struct Caller: Sendable {
     let app: AppID
     let user: UserID
     let origin: Change.Origin?
+    /// The name of what they change, if they gave it one.
+    let mutation: Mutation?
     let deadline: ContinuousClock.Instant
 
-    init(app: Data, user: String, origin: ProtoOrigin? = nil, _ context: RPCContext) throws {
+    init(app: Data, user: String, origin: ProtoOrigin? = nil, mutation: ProtoMutation? = nil, _ context: RPCContext) throws {
         self.app = try AppID(contract: app)
         self.user = UserID(trusted: user)
         self.origin = origin.map { Change.Origin($0) }
+        self.mutation = try mutation.map { proto throws(ContractViolation) in try Mutation(proto) }
         deadline = context.deadline
     }
 
@@ -99,7 +103,7 @@ struct Caller: Sendable {
     }
 
     func change(
-        _ conversation: ConversationID, at position: Position, _ createdAt: Model.Timestamp, messageCount: Int64,
+        _ conversation: ConversationID, at position: Position, _ createdAt: StrataModel.Timestamp, messageCount: Int64,
         numbers: [UserID: UserNumbers] = [:], _ content: Change.Content
     ) -> Change {
         Change(

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
-import Model
+import Mutations
 import Postgres
 import RPC
+import StrataModel
 
 /// Patches that concern participants, alone or together with metadata, and the ways a conversation goes away.
 struct ParticipantChanges: Sendable {
@@ -15,25 +17,35 @@ struct ParticipantChanges: Sendable {
     // MARK: Patch
 
     private struct Patched {
-        var participants: (position: Position, createdAt: Model.Timestamp)?
+        var participants: (position: Position, createdAt: StrataModel.Timestamp)?
         var messageCount: Int64 = 0
         var added: [UserID] = []
         var removed: [UserID] = []
         var distinctCleared = false
         var all: [UserID] = []
-        var conversationCreatedAt = Model.Timestamp(microseconds: 0)
+        var conversationCreatedAt = StrataModel.Timestamp(microseconds: 0)
         var receiptPolicy: ReceiptPolicy = []
         var epoch = ""
-        var metadata: (position: Position, createdAt: Model.Timestamp, effects: [MetadataEffect])?
+        var metadata: (position: Position, createdAt: StrataModel.Timestamp, effects: [MetadataEffect])?
         var numbers: [UserID: UserNumbers] = [:]
     }
 
-    /// - Returns: the changes it came to, published already.
-    func patch(_ request: ProtoPatchConversationRequest, _ context: RPCContext) async throws -> [Change] {
-        let caller = try Caller(app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil, context)
+    /// - Returns: the changes it came to, published already; none if they were published before.
+    func patch(_ request: ProtoPatchConversationRequest, _ context: RPCContext) async throws -> ([Change], ChangePlace) {
+        let caller = try Caller(
+            app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
+            mutation: request.hasMutation ? request.mutation : nil, context)
+        return try await support.once(caller) {
+            try await patch(request, caller)
+        } answer: {
+            ([], $0.place)
+        }
+    }
+
+    private func patch(_ request: ProtoPatchConversationRequest, _ caller: Caller) async throws -> ([Change], ChangePlace)? {
         let id = try ConversationID(contract: request.conversationID)
         let metadata = request.metadata.map { MetadataOperation($0) }
-        try support.metadataValidation.check(metadata)
+        try support.metadataValidation.checkOperations(metadata)
         try await support.ensureUsers(Self.mentioned(request.participants), caller) { () throws(Failure) in
             try await support.answer(.conversationHas, [.uuid(id.rawValue), .text(caller.user.rawValue)], deadline: caller.deadline)
         }
@@ -42,17 +54,13 @@ struct ParticipantChanges: Sendable {
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue),
                 .jsonb(try OperationsJSON.participants(request.participants)), .int8(Int64(support.participantsLimit)),
-                metadata.isEmpty ? .null : .jsonb(try OperationsJSON.metadata(request.metadata)),
+                metadata.isEmpty ? .null : .jsonb(MetadataJSON.encode(request.metadata.map { MetadataOperation($0) })),
             ] + caller.originValues + [limits.keys.map { .int8(Int64($0)) } ?? .null, limits.bytes.map { .int8(Int64($0)) } ?? .null]
         // Whom it adds may be added elsewhere at this moment, and then it waits for what says who follows whom: alone in its transaction.
-        let rows =
-            if metadata.isLarge {
-                try await database.runLarge(.conversationPatch, values, deadline: caller.deadline)
-            } else {
-                try await database.runAlone(.conversationPatch, values, for: caller)
-            }
-        let row = try support.row(rows)
-        var patched = try support.reading { try self.patched(row) }
+        guard let written = try await support.write(.conversationPatch, values, for: caller, on: metadata.isLarge ? .large : .alone) else {
+            return nil
+        }
+        var patched = try support.reading { try self.patched(written) }
         if !patched.added.isEmpty { patched.epoch = try await support.epoch.current(deadline: caller.deadline) }
         let identities = try await support.directory.basic(
             patched.added.isEmpty ? [] : patched.all, in: caller.app, deadline: caller.deadline)
@@ -69,7 +77,9 @@ struct ParticipantChanges: Sendable {
             support.publisher.notify(
                 patched.added.map { UserNotice(appID: caller.app, user: $0, content: .added(id, position: place.position)) })
         }
-        return changes
+        // Those who remove themselves are told of that, and not of what comes after it.
+        let told = patched.removed.contains(caller.user) ? changes.first : changes.last
+        return (changes, written.place ?? ChangePlace(position: told?.position))
     }
 
     /// The users whom a patch leaves in the conversation by naming them.
@@ -83,10 +93,10 @@ struct ParticipantChanges: Sendable {
         }
     }
 
-    private func patched(_ row: Row) throws -> Patched {
-        var cursor = RowCursor(row)
+    private func patched(_ written: Written) throws -> Patched {
+        var cursor = written.cursor()
         let outcome: String = try cursor.next()
-        if outcome == "too_many" { throw Failure.invalid("participants", "would be more than \(support.participantsLimit) users") }
+        if outcome == "too_many" { throw Failure.invalid("participants", reason: "would be more than \(support.participantsLimit) users") }
         if outcome == "too_many_keys" { throw support.metadataLimits.tooManyKeys }
         if outcome == "too_large" { throw support.metadataLimits.tooLarge }
         try Refusal.check(outcome, what: "conversation")
@@ -106,7 +116,7 @@ struct ParticipantChanges: Sendable {
         let metadataTime = try cursor.optionalTime()
         let effects = try cursor.optional(String.self)
         if let metadataPosition, let metadataTime, let effects {
-            patched.metadata = (Position(metadataPosition), metadataTime, try OperationsJSON.effects(effects))
+            patched.metadata = (Position(metadataPosition), metadataTime, try MetadataJSON.effects(effects))
         }
         let users = try cursor.optional([String].self)?.map { UserID(trusted: $0) } ?? []
         if let place = patched.participants {
@@ -117,7 +127,7 @@ struct ParticipantChanges: Sendable {
     }
 
     private func participantsChange(
-        _ patched: Patched, at place: (position: Position, createdAt: Model.Timestamp), of id: ConversationID,
+        _ patched: Patched, at place: (position: Position, createdAt: StrataModel.Timestamp), of id: ConversationID,
         _ identities: [UserID: BasicIdentity], _ caller: Caller
     ) -> Change {
         let conversation =
@@ -136,45 +146,66 @@ struct ParticipantChanges: Sendable {
 
     // MARK: Delete
 
-    func delete(_ request: ProtoDeleteConversationRequest, _ context: RPCContext) async throws {
-        let caller = try Caller(app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil, context)
-        let id = try ConversationID(contract: request.conversationID)
-        guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", "must be all_participants or my_devices") }
-        // It touches the rows of every participant: alone in its transaction.
-        let rows = try await database.runAlone(
-            .conversationDelete,
-            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .text(mode.rawValue), .bool(request.leave)]
-                + caller.originValues, for: caller)
-        let row = try support.row(rows)
-        let (change, userChange) = try support.reading { try self.deleted(row, id, mode, caller) }
-        if let change { support.publisher.publish([change]) }
-        if let userChange { support.publisher.notify([UserNotice(appID: caller.app, user: caller.user, content: .change(userChange))]) }
+    func delete(_ request: ProtoDeleteConversationRequest, _ context: RPCContext) async throws -> ChangePlace {
+        let caller = try Caller(
+            app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
+            mutation: request.hasMutation ? request.mutation : nil, context)
+        return try await support.once(caller) { try await delete(request, caller) }
     }
 
-    private func deleted(_ row: Row, _ id: ConversationID, _ mode: DeletionMode, _ caller: Caller) throws -> (Change?, UserChange?) {
-        var cursor = RowCursor(row)
-        try Refusal.check(try cursor.next(), what: "conversation")
-        let position = try cursor.optional(Int64.self).map { Position($0) }
-        let createdAt = try cursor.optionalTime()
-        let messageCount = try cursor.optional(Int64.self) ?? 0
-        let userPosition = try cursor.optional(Int64.self).map { Position($0) }
-        let userTime = try cursor.optionalTime()
-        let upTo = try cursor.optional(Int64.self).map { Position($0) } ?? .zero
-        let distinctCleared = try cursor.optional(Bool.self) ?? false
+    private func delete(_ request: ProtoDeleteConversationRequest, _ caller: Caller) async throws -> ChangePlace? {
+        let id = try ConversationID(contract: request.conversationID)
+        guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", reason: "must be all_participants or my_devices") }
+        // It touches the rows of every participant: alone in its transaction.
+        let values: [Value] =
+            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .text(mode.rawValue), .bool(request.leave)]
+            + caller.originValues + [request.hasUpTo ? .int8(request.upTo) : .null]
+        guard let written = try await support.write(.conversationDelete, values, for: caller) else { return nil }
+        let deleted = try support.reading { try self.deleted(written, id, mode, caller) }
+        if let change = deleted.change { support.publisher.publish([change]) }
+        support.publisher.notify(deleted.former)
+        let place = written.place ?? ChangePlace(position: deleted.change?.position, userPosition: deleted.hidden?.position)
+        guard let hidden = deleted.hidden else { return place }
+        var content = UserChange.Content.conversationHidden(id, upTo: hidden.upTo, wholly: true)
+        if hidden.isPartial, let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline) {
+            content = .messagesHidden(upTo: hidden.upTo, view: view)
+        }
+        let change = UserChange(
+            appID: caller.app, user: caller.user, position: hidden.position, createdAt: hidden.createdAt, content: content)
+        support.publisher.notify([UserNotice(appID: caller.app, user: caller.user, content: .change(change))])
+        return place
+    }
+
+    /// What a deletion came to.
+    private struct Deleted {
         var change: Change?
+        /// The entry of the user's own log.
+        var hidden: (upTo: Position, isPartial: Bool, position: Position, createdAt: StrataModel.Timestamp)?
+        /// For those who had left before.
+        var former: [UserNotice] = []
+    }
+
+    private func deleted(_ written: Written, _ id: ConversationID, _ mode: DeletionMode, _ caller: Caller) throws -> Deleted {
+        let (row, columns) = (written.rows[0], try written.rows.columns(ConversationDeleteColumns.self))
+        try Refusal.check(try row[columns.outcome], what: "conversation")
+        let position = try row[optional: columns.position].map { Position($0) }
+        let createdAt = try row[optional: columns.createdAt].map { StrataModel.Timestamp($0) }
+        let messageCount = try row[optional: columns.messageCount] ?? 0
+        let userPosition = try row[optional: columns.userPosition].map { Position($0) }
+        let userTime = try row[optional: columns.userCreatedAt].map { StrataModel.Timestamp($0) }
+        let upTo = try row[optional: columns.upTo].map { Position($0) } ?? .zero
+        let distinctCleared = try row[optional: columns.distinctCleared] ?? false
+        let isPartial = try row[optional: columns.isPartial] ?? false
+        var deleted = Deleted()
+        deleted.former = try columns.former.notices(row, in: caller.app)
         if let position, let createdAt {
             let content: Change.Content =
                 mode == .allParticipants
                 ? .conversationDeleted
                 : .participantsChanged(added: [], removed: [caller.user], distinctCleared: distinctCleared, conversation: nil)
-            change = caller.change(id, at: position, createdAt, messageCount: messageCount, content)
+            deleted.change = caller.change(id, at: position, createdAt, messageCount: messageCount, content)
         }
-        var userChange: UserChange?
-        if let userPosition, let userTime {
-            userChange = UserChange(
-                appID: caller.app, user: caller.user, position: userPosition, createdAt: userTime,
-                content: .conversationHidden(id, upTo: upTo, wholly: true))
-        }
-        return (change, userChange)
+        if let userPosition, let userTime { deleted.hidden = (upTo, isPartial, userPosition, userTime) }
+        return deleted
     }
 }

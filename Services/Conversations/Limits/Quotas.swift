@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Metrics
-import Model
 import Postgres
+import StrataModel
 
 /// What one user, or all users of one app, may have of things that nothing else bounds; nil: no limit.
 ///
@@ -38,12 +38,13 @@ enum QuotaRefusal: String {
         Counter(label: "strata_conversations_quota_refusals_total", dimensions: [("quota", rawValue)]).increment()
         let length = "Upload-Content-Length"
         return switch self {
-        case .followed: .invalid("user_ids", "would be more than \(quotas.followed ?? 0) users that you follow without having met them")
-        case .pushTokens: .invalid("device_id", "would be one of more than \(quotas.pushTokens ?? 0) devices of yours")
-        case .uploads: .invalid(length, "would be of one of more than \(quotas.uploads ?? 0) contents of yours that are in no message")
-        case .uploadBytes: .invalid(length, "would make more than \(quotas.uploadBytes ?? 0) bytes of yours that are in no message")
-        case .appUploads: .invalid(length, "would be of one of more than \(quotas.appUploads ?? 0) contents of this app that are in no message")
-        case .appUploadBytes: .invalid(length, "would make more than \(quotas.appUploadBytes ?? 0) bytes of this app that are in no message")
+        case .followed: .invalid("user_ids", reason: "would be more than \(quotas.followed ?? 0) users that you follow without having met them")
+        case .pushTokens: .invalid("device_id", reason: "would be one of more than \(quotas.pushTokens ?? 0) devices of yours")
+        case .uploads: .invalid(length, reason: "would be of one of more than \(quotas.uploads ?? 0) contents of yours that are in no message")
+        case .uploadBytes: .invalid(length, reason: "would make more than \(quotas.uploadBytes ?? 0) bytes of yours that are in no message")
+        case .appUploads:
+            .invalid(length, reason: "would be of one of more than \(quotas.appUploads ?? 0) contents of this app that are in no message")
+        case .appUploadBytes: .invalid(length, reason: "would make more than \(quotas.appUploadBytes ?? 0) bytes of this app that are in no message")
         }
     }
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
+import Mutations
 import Postgres
+import StrataModel
 
-/// What the deletion of a message came to: for all, a change of the conversation; for one user, an entry of his own log.
+/// What the deletion of a message came to: for all, a change of the conversation; for one user, an entry of the user's own log.
 struct MessageDeletion {
     let conversation: ConversationID
     /// Of the change, if it was deleted for all.
-    let place: (position: Position, createdAt: Model.Timestamp)?
-    /// Of the entry of the user's log, if it was deleted from his devices.
-    let userPlace: (position: Position, createdAt: Model.Timestamp)?
+    let place: (position: Position, createdAt: StrataModel.Timestamp)?
+    /// Of the entry of the user's log, if the user deleted it from their own devices.
+    let userPlace: (position: Position, createdAt: StrataModel.Timestamp)?
+    /// For the former participants who saw it, if it was deleted for all.
+    let former: [UserNotice]
     private let messageCount: Int64
     private let ordinal: Int64
     private let lastChanged: Bool
@@ -18,33 +21,29 @@ struct MessageDeletion {
     private let overrides: [(user: UserID, last: MessageRow?)]
 
     /// - Throws: the refusal, or an error of decoding.
-    init(_ rows: Rows) throws {
-        guard let first = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
-        var cursor = RowCursor(first)
-        try Refusal.check(try cursor.next(), what: "message")
-        conversation = ConversationID(rawValue: try cursor.next())
-        let position = try cursor.optional(Int64.self)
-        let createdAt = try cursor.optionalTime()
-        messageCount = try cursor.optional() ?? 0
-        ordinal = try cursor.optional() ?? 0
-        lastChanged = try cursor.optional() ?? false
-        let users = try cursor.optional([String].self)?.map { UserID(trusted: $0) } ?? []
-        let (uncounted, hidden) = (try cursor.optional([Int64].self) ?? [], try cursor.optional([Int64].self) ?? [])
-        let userPosition = try cursor.optional(Int64.self)
-        let userTime = try cursor.optionalTime()
-        cursor.skip(1)
-        last = try MessageRow(&cursor)
+    init(_ written: Written, in app: AppID) throws {
+        let (row, columns) = (written.rows[0], try written.rows.columns(MessageDeleteColumns.self))
+        try Refusal.check(try row[columns.outcome], what: "message")
+        conversation = ConversationID(rawValue: try row[columns.conversation])
+        let position = try row[optional: columns.position]
+        let createdAt = try row[optional: columns.createdAt].map { StrataModel.Timestamp($0) }
+        messageCount = try row[optional: columns.messageCount] ?? 0
+        ordinal = try row[optional: columns.ordinal] ?? 0
+        lastChanged = try row[optional: columns.lastChanged] ?? false
+        let users = try row[optional: columns.numberUsers]?.map { UserID(trusted: $0) } ?? []
+        let (uncounted, hidden) = (try row[optional: columns.numberUncounted] ?? [], try row[optional: columns.numberHidden] ?? [])
+        let userPosition = try row[optional: columns.userPosition]
+        let userTime = try row[optional: columns.userCreatedAt].map { StrataModel.Timestamp($0) }
+        last = try MessageRow(row, columns.message)
+        former = try columns.former.notices(row, in: app)
         place = position.flatMap { position in createdAt.map { (Position(position), $0) } }
         userPlace = userPosition.flatMap { position in userTime.map { (Position(position), $0) } }
         numbers = place.map { userNumbers(users, uncounted, hidden, at: $0.position) } ?? [:]
-        overrides = try rows.dropFirst()
-            .map { row in
-                var cursor = RowCursor(row, at: 12)
-                return (try cursor.user(), try MessageRow(&cursor))
-            }
+        overrides = try written.rows.dropFirst()
+            .map { row in (UserID(trusted: try row[columns.overrideUser]), try MessageRow(row, columns.message)) }
     }
 
-    /// Everybody whose message is shown as the last one now.
+    /// The users whose message is shown as the last one now.
     var senders: [UserID] { Array(Set(([last] + overrides.map(\.last)).compactMap { $0?.sender })) }
 
     func change(of message: MessageID, by caller: Caller, _ identities: [UserID: BasicIdentity]) -> Change? {

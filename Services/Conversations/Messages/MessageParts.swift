@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
-import Model
 import Postgres
+import StrataModel
 import SwiftProtobuf
 
 /// The parts of a message as the database stores them.
@@ -14,7 +15,7 @@ enum MessageParts {
     /// Why a message was refused that refers to `content`.
     static func unsendable(_ content: ContentID, in parts: [MessagePart]) -> Failure {
         let index = parts.firstIndex { $0.contentID == content } ?? 0
-        return .invalid("parts.\(index).content", "is not content that was uploaded, and that you may send")
+        return .invalid("parts.\(index).content", reason: "is not content that was uploaded, and that you may send")
     }
 }
 
@@ -40,8 +41,8 @@ extension CallSupport {
 }
 
 extension Statement {
-    /// $1 app, $2 ids, $3 user. Those that are uploaded, and that he may see: whether he may send them is decided when he does, but by no difference may he
-    /// find out that there is what he may not see.
+    /// $1 app, $2 ids, $3 user. The contents that are uploaded and that the user may see. Whether the user may send them is decided when they are
+    /// sent, but no difference in the answer may tell the user that content exists which they may not see.
     static let contentSizes = Statement(
         "content.sizes",
         sql: """

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import FoundationEssentials
-import Model
+import StrataModel
 
-/// Carries out one edit of a message's parts (spec 6.7). A pure value; nothing is stored here.
+/// Carries out one edit of a message's parts (docs/conformance.md §6.7). A pure value; nothing is stored here.
 struct PartEditor {
     /// After the edit.
     private(set) var parts: [MessagePart]
@@ -32,18 +32,23 @@ struct PartEditor {
     }
 
     private func find(_ reference: ProtoPartReference) throws -> Int {
+        guard let found = Self.find(reference, in: parts) else { throw Failure.notFound("message part") }
+        return found
+    }
+
+    /// Where the part stands that a client calls so; nil if there is none.
+    static func find(_ reference: ProtoPartReference, in parts: [MessagePart]) -> Int? {
         let found: Int?
         switch reference.reference {
         case .id(let bytes): found = UUID(contract: bytes).flatMap { id in parts.firstIndex { $0.id == id } }
         case .index(let index): found = parts.indices.contains(Int(index)) ? Int(index) : nil
         case nil: found = nil
         }
-        guard let found else { throw Failure.notFound("message part") }
         return found
     }
 
     private mutating func add(_ part: MessagePart) throws {
-        guard !parts.contains(where: { $0.id == part.id }) else { throw Failure.invalid("id", "is the id of another part of the message") }
+        guard !parts.contains(where: { $0.id == part.id }) else { throw Failure.invalid("id", reason: "is the id of another part of the message") }
         var part = part
         part.updatedAt = time
         index = parts.count
@@ -82,11 +87,11 @@ struct PartEditor {
     }
 
     private func checkLimits(_ limit: Int) throws {
-        guard !parts.isEmpty else { throw Failure.invalid("parts", "must have at least one element") }
-        guard parts.count <= limit else { throw Failure.invalid("parts", "would be more than \(limit)") }
+        guard !parts.isEmpty else { throw Failure.invalid("parts", reason: "must have at least one element") }
+        guard parts.count <= limit else { throw Failure.invalid("parts", reason: "would be more than \(limit)") }
         let inline = parts.reduce(0) { $0 + ($1.contentID == nil ? $1.size : 0) }
         guard inline <= Limits.inlineMessageBytes else {
-            throw Failure.invalid("parts", "would have more than \(Limits.inlineMessageBytes) bytes in their bodies together")
+            throw Failure.invalid("parts", reason: "would have more than \(Limits.inlineMessageBytes) bytes in their bodies together")
         }
     }
 }

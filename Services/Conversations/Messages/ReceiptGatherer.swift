@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import FoundationEssentials
 import Logging
 import Metrics
-import Model
 import Postgres
+import StrataModel
 import Synchronization
 
 /// Gathers the receipts that arrive within a short window, so that those of one conversation become one change with one position.
 ///
-/// Clients give one receipt a message: a page of history is a hundred of them, and a message to twenty users comes back as forty. Each caller still gets
-/// the answer that is his.
+/// Clients give one receipt a message: a page of history is a hundred of them, and a message to twenty users comes back as forty. Each caller still
+/// gets its own answer.
 final class ReceiptGatherer: Sendable {
     private struct Receipt: Sendable {
         let app: AppID
         let user: UserID
         let message: MessageID
         let kind: ReceiptKind
-        let answer: CheckedContinuation<Result<Void, Failure>, Never>
+        let answer: CheckedContinuation<Result<ChangePlace, Failure>, Never>
     }
 
     private struct Place: Hashable {
@@ -47,9 +48,9 @@ final class ReceiptGatherer: Sendable {
         self.audienceLimit = audienceLimit
     }
 
-    /// Returns once the receipt is committed, or has no effect.
+    /// Returns once the receipt is committed, or has no effect: then it is told nowhere.
     /// - Throws: `not_found`, `access_denied` to a former participant, or what the database failed with.
-    func give(_ kind: ReceiptKind, by user: UserID, in app: AppID, to message: MessageID) async throws(Failure) {
+    func give(_ kind: ReceiptKind, by user: UserID, in app: AppID, to message: MessageID) async throws(Failure) -> ChangePlace {
         given.increment()
         let result = await withCheckedContinuation { answer in
             let receipt = Receipt(app: app, user: user, message: message, kind: kind, answer: answer)
@@ -59,7 +60,7 @@ final class ReceiptGatherer: Sendable {
             }
             if isFirst { Task { await self.gather() } }
         }
-        try result.get()
+        return try result.get()
     }
 
     private func gather() async {
@@ -122,19 +123,19 @@ final class ReceiptGatherer: Sendable {
     }
 
     private func give(_ receipts: [Receipt], at place: Place, _ deadline: ContinuousClock.Instant) async {
-        let outcomes: [String]
+        let (outcomes, told): ([String], ChangePlace)
         do throws(Failure) {
-            outcomes = try await write(receipts, at: place, deadline)
+            (outcomes, told) = try await write(receipts, at: place, deadline)
         } catch {
             for receipt in receipts { receipt.answer.resume(returning: .failure(error)) }
             return
         }
         for (index, receipt) in receipts.enumerated() {
             let outcome = index < outcomes.count ? outcomes[index] : "not_found"
-            let result: Result<Void, Failure>
+            let result: Result<ChangePlace, Failure>
             do throws(Failure) {
                 try Refusal.check(outcome, what: "message")
-                result = .success(())
+                result = .success(outcome == "ok" ? told : .nowhere)
             } catch {
                 result = .failure(error)
             }
@@ -142,8 +143,10 @@ final class ReceiptGatherer: Sendable {
         }
     }
 
-    /// - Returns: an outcome for each.
-    private func write(_ receipts: [Receipt], at place: Place, _ deadline: ContinuousClock.Instant) async throws(Failure) -> [String] {
+    /// - Returns: an outcome for each, and where those are told that have an effect.
+    private func write(
+        _ receipts: [Receipt], at place: Place, _ deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> ([String], ChangePlace) {
         let rows = try await database.run(
             .receiptsGive,
             [
@@ -154,8 +157,9 @@ final class ReceiptGatherer: Sendable {
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
             var cursor = RowCursor(row)
             let outcomes = try cursor.next([String].self)
-            if let position = try cursor.optional(Int64.self) { publish(try change(&cursor, at: Position(position), place)) }
-            return outcomes
+            guard let position = try cursor.optional(Int64.self).map({ Position($0) }) else { return (outcomes, .nowhere) }
+            publish(try Change(receipts: &cursor, at: position, of: place.conversation, in: place.app))
+            return (outcomes, ChangePlace(position: position))
         } catch {
             throw Failure(reading: error)
         }
@@ -164,22 +168,5 @@ final class ReceiptGatherer: Sendable {
     private func publish(_ change: Change) {
         changes.increment()
         publisher.publish([change])
-    }
-
-    private func change(_ cursor: inout RowCursor, at position: Position, _ place: Place) throws -> Change {
-        let (createdAt, messageCount) = (try cursor.time(), try cursor.next(Int64.self))
-        let (users, messages) = (try cursor.users(), try cursor.next([UUID].self))
-        let (ordinals, statuses) = (try cursor.next([Int64].self), try cursor.next([Int64].self))
-        let (senders, audiences) = (try cursor.users(), try cursor.next([Int64].self))
-        let numbers = userNumbers(try cursor.users(), try cursor.next(), try cursor.next(), at: position)
-        let receipts = users.indices.map { index in
-            Change.Receipt(
-                user: users[index], messageID: MessageID(rawValue: messages[index]), ordinal: ordinals[index],
-                status: RecipientStatus(rawValue: Int(statuses[index])) ?? .delivered, sender: senders[index],
-                audience: Change.Receipt.Audience(rawValue: Int(audiences[index])) ?? .senderAndReader)
-        }
-        return Change(
-            appID: place.app, conversationID: place.conversation, position: position, createdAt: createdAt, actor: users.first ?? UserID(trusted: ""),
-            origin: nil, messageCount: messageCount, numbers: numbers, content: .receipts(receipts))
     }
 }

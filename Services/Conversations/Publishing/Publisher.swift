@@ -2,15 +2,15 @@
 import Contracts
 import Logging
 import Metrics
-import Model
 import NIOCore
 import Redis
+import StrataModel
 
-/// Tells the gateways what was committed. Only a hint: what is lost here is found again by position (ARCHITECTURE §3.3), so publishing never
-/// waits, and never fails the write it belongs to.
+/// Tells the gateways what was committed. A publication is only a hint: gateways find a lost one again by its position (docs/architecture.md §3.3).
+/// So publishing never waits, and never fails the write it belongs to.
 ///
-/// What one task publishes leaves in the order in which it was published, and the changes of one call in the order of their positions. Two writes
-/// of one conversation that commit together are announced by two tasks, in either order; gateways put them back in order.
+/// What one task publishes leaves in the order in which it was published, and the changes of one call in the order of their positions. Two writes of
+/// one conversation that commit together are announced by two tasks, in either order; gateways put them back in order.
 struct Publisher: Sendable {
     private let send: @Sendable (_ channel: String, _ payload: ByteBuffer) -> Void
     /// Of the database, as far as this process knows it: gateways hand on nothing of another history than the one they follow.
@@ -44,7 +44,7 @@ struct Publisher: Sendable {
     /// Announces notices, each on its user's channel.
     func notify(_ notices: [UserNotice]) {
         for notice in notices {
-            publish(on: Channels.user(notice.appID, notice.user)) { try notice.encoded(epoch: epoch()) }
+            publish(on: Channels.user(app: notice.appID, user: notice.user)) { try notice.encoded(epoch: epoch()) }
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
 import Postgres
+import StrataModel
 
 /// One row of what `read_logs` and `read_changes` return: a change of a conversation, an entry of a user's log, numbers, or a note.
 struct LogRow {
@@ -20,7 +20,7 @@ struct LogRow {
     let ordinal: Int64
     let messageCount: Int64
     let operations: String?
-    let createdAt: Model.Timestamp
+    let createdAt: StrataModel.Timestamp
     let user: UserID?
     /// Of the header: nothing is left beyond these rows. Of an entry about a hidden conversation: it is hidden as a whole. Of
     /// numbers: the user takes part in the conversation.
@@ -30,47 +30,46 @@ struct LogRow {
     /// Of numbers: the conversation is on the user's list.
     let isListed: Bool
     /// The conversation as it is now, with kinds 1 and 2.
-    let conversationCreatedAt: Model.Timestamp?
+    let conversationCreatedAt: StrataModel.Timestamp?
     let isDistinct: Bool
     let receiptPolicy: ReceiptPolicy
     let conversationPosition: Position
     let participants: [UserID]
     let message: MessageRow?
 
-    init(_ row: Row) throws {
-        var cursor = RowCursor(row)
-        guard let entry = Entry(rawValue: try cursor.next()) else { throw Failure(.internalServerError, "Something went wrong on our side.") }
+    init(_ row: Row, _ columns: LogColumns) throws {
+        guard let entry = Entry(rawValue: try row[columns.entry]) else { throw Failure(.internalServerError, "Something went wrong on our side.") }
         self.entry = entry
-        app = try cursor.optional(UUID.self).map { AppID(rawValue: $0) }
-        conversation = try cursor.optional(UUID.self).map { ConversationID(rawValue: $0) }
-        position = Position(try cursor.optional() ?? 0)
-        kind = try cursor.optional() ?? 0
-        actor = try cursor.optional(String.self).map { UserID(trusted: $0) }
-        let connection = try cursor.optional(Int64.self)
-        let request = try cursor.optional(Int64.self)
+        app = try row[optional: columns.app].map { AppID(rawValue: $0) }
+        conversation = try row[optional: columns.conversation].map { ConversationID(rawValue: $0) }
+        position = Position(try row[optional: columns.position] ?? 0)
+        kind = try row[optional: columns.kind] ?? 0
+        actor = try row[optional: columns.actor].map { UserID(trusted: $0) }
+        let connection = try row[optional: columns.originConnection]
+        let request = try row[optional: columns.originRequest]
         origin = connection.flatMap { connection in
             request.map { Change.Origin(connection: UInt64(bitPattern: connection), request: UInt64(bitPattern: $0)) }
         }
-        messageID = try cursor.optional(UUID.self).map { MessageID(rawValue: $0) }
-        ordinal = try cursor.optional() ?? 0
-        messageCount = try cursor.optional() ?? 0
-        operations = try cursor.optional()
-        createdAt = try cursor.optionalTime() ?? Model.Timestamp(microseconds: 0)
-        user = try cursor.optional(String.self).map { UserID(trusted: $0) }
-        flag = try cursor.optional() ?? false
-        uncounted = try cursor.optional() ?? 0
-        hidden = try cursor.optional() ?? 0
-        isListed = try cursor.optional() ?? false
-        conversationCreatedAt = try cursor.optionalTime()
-        isDistinct = try cursor.optional() ?? false
-        receiptPolicy = ReceiptPolicy(try cursor.optional() ?? 0)
-        conversationPosition = Position(try cursor.optional() ?? 0)
-        participants = try cursor.optional([String].self)?.map { UserID(trusted: $0) } ?? []
-        let hasMessage = try cursor.optional(Bool.self) ?? false
-        message = hasMessage ? try MessageRow(&cursor) : nil
+        messageID = try row[optional: columns.messageID].map { MessageID(rawValue: $0) }
+        ordinal = try row[optional: columns.ordinal] ?? 0
+        messageCount = try row[optional: columns.messageCount] ?? 0
+        operations = try row[optional: columns.operations]
+        createdAt = try row[optional: columns.createdAt].map { StrataModel.Timestamp($0) } ?? StrataModel.Timestamp(microseconds: 0)
+        user = try row[optional: columns.user].map { UserID(trusted: $0) }
+        flag = try row[optional: columns.flag] ?? false
+        uncounted = try row[optional: columns.uncounted] ?? 0
+        hidden = try row[optional: columns.hidden] ?? 0
+        isListed = try row[optional: columns.isListed] ?? false
+        conversationCreatedAt = try row[optional: columns.conversationCreatedAt].map { StrataModel.Timestamp($0) }
+        isDistinct = try row[optional: columns.isDistinct] ?? false
+        receiptPolicy = ReceiptPolicy(try row[optional: columns.receiptPolicy] ?? 0)
+        conversationPosition = Position(try row[optional: columns.conversationPosition] ?? 0)
+        participants = try row[optional: columns.participants]?.map { UserID(trusted: $0) } ?? []
+        let hasMessage = try row[optional: columns.hasMessage] ?? false
+        message = hasMessage ? try MessageRow(row, columns.message) : nil
     }
 
-    /// Everybody whose name is shown with it.
+    /// All users whose names are shown with it.
     var users: [UserID] {
         var users = participants
         if let message { users.append(message.sender) }
@@ -82,6 +81,63 @@ struct LogRow {
 
     /// The numbers in it, true at its position.
     var numbers: UserNumbers { UserNumbers(uncounted: uncounted, hidden: hidden, position: position) }
+}
+
+/// The columns of an entry, as the type `log_row` has them.
+struct LogColumns: ColumnSet {
+    fileprivate let entry: Column<Int64>
+    fileprivate let app: Column<UUID>
+    fileprivate let conversation: Column<UUID>
+    fileprivate let position: Column<Int64>
+    fileprivate let kind: Column<Int64>
+    fileprivate let actor: Column<String>
+    fileprivate let originConnection: Column<Int64>
+    fileprivate let originRequest: Column<Int64>
+    fileprivate let messageID: Column<UUID>
+    fileprivate let ordinal: Column<Int64>
+    fileprivate let messageCount: Column<Int64>
+    fileprivate let operations: Column<String>
+    fileprivate let createdAt: Column<Postgres.Timestamp>
+    fileprivate let user: Column<String>
+    fileprivate let flag: Column<Bool>
+    fileprivate let uncounted: Column<Int64>
+    fileprivate let hidden: Column<Int64>
+    fileprivate let isListed: Column<Bool>
+    fileprivate let conversationCreatedAt: Column<Postgres.Timestamp>
+    fileprivate let isDistinct: Column<Bool>
+    fileprivate let receiptPolicy: Column<Int64>
+    fileprivate let conversationPosition: Column<Int64>
+    fileprivate let participants: Column<[String]>
+    fileprivate let hasMessage: Column<Bool>
+    fileprivate let message: MessageColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        entry = try names.column("entry")
+        app = try names.column("app_id")
+        conversation = try names.column("conversation_id")
+        position = try names.column("position")
+        kind = try names.column("kind")
+        actor = try names.column("actor")
+        originConnection = try names.column("origin_connection")
+        originRequest = try names.column("origin_request")
+        messageID = try names.column("message_id")
+        ordinal = try names.column("ordinal")
+        messageCount = try names.column("message_count")
+        operations = try names.column("operations")
+        createdAt = try names.column("created_at")
+        user = try names.column("user_id")
+        flag = try names.column("met_heads")
+        uncounted = try names.column("uncounted")
+        hidden = try names.column("hidden")
+        isListed = try names.column("is_listed")
+        conversationCreatedAt = try names.column("conversation_created_at")
+        isDistinct = try names.column("is_distinct")
+        receiptPolicy = try names.column("receipt_policy")
+        conversationPosition = try names.column("conversation_position")
+        participants = try names.column("participants")
+        hasMessage = try names.column("m_present")
+        message = try MessageColumns(&names, prefix: "m_")
+    }
 }
 
 /// The `operations` of the kinds of change that have some.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import FoundationEssentials
-import Model
 import Postgres
+import StrataModel
 import SwiftProtobuf
 
 /// The MESSAGE columns of a result: a message without the name of its sender.
@@ -12,47 +12,28 @@ struct MessageRow {
     let position: Position
     let ordinal: Int64
     let sender: UserID
-    let sentAt: Model.Timestamp
+    let sentAt: StrataModel.Timestamp
     let parts: [MessagePart]
     let notification: String?
-    let recipients: [Model.Message.Recipient]
-    let updatedAt: Model.Timestamp?
+    let recipients: [StrataModel.Message.Recipient]
+    let updatedAt: StrataModel.Timestamp?
     let receiptPolicy: ReceiptPolicy
 
-    /// How many columns it takes.
-    static let columns = 12
-    /// Which of them the parts are in, as they are stored.
-    static let partsColumn = 6
-
     /// Nil if there is no message: its id is null.
-    init?(_ cursor: inout RowCursor) throws {
-        guard let id = try cursor.optional(UUID.self) else {
-            cursor.skip(MessageRow.columns - 1)
-            return nil
-        }
+    init?(_ row: Row, _ columns: MessageColumns) throws(PostgresError) {
+        guard let id = try row[optional: columns.id] else { return nil }
         self.init(
-            id: MessageID(rawValue: id), conversationID: ConversationID(rawValue: try cursor.next()), position: try cursor.position(),
-            ordinal: try cursor.next(), sender: try cursor.user(), sentAt: try cursor.time(), parts: try cursor.next(),
-            notification: try cursor.optional(), users: try cursor.next(), statuses: try cursor.next(), updatedAt: try cursor.optionalTime(),
-            policy: try cursor.next())
-    }
-
-    /// The same for the last message of the VIEW columns, which do not repeat the conversation, and whose last column is the policy of both.
-    init?(lastIn conversation: ConversationID, _ cursor: inout RowCursor) throws {
-        guard let id = try cursor.optional(UUID.self) else {
-            // Without the conversation, and the id that was null.
-            cursor.skip(MessageRow.columns - 2)
-            return nil
-        }
-        self.init(
-            id: MessageID(rawValue: id), conversationID: conversation, position: try cursor.position(), ordinal: try cursor.next(),
-            sender: try cursor.user(), sentAt: try cursor.time(), parts: try cursor.next(), notification: try cursor.optional(),
-            users: try cursor.next(), statuses: try cursor.next(), updatedAt: try cursor.optionalTime(), policy: try cursor.next())
+            id: MessageID(rawValue: id), conversationID: ConversationID(rawValue: try row[columns.conversation]),
+            position: Position(try row[columns.position]), ordinal: try row[columns.ordinal], sender: UserID(trusted: try row[columns.sender]),
+            sentAt: StrataModel.Timestamp(try row[columns.sentAt]), parts: try row[columns.parts],
+            notification: try row[optional: columns.notification],
+            users: try row[columns.recipients], statuses: try row[columns.statuses],
+            updatedAt: try row[optional: columns.updatedAt].map { StrataModel.Timestamp($0) }, policy: try row[columns.policy])
     }
 
     private init(
-        id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: UserID, sentAt: Model.Timestamp,
-        parts: [UInt8], notification: String?, users: [String], statuses: [Int64], updatedAt: Model.Timestamp?, policy: Int64
+        id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: UserID, sentAt: StrataModel.Timestamp,
+        parts: [UInt8], notification: String?, users: [String], statuses: [Int64], updatedAt: StrataModel.Timestamp?, policy: Int64
     ) {
         self.id = id
         self.conversationID = conversationID
@@ -68,8 +49,8 @@ struct MessageRow {
     }
 
     /// A status, and four times one more than what others are shown instead.
-    private static func recipient(_ user: String, _ code: Int64) -> Model.Message.Recipient {
-        Model.Message.Recipient(
+    private static func recipient(_ user: String, _ code: Int64) -> StrataModel.Message.Recipient {
+        StrataModel.Message.Recipient(
             userID: UserID(trusted: user), status: RecipientStatus(rawValue: Int(code & 3)) ?? .sent,
             shownStatus: code < 4 ? nil : RecipientStatus(rawValue: Int(code / 4 - 1)))
     }
@@ -79,11 +60,63 @@ struct MessageRow {
         ((try? ProtoMessageParts(serializedBytes: bytes))?.parts ?? []).compactMap { try? MessagePart($0) }
     }
 
-    func message(_ identities: [UserID: BasicIdentity]) -> Model.Message {
-        Model.Message(
+    func message(_ identities: [UserID: BasicIdentity]) -> StrataModel.Message {
+        StrataModel.Message(
             id: id, conversationID: conversationID, position: position, ordinal: ordinal,
             sender: identities[sender] ?? BasicIdentity(userID: sender), sentAt: sentAt, parts: parts, recipients: recipients,
             notification: notification, updatedAt: updatedAt, receiptPolicy: receiptPolicy)
+    }
+}
+
+/// The columns of a message, as the type `message_row` has them.
+struct MessageColumns: ColumnSet {
+    fileprivate let id: Column<UUID>
+    fileprivate let conversation: Column<UUID>
+    fileprivate let position: Column<Int64>
+    fileprivate let ordinal: Column<Int64>
+    fileprivate let sender: Column<String>
+    fileprivate let sentAt: Column<Postgres.Timestamp>
+    /// As they are stored.
+    let parts: Column<[UInt8]>
+    fileprivate let notification: Column<String>
+    fileprivate let recipients: Column<[String]>
+    fileprivate let statuses: Column<[Int64]>
+    fileprivate let updatedAt: Column<Postgres.Timestamp>
+    fileprivate let policy: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) { try self.init(&names, prefix: "") }
+
+    init(_ names: inout ColumnNames, prefix: String) throws(PostgresError) {
+        try self.init(&names, prefix: prefix, conversation: "\(prefix)conversation_id", policy: "\(prefix)receipt_policy")
+    }
+
+    /// The last message of a `view_row`, which does not repeat the conversation and has one policy for both.
+    init(lastInView names: inout ColumnNames) throws(PostgresError) {
+        try self.init(&names, prefix: "last_", conversation: "conversation_id", policy: "receipt_policy")
+    }
+
+    private init(_ names: inout ColumnNames, prefix: String, conversation: String, policy: String) throws(PostgresError) {
+        id = try names.column("\(prefix)message_id")
+        self.conversation = try names.column(conversation)
+        position = try names.column("\(prefix)position")
+        ordinal = try names.column("\(prefix)ordinal")
+        sender = try names.column("\(prefix)sender")
+        sentAt = try names.column("\(prefix)sent_at")
+        parts = try names.column("\(prefix)parts")
+        notification = try names.column("\(prefix)notification")
+        recipients = try names.column("\(prefix)recipients")
+        statuses = try names.column("\(prefix)statuses")
+        updatedAt = try names.column("\(prefix)updated_at")
+        self.policy = try names.column(policy)
+    }
+
+    /// The same columns of a value of type `message_row`, with names that begin with a prefix, to stand beside others.
+    static func selected(from row: String, prefix: String) -> String {
+        [
+            "message_id", "conversation_id", "position", "ordinal", "sender", "sent_at", "parts", "notification", "recipients", "statuses",
+            "updated_at", "receipt_policy",
+        ]
+        .map { "(\(row)).\($0) AS \(prefix)\($0)" }.joined(separator: ", ")
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
 import Postgres
+import StrataModel
 
 /// Reads the columns of a row from left to right.
 struct RowCursor {
@@ -21,11 +21,10 @@ struct RowCursor {
         defer { column += 1 }
         return try row.getOptional(column, as: type)
     }
-    mutating func skip(_ count: Int) { column += count }
 
     mutating func position() throws -> Position { Position(try next(Int64.self)) }
-    mutating func time() throws -> Model.Timestamp { Model.Timestamp(try next(Postgres.Timestamp.self)) }
-    mutating func optionalTime() throws -> Model.Timestamp? { try optional(Postgres.Timestamp.self).map { Model.Timestamp($0) } }
+    mutating func time() throws -> StrataModel.Timestamp { StrataModel.Timestamp(try next(Postgres.Timestamp.self)) }
+    mutating func optionalTime() throws -> StrataModel.Timestamp? { try optional(Postgres.Timestamp.self).map { StrataModel.Timestamp($0) } }
     mutating func user() throws -> UserID { UserID(trusted: try next()) }
     mutating func users() throws -> [UserID] { try next([String].self).map { UserID(trusted: $0) } }
 }

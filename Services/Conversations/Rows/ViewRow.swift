@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
 import Postgres
+import StrataModel
 
 /// The VIEW columns of a result: a conversation as one user sees it, without names and without metadata.
 struct ViewRow {
     let id: ConversationID
-    let createdAt: Model.Timestamp
+    let createdAt: StrataModel.Timestamp
     let isDistinct: Bool
     let position: Position
     let participants: [UserID]
@@ -17,29 +17,23 @@ struct ViewRow {
     let lastMessage: MessageRow?
     let receiptPolicy: ReceiptPolicy
 
-    /// How many columns it takes.
-    static let columns = 20
-
     /// Nil if there is no conversation: its id is null.
-    init?(_ cursor: inout RowCursor) throws {
-        guard let uuid = try cursor.optional(UUID.self) else {
-            cursor.skip(ViewRow.columns - 1)
-            return nil
-        }
+    init?(_ row: Row, _ columns: ViewColumns) throws(PostgresError) {
+        guard let uuid = try row[optional: columns.id] else { return nil }
         id = ConversationID(rawValue: uuid)
-        createdAt = try cursor.time()
-        isDistinct = try cursor.next()
-        position = try cursor.position()
-        participants = try cursor.users()
-        isParticipant = try cursor.next()
-        messageCount = try cursor.next()
-        uncounted = try cursor.next()
-        hidden = try cursor.next()
-        lastMessage = try MessageRow(lastIn: id, &cursor)
-        receiptPolicy = ReceiptPolicy(try cursor.row.get(cursor.column - 1, as: Int64.self))
+        createdAt = StrataModel.Timestamp(try row[columns.createdAt])
+        isDistinct = try row[columns.isDistinct]
+        position = Position(try row[columns.position])
+        participants = try row[columns.participants].map { UserID(trusted: $0) }
+        isParticipant = try row[columns.isParticipant]
+        messageCount = try row[columns.messageCount]
+        uncounted = try row[columns.uncounted]
+        hidden = try row[columns.hidden]
+        lastMessage = try MessageRow(row, columns.lastMessage)
+        receiptPolicy = ReceiptPolicy(try row[columns.receiptPolicy])
     }
 
-    /// Everybody who is named.
+    /// All users who are named.
     var users: [UserID] { participants + (lastMessage.map { [$0.sender] } ?? []) }
 
     func view(_ identities: [UserID: BasicIdentity], metadata: MetadataTree? = nil, epoch: String) -> ConversationView {
@@ -50,6 +44,35 @@ struct ViewRow {
                 epoch: epoch, receiptPolicy: receiptPolicy),
             isParticipant: isParticipant, lastMessage: lastMessage?.message(identities),
             numbers: UserNumbers(uncounted: uncounted, hidden: hidden, position: position), messageCount: messageCount)
+    }
+}
+
+/// The columns of a conversation as one user sees it, as the type `view_row` has them.
+struct ViewColumns: ColumnSet {
+    fileprivate let id: Column<UUID>
+    fileprivate let createdAt: Column<Postgres.Timestamp>
+    fileprivate let isDistinct: Column<Bool>
+    fileprivate let position: Column<Int64>
+    fileprivate let participants: Column<[String]>
+    fileprivate let isParticipant: Column<Bool>
+    fileprivate let messageCount: Column<Int64>
+    fileprivate let uncounted: Column<Int64>
+    fileprivate let hidden: Column<Int64>
+    fileprivate let lastMessage: MessageColumns
+    fileprivate let receiptPolicy: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        id = try names.column("conversation_id")
+        createdAt = try names.column("created_at")
+        isDistinct = try names.column("is_distinct")
+        position = try names.column("position")
+        participants = try names.column("participants")
+        isParticipant = try names.column("is_participant")
+        messageCount = try names.column("message_count")
+        uncounted = try names.column("uncounted")
+        hidden = try names.column("hidden")
+        lastMessage = try MessageColumns(lastInView: &names)
+        receiptPolicy = try names.column("receipt_policy")
     }
 }
 

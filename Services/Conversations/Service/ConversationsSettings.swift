@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
-public import Model
+public import DatabaseKit
 import NIOCore
 public import RPC
 public import ServiceKit
+public import StrataModel
 
 /// What an operator can decide about the conversations service. The environment's key, range and default stand beside each value.
-public struct ConversationsSettings: Sendable {
-    /// `STRATA_POSTGRES_URL`, required, secret: the database, as the role `strata_conversations`.
-    public var postgresURL: Secret<String>
+public struct ConversationsSettings: ServiceSettings {
+    /// The database, as the role `strata_conversations`.
+    public var postgres: PostgresSettings
     /// `STRATA_POSTGRES_CONNECTIONS`, 1 to 64, by default one for each processor, 2 to 8: connections for writes and reads of one conversation, which
     /// share transactions. The fewer there are the larger the groups, and the fewer commits (docs/benchmarks.md); with those of the other services
     /// and instances these should stay near 16.
@@ -17,16 +18,8 @@ public struct ConversationsSettings: Sendable {
     public var exclusiveConnections = 4
     /// `STRATA_POSTGRES_LARGE_CONNECTIONS`, 1 to 64: connections for large metadata, each patch and creation alone, so that those above do not wait for it.
     public var largeConnections = 2
-    /// `STRATA_POSTGRES_QUEUE`, 1 to 1,048,576: statements of one of these that wait for a connection; beyond it calls fail at once.
-    public var postgresQueue = 8192
-    /// `STRATA_POSTGRES_QUEUE_BYTES`, 64 KB to 2 GB: bytes of their parameters.
-    public var postgresQueueBytes = 32 << 20
-    /// `STRATA_REDIS_QUEUE`, 1 to 1,048,576: commands to Redis that wait or are in flight; beyond it publications are dropped, and counted.
-    public var redisQueue = 16_384
-    /// `STRATA_REDIS_QUEUE_BYTES`, 64 KB to 2 GB: bytes of their arguments.
-    public var redisQueueBytes = 64 << 20
-    /// `STRATA_REDIS_URL`, required, secret: where changes are published. The service works without it; gateways then hear of changes later.
-    public var redisURL: Secret<String>
+    /// Where changes are published. The service works without it; gateways then hear of changes later.
+    public var redis: RedisSettings
     /// `STRATA_RPC_HOST`, `STRATA_RPC_PORT`, `STRATA_CLUSTER_SECRET` and the others of ServiceKit: where calls are taken. Nonces are made from the
     /// cluster secret too.
     public var rpc: RPCServerConfiguration
@@ -60,25 +53,21 @@ public struct ConversationsSettings: Sendable {
 
     /// The required ones; everything else has its default.
     public init(postgresURL: String, redisURL: String, rpc: RPCServerConfiguration) {
-        self.postgresURL = Secret(postgresURL)
-        self.redisURL = Secret(redisURL)
+        postgres = PostgresSettings(url: postgresURL)
+        redis = RedisSettings(url: redisURL)
         self.rpc = rpc
     }
 
     /// Reads all of them.
     /// - Throws: `SettingsError` naming the key that is missing or out of range.
     public init(_ settings: Settings, _ common: CommonSettings) throws {
-        self.init(
-            postgresURL: try settings.secret("STRATA_POSTGRES_URL").value, redisURL: try settings.secret("STRATA_REDIS_URL").value,
-            rpc: try settings.rpcServer(name: "conversations", common).withMethodNames)
+        postgres = try PostgresSettings(settings)
+        redis = try RedisSettings(settings)
+        rpc = try settings.rpcServer(name: "conversations", common).withMethodNames
         let (day, decade) = (Duration.seconds(86_400), Duration.seconds(3650 * 86_400))
         connections = try settings.int("STRATA_POSTGRES_CONNECTIONS", default: connections, in: 1...64)
         exclusiveConnections = try settings.int("STRATA_POSTGRES_EXCLUSIVE_CONNECTIONS", default: exclusiveConnections, in: 1...64)
         largeConnections = try settings.int("STRATA_POSTGRES_LARGE_CONNECTIONS", default: largeConnections, in: 1...64)
-        postgresQueue = try settings.int("STRATA_POSTGRES_QUEUE", default: postgresQueue, in: 1...1 << 20)
-        postgresQueueBytes = try settings.int("STRATA_POSTGRES_QUEUE_BYTES", default: postgresQueueBytes, in: 1 << 16...Int(Int32.max))
-        redisQueue = try settings.int("STRATA_REDIS_QUEUE", default: redisQueue, in: 1...1 << 20)
-        redisQueueBytes = try settings.int("STRATA_REDIS_QUEUE_BYTES", default: redisQueueBytes, in: 1 << 16...Int(Int32.max))
         participantsLimit = try settings.int("STRATA_PARTICIPANTS_LIMIT", default: participantsLimit, in: 2...10_000)
         partsLimit = try settings.int("STRATA_MESSAGE_PARTS_LIMIT", default: partsLimit, in: 1...10_000)
         receiptAudienceLimit = try settings.int("STRATA_RECEIPT_AUDIENCE_LIMIT", default: receiptAudienceLimit, in: 2...10_000)
@@ -108,10 +97,10 @@ extension ConversationsSettings: CustomStringConvertible, CustomDebugStringConve
         Mirror(
             self,
             children: [
-                "postgresURL": postgresURL, "connections": connections, "exclusiveConnections": exclusiveConnections,
-                "largeConnections": largeConnections, "redisURL": redisURL,
-                "postgresQueue": postgresQueue, "postgresQueueBytes": postgresQueueBytes, "redisQueue": redisQueue,
-                "redisQueueBytes": redisQueueBytes, "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit,
+                "postgresURL": postgres.url, "connections": connections, "exclusiveConnections": exclusiveConnections,
+                "largeConnections": largeConnections, "redisURL": redis.url,
+                "postgresQueue": postgres.queue, "postgresQueueBytes": postgres.queueBytes, "redisQueue": redis.queue,
+                "redisQueueBytes": redis.queueBytes, "rpc": "\(rpc.host):\(rpc.port)", "participantsLimit": participantsLimit,
                 "receiptAudienceLimit": receiptAudienceLimit,
                 "receiptWindow": receiptWindow, "metadataLimits": metadataLimits, "maximumPatchItems": maximumPatchItems,
                 "quotas": quotas,

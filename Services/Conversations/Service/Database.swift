@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import DatabaseKit
 import Postgres
+import StrataModel
 
 /// The service's ways into PostgreSQL.
 struct Database: Sendable {
@@ -14,7 +15,7 @@ struct Database: Sendable {
 
     /// Runs a statement on ``hot``.
     /// - Parameter lockKey: of the conversation it locks, `UInt64(hashing:)`; nil if it locks nothing.
-    /// - Throws: the failure a client is told, see ``Model/Failure/init(postgres:)``.
+    /// - Throws: the failure a client is told, see `Failure(postgres:)`.
     func run(
         _ statement: Statement, _ values: [Value], lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> Rows {
@@ -26,7 +27,7 @@ struct Database: Sendable {
     }
 
     /// Runs a statement on ``large``.
-    /// - Throws: the failure a client is told, see ``Model/Failure/init(postgres:)``.
+    /// - Throws: the failure a client is told, see `Failure(postgres:)`.
     func runLarge(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
         do {
             return try await large.query(statement, values, deadline: deadline)
@@ -36,7 +37,7 @@ struct Database: Sendable {
     }
 
     /// Runs a statement on ``exclusive``.
-    /// - Throws: the failure a client is told, see ``Model/Failure/init(postgres:)``.
+    /// - Throws: the failure a client is told, see `Failure(postgres:)`.
     func runAlone(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
         try await runAlone(statement, values, user: nil, deadline: deadline)
     }
@@ -57,40 +58,12 @@ struct Database: Sendable {
     }
 }
 
-extension Failure {
-    /// What a client is told when the database did not do what it was asked. Carries nothing of the server's message.
-    ///
-    /// Whatever may succeed when it is tried again is `service_unavailable`, also a write whose fate is unknown: creates carry ids and can be
-    /// repeated, and of the rest the client decides.
-    init(postgres error: PostgresError) {
-        switch error.code {
-        case .deadlineExceeded, .cancelled, .connectionUnavailable, .queueFull, .closed, .fateUnknown:
-            self = .unavailable
-        case .invalidParameter:
-            self = Failure(.invalidRequest, "The request holds a character that cannot be stored.")
-        case _ where error.isRetryable:
-            self = .unavailable
-        default:
-            self = Failure(.internalServerError, "Something went wrong on our side.")
-        }
-    }
-
-    /// The same for a block that reads rows: what is no ``PostgresError`` is one of ours already, or unexpected.
-    init(reading error: any Error) {
-        switch error {
-        case let failure as Failure: self = failure
-        case let error as PostgresError: self.init(postgres: error)
-        default: self = Failure(.internalServerError, "Something went wrong on our side.")
-        }
-    }
-}
-
-extension Model.Timestamp {
+extension StrataModel.Timestamp {
     /// The same instant, as the database's client has it.
     init(_ time: Postgres.Timestamp) { self.init(microseconds: time.microseconds) }
 }
 
 extension Postgres.Timestamp {
     /// The same instant, as the model has it.
-    init(_ time: Model.Timestamp) { self.init(microseconds: time.microseconds) }
+    init(_ time: StrataModel.Timestamp) { self.init(microseconds: time.microseconds) }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import Metrics
-import Model
 import Postgres
 import ServiceLifecycle
+import StrataModel
 import Synchronization
 
 /// Which history of the database this is: shown with every conversation, and another one after the database was restored to an older state.
@@ -36,12 +37,16 @@ final class EpochSource: Service {
         return try await check(deadline: deadline)
     }
 
+    /// What `conversations.check_epoch` is to be called with.
+    var asked: [Value] {
+        let known = state.withLock { $0 }
+        return [known.map { .text($0.value) } ?? .null, known?.reached.map { .int8($0) } ?? .null]
+    }
+
     /// Asks the database.
     func check(deadline: ContinuousClock.Instant) async throws(Failure) -> String {
         let askedAt = ContinuousClock.now
-        let known = state.withLock { $0 }
-        let rows = try await database.runAlone(
-            .epochCheck, [known.map { .text($0.value) } ?? .null, known?.reached.map { .int8($0) } ?? .null], deadline: deadline)
+        let rows = try await database.runAlone(.epochCheck, asked, deadline: deadline)
         do {
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
             let new = Known(value: try row.get(0, as: String.self), reached: try row.getOptional(1), askedAt: askedAt)

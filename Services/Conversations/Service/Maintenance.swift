@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import Logging
 import Metrics
-import Model
 import Postgres
 import ServiceLifecycle
+import StrataModel
 
 /// What has to be done now and then: partitions of the change log made ahead and dropped when they are too old, expired nonces and sessions removed.
 ///
@@ -43,7 +44,7 @@ struct Maintenance: Service {
             try await sweep(deadline: .now + .seconds(60))
         } catch {
             failures.increment()
-            logger.warning("maintenance could not be done", metadata: ["error.id": "\(error.code.id)"])
+            logger.warning("maintenance could not be done", metadata: ["error.code": "\(error.code.id)"])
         }
     }
 
@@ -59,6 +60,7 @@ struct Maintenance: Service {
         var total = try await sweep(.accountsSweep, [.int8(Self.sweepBatch)], deadline: deadline)
         total += try await sweep(.identitiesSweep, [.int8(Self.sweepBatch)], removed: 1, deadline: deadline)
         total += try await sweep(.logsSweep, [.int8(retention.components.seconds), .int8(Self.sweepBatch)], deadline: deadline)
+        total += try await sweep(.mutationsSweep, [.int8(retention.components.seconds), .int8(Self.sweepBatch)], deadline: deadline)
         return total + (try await sweep(.treesSweep, [.int8(Self.sweepBatch)], deadline: deadline))
     }
 
@@ -91,6 +93,10 @@ extension Statement {
 
     /// $1 most rows.
     static let treesSweep = Statement("maintenance.trees", sql: "SELECT metadata.sweep($1::int8)", isIdempotent: true)
+
+    /// $1 seconds to keep, $2 most rows.
+    static let mutationsSweep = Statement(
+        "maintenance.mutations", sql: "SELECT conversations.sweep_mutations($1::int8 * interval '1 second', $2::int8)", isIdempotent: true)
 
     /// $1 seconds to keep, $2 most rows of each kind.
     static let logsSweep = Statement(

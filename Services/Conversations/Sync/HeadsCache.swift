@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import FoundationEssentials
-import Model
 import Postgres
+import StrataModel
 import SwiftProtobuf
 import Synchronization
 
-/// What moved lately, in all conversations. All gateways ask the same at nearly the same time, so one answer serves them for half a second,
-/// and while one is being read nobody reads another.
+/// What moved lately, in all conversations. All gateways ask the same at nearly the same time, so one answer serves them for half a second, and while
+/// one read is going on no other one starts.
 final class HeadsCache: Sendable {
     /// How long an answer is given again.
     static let lifetime = Duration.milliseconds(500)
-    /// Questions about more than this are answered for this: the log's recent rows, not its history.
-    static let window: Int64 = 120_000_000
 
     private struct Answer {
         let since: Int64
@@ -32,19 +30,18 @@ final class HeadsCache: Sendable {
     /// - Parameter since: microseconds since 1970; 0: what the database calls lately. An older answer that reaches further back will do.
     func read(since: Int64, deadline: ContinuousClock.Instant) async throws -> ProtoHeadsResponse {
         let now = ContinuousClock.now
-        let wanted = since == 0 ? 0 : max(since, Int64(Date().timeIntervalSince1970 * 1_000_000) - Self.window)
         let task = answer.withLock { answer in
-            if let answer, now - answer.readAt < Self.lifetime, answer.since == wanted || (answer.since != 0 && answer.since <= wanted) {
+            if let answer, now - answer.readAt < Self.lifetime, answer.since == since || (answer.since != 0 && answer.since <= since) {
                 return answer.task
             }
             let (database, epoch) = (database, epoch)
             let task = Task {
-                var response = try await Self.read(wanted, database, deadline: now + .seconds(5))
+                var response = try await Self.read(since, database, deadline: now + .seconds(5))
                 // After the heads: if another database takes the place of this one in between, the answer says so.
                 response.epoch = try await epoch.check(deadline: now + .seconds(5))
                 return response
             }
-            answer = Answer(since: wanted, readAt: now, task: task)
+            answer = Answer(since: since, readAt: now, task: task)
             return task
         }
         do {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
 import Postgres
+import StrataModel
 
 /// Turns entries of a user's own log back into what was announced, with what they are about as it is now.
 struct UserChanges: Sendable {
@@ -20,6 +20,7 @@ struct UserChanges: Sendable {
         let user: String?
         let announcement: UUID?
         let status: Int?
+        let isPartial: Bool?
 
         enum CodingKeys: String, CodingKey {
             case user, status
@@ -27,14 +28,17 @@ struct UserChanges: Sendable {
             case message = "message_id"
             case upTo = "up_to"
             case announcement = "announcement_id"
+            case isPartial = "is_partial"
         }
     }
 
-    /// What is known of the users that entries name: read for a page of entries at once.
+    /// What is known of the users that entries name, and of conversations that may be named by many: read for a page of entries at once.
     struct People {
         /// Of each user, the last of the entries that say whether that user is followed, if it says what holds now.
         fileprivate var decisive: [UserID: Position] = [:]
         fileprivate var identities: [UserID: Identity] = [:]
+        /// The conversations with deleted messages, as far as the user has left them.
+        fileprivate var left: [ConversationID: ConversationView] = [:]
     }
 
     /// Reads what ``change(_:of:with:)`` needs to know for these entries, with one statement about who is followed and one about identities.
@@ -49,6 +53,10 @@ struct UserChanges: Sendable {
         for (user, row) in last where followed.contains(user) == (row.kind == 5) {
             people.decisive[user] = row.position
             if row.kind == 5 { shown.insert(user) }
+        }
+        for id in Set(rows.filter { $0.kind == 20 }.compactMap(\.conversation)) {
+            guard let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline) else { continue }
+            if !view.isParticipant { people.left[id] = view }
         }
         if !shown.isEmpty { people.identities = try await support.directory.full(Array(shown), in: caller.app, deadline: caller.deadline) }
         return people
@@ -71,14 +79,20 @@ struct UserChanges: Sendable {
         case 1...3: return try await conversationContent(row, operations, caller)
         case 4...6: return identityContent(row, user(operations, caller), people)
         case 7...9: return try await announcementContent(row.kind, operations, caller)
+        case 20:
+            guard let message = row.messageID, let id = row.conversation else { return nil }
+            return .messageDeleted(message, in: id, view: people.left[id])
+        case 21: return row.conversation.map { .conversationDeleted($0) }
         default: return nil
         }
     }
 
     private func conversationContent(_ row: LogRow, _ operations: Operations, _ caller: Caller) async throws -> UserChange.Content? {
         guard let id = operations.conversation.map({ ConversationID(rawValue: $0) }) else { return nil }
-        if row.kind == 1 { return .conversationHidden(id, upTo: Position(operations.upTo ?? 0), wholly: row.flag) }
+        let upTo = Position(operations.upTo ?? 0)
+        if row.kind == 1, row.flag || operations.isPartial != true { return .conversationHidden(id, upTo: upTo, wholly: row.flag) }
         let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline)
+        if row.kind == 1 { return view.map { .messagesHidden(upTo: upTo, view: $0) } ?? .conversationHidden(id, upTo: upTo, wholly: true) }
         if row.kind == 2 { return .conversationShown(view) }
         return operations.message.map { .messageHidden(MessageID(rawValue: $0), view: view) }
     }
@@ -96,6 +110,17 @@ struct UserChanges: Sendable {
         case 7: return try await announcements.find(id, for: caller).map { .announced($0) }
         case 8: return .announcementStatus(id, RecipientStatus(rawValue: operations.status ?? 0) ?? .delivered)
         default: return .announcementDeleted(id)
+        }
+    }
+}
+
+extension UserChange.Content {
+    /// The same for gateways of before, which cannot read the entries about deletions that came later.
+    var withoutDeletions: Self {
+        switch self {
+        case .messagesHidden(let upTo, let view): .conversationHidden(view.conversation.id, upTo: upTo, wholly: false)
+        case .messageDeleted, .conversationDeleted: .obsolete
+        default: self
         }
     }
 }

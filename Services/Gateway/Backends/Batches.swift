@@ -3,8 +3,8 @@ import Contracts
 import CoreMetrics
 import FoundationEssentials
 import Logging
-import Model
 import RPC
+import StrataModel
 import SwiftProtobuf
 
 /// Objects that are fetched a batch at a time, so that a page takes no more memory than a batch, whatever is on it.
@@ -12,8 +12,14 @@ protocol Batches: Sendable {
     associatedtype Item: Sendable
     /// Whether there are no more.
     var isFinished: Bool { get }
+    /// Bytes, about, that are held for later batches and are worth counting.
+    var heldBytes: Int { get }
     /// The next objects, about ``GatewayServices/batchBytes`` of them, and at least one; nil if there are no more.
     mutating func next() async throws(Failure) -> [Item]?
+}
+
+extension Batches {
+    var heldBytes: Int { 0 }
 }
 
 extension GatewayServices {
@@ -21,10 +27,11 @@ extension GatewayServices {
     static let batchBytes = 1 << 20
 
     /// Conversations cannot be shown, and whatever they belong to goes on without them.
-    func leftOut(_ count: Int, _ example: ConversationID, of what: String) {
+    func leftOut(_ count: Int, example: ConversationID, of what: String) {
         metrics.unshownConversations.increment(by: count)
         logger.warning(
-            "conversations cannot be shown, and are left out", metadata: ["of": "\(what)", "count": "\(count)", "conversation": "\(example)"])
+            "conversations cannot be shown, and are left out",
+            metadata: ["conversation.list": "\(what)", "conversation.count": "\(count)", "conversation.id": "\(example)"])
     }
 }
 
@@ -77,7 +84,7 @@ struct ConversationBatches: Batches {
             } catch {
                 // An answer holds at least the first one, so that is the one that is too large. The others are not to suffer by it.
                 guard error == .answerTooLarge, let first = views.first else { throw error }
-                services.leftOut(1, first.conversation.id, of: "a list")
+                services.leftOut(1, example: first.conversation.id, of: "a list")
                 views.removeFirst()
             }
         }
@@ -86,8 +93,17 @@ struct ConversationBatches: Batches {
 
 /// A page of a list in which the place of an object never changes, so that the last one of a batch tells where the next begins.
 struct CursorBatches<Item: Sendable>: Batches {
-    /// The objects after one, or the first; so many, or fewer where a number of bytes is used up before.
-    typealias Fetch = @Sendable (_ last: Item?, _ count: Int) async throws(Failure) -> (items: [Item], isCut: Bool)
+    /// What is fetched at a time.
+    struct Answer: Sendable {
+        let items: [Item]
+        /// Whether they are fewer than were asked for, since a number of bytes was used up before.
+        let isCut: Bool
+        /// See ``ListPage``.
+        let total: Int
+        let nextFrom: String?
+    }
+    /// The objects after one, or the first; so many, or fewer.
+    typealias Fetch = @Sendable (_ last: Item?, _ count: Int) async throws(Failure) -> Answer
 
     private let fetch: Fetch
     /// Fetched, and not handed out.
@@ -96,19 +112,26 @@ struct CursorBatches<Item: Sendable>: Batches {
     private var left: Int
     private var hasMore = true
 
-    /// Fetches the first batch.
-    init(pageSize: Int, fetch: @escaping Fetch) async throws(Failure) {
+    private init(pageSize: Int, fetch: @escaping Fetch) {
         self.fetch = fetch
         left = pageSize
-        try await fetchMore()
     }
 
-    private mutating func fetchMore() async throws(Failure) {
+    /// A page whose first batch has been fetched, which tells what there is on the list.
+    static func page(size: Int, fetch: @escaping Fetch) async throws(Failure) -> ListPage<Self> {
+        var page = Self(pageSize: size, fetch: fetch)
+        let answer = try await page.fetchMore()
+        return ListPage(objects: page, total: answer.total, nextFrom: answer.nextFrom)
+    }
+
+    @discardableResult
+    private mutating func fetchMore() async throws(Failure) -> Answer {
         let answer = try await fetch(last, left)
         items = answer.items
         left -= items.count
         hasMore = answer.isCut && left > 0 && !items.isEmpty
         last = items.last ?? last
+        return answer
     }
 
     var isFinished: Bool { items.isEmpty && !hasMore }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
-import Model
-import Wire
+import FanOut
+import StrataModel
+import StrataWire
 
 /// What REST and sockets have in common: a checked body becomes calls.
 extension GatewayServices {
@@ -11,7 +12,7 @@ extension GatewayServices {
         var participants = Set(body.participants)
         participants.insert(call.key.user)
         guard participants.count <= settings.participantLimit else {
-            throw .invalid("participants", "names more than \(settings.participantLimit) users")
+            throw .invalid("participants", reason: "names more than \(settings.participantLimit) users")
         }
         do throws(Failure) {
             return try await createConversation(
@@ -19,7 +20,7 @@ extension GatewayServices {
                 receiptPolicy: body.receiptPolicy, call)
         } catch {
             guard body.id == nil, error.code == .idInUse, case .conversation(let view) = error.detail else { throw error }
-            return Creation(view: view, isNew: true)
+            return Creation(view: view, isNew: true, place: ChangePlace(position: view.conversation.position))
         }
     }
 
@@ -27,28 +28,33 @@ extension GatewayServices {
     ///
     /// Only the presence service knows whether they were: they may type at a socket of another gateway, and those who see it may be at a third. It is told
     /// of every message, and the sender does not wait for that.
-    func send(_ body: SendMessageBody, to conversation: ConversationID, _ call: Call) async throws(Failure) -> Message {
-        let message = try await sendOnce(body, to: conversation, call)
+    func send(
+        _ body: SendMessageBody, to conversation: ConversationID, _ call: Call
+    ) async throws(Failure) -> (message: Message, place: ChangePlace) {
+        let sent = try await sendOnce(body, to: conversation, call)
         Task { try? await typing(.finished, by: call.key, in: conversation) }
-        return message
+        return sent
     }
 
-    private func sendOnce(_ body: SendMessageBody, to conversation: ConversationID, _ call: Call) async throws(Failure) -> Message {
+    private func sendOnce(
+        _ body: SendMessageBody, to conversation: ConversationID, _ call: Call
+    ) async throws(Failure) -> (message: Message, place: ChangePlace) {
         do throws(Failure) {
             return try await sendMessage(
                 body.id ?? .random(), to: conversation, parts: body.parts, notification: body.notification, call)
         } catch {
             guard body.id == nil, error.code == .idInUse, case .message(let message) = error.detail else { throw error }
-            return message
+            return (message, ChangePlace(position: message.position))
         }
     }
 
-    func patch(_ id: ConversationID, _ patch: ConversationPatch, _ call: Call) async throws(Failure) {
+    /// - Returns: nowhere for a patch of no operations, which is no change.
+    func patch(_ id: ConversationID, _ patch: ConversationPatch, _ call: Call) async throws(Failure) -> ChangePlace {
         if patch.isEmpty {
-            // Nothing to do, but nobody may learn by it whether a conversation exists.
+            // There is nothing to do, but the answer must not tell the caller whether a conversation exists.
             let view = try await conversation(id, call)
             guard view.isParticipant else { throw .accessDenied("You are not a participant of this conversation any more.") }
-            return
+            return .nowhere
         }
         let participants = patch.participants.map { operation -> ProtoParticipantOperation in
             switch operation {
@@ -57,7 +63,7 @@ extension GatewayServices {
             case .set(let users): ProtoParticipantOperation(.set, users)
             }
         }
-        try await patchConversation(id, participants: participants, metadata: patch.metadata, call)
+        return try await patchConversation(id, participants: participants, metadata: patch.metadata, call)
     }
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import FanOut
 import FoundationEssentials
-import Model
 import RPC
+import StrataModel
 import SwiftProtobuf
 
 /// The conversations service knows all of a conversation but its metadata tree; here the two are put together.
 extension GatewayServices {
-    /// Fills in the trees that are not loaded. A value composed of two sources has the lower position of the two (ARCHITECTURE §6); what was written in
-    /// between is read once more, so that the two belong together.
+    /// Fills in the trees that are not loaded. A value composed of two sources has the lower position of the two (docs/architecture.md §6). What was
+    /// written between the two reads is read once more, so that the two belong together.
     func completed(_ views: [ConversationView], _ call: Call) async throws(Failure) -> [ConversationView] {
         let lacking = views.indices.filter { views[$0].conversation.metadata == nil }
         guard !lacking.isEmpty else { return views }
@@ -26,7 +27,7 @@ extension GatewayServices {
             views[index].conversation.metadata = tree.tree
             guard views[index].isParticipant else { continue }
             if tree.position > views[index].conversation.position {
-                if await isSame(tree, at: views[index]) { continue }
+                if await isSame(tree, at: views[index], call) { continue }
                 views[index] = await consistent(views[index], tree, call)
             } else {
                 views[index].conversation.position = tree.position
@@ -37,8 +38,9 @@ extension GatewayServices {
 
     /// Whether the tree, though read later than the conversation, is what it was then. The log tells, at the price of what has happened in between, and most of
     /// that is no patch: the tree itself may be a megabyte.
-    private func isSame(_ tree: PlacedTree, at view: ConversationView) async -> Bool {
-        guard let page = try? await changes(of: view.conversation.id, after: view.conversation.position, users: []) else { return false }
+    private func isSame(_ tree: PlacedTree, at view: ConversationView, _ call: Call) async -> Bool {
+        let (id, position) = (view.conversation.id, view.conversation.position)
+        guard let page = try? await readChanges(of: id, after: position, users: [], answers: call.answers) else { return false }
         for change in page.changes {
             if change.position > tree.position { return true }
             if case .metadataChanged = change.content { return false }
@@ -63,13 +65,13 @@ extension GatewayServices {
             $0.items = ids.map { id in
                 .with {
                     $0.conversationID = Data(id)
-                    // Also of a participant: he may have been removed in between, and must not see what was set after that.
+                    // Also for a participant: they may have been removed in between, and must not see what was set after that.
                     $0.formerUserID = call.user
                 }
             }
             $0.maxBytes = Int64(Self.batchBytes)
         }
-        let answer = try await metadata.call(MetadataAPI.trees, request, deadline: call.deadline, trace: call.trace)
+        let answer = try await metadata.call(MetadataAPI.trees, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
         guard answer.items.count <= ids.count, !answer.items.isEmpty else {
             throw Failure(.internalServerError, "The answer of a service could not be understood.")
         }
@@ -84,7 +86,7 @@ extension GatewayServices {
         for _ in 0..<Self.compositionAttempts {
             do throws(Failure) {
                 var again = try await bareConversation(view.conversation.id, call)
-                // That he left is told by what follows his position.
+                // The packets after this user's position tell that the user left.
                 guard again.isParticipant else { return view }
                 if again.conversation.position != tree.position {
                     let newer = try await trees(of: [view.conversation.id], call)[0]

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import FoundationEssentials
-import Model
 import RPC
+import StrataModel
 import SwiftProtobuf
 
-/// Rich content: what it is and who may see it is kept by the conversations service, its bytes by the gateways (spec 8).
+/// Rich content: what it is and who may see it is kept by the conversations service, its bytes by the gateways (docs/conformance.md §8).
 extension GatewayServices {
     /// Notes that the caller is about to upload so many bytes.
     func createContent(_ upload: ContentTokens.Upload, _ call: Call) async throws(Failure) {
@@ -16,14 +16,14 @@ extension GatewayServices {
             $0.mimeType = upload.type
             $0.size = Int64(clamping: upload.size)
         }
-        _ = try await conversations.call(AccountAPI.createContent, request, deadline: call.deadline, trace: call.trace)
+        _ = try await conversations.call(AccountAPI.createContent, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
     }
 
     /// All of its bytes are stored.
-    /// - Throws: `not_found` if nobody waits for it any more: they are to be removed again.
+    /// - Throws: `not_found` if no upload is expected any more: the bytes are to be removed again.
     func finishContent(_ id: ContentID, trace: TraceID) async throws(Failure) {
         let request = ProtoFinishContentRequest.with { $0.contentID = Data(id) }
-        _ = try await conversations.call(AccountAPI.finishContent, request, deadline: .now + .seconds(10), trace: trace)
+        _ = try await conversations.call(AccountAPI.finishContent, with: request, deadline: .now + .seconds(10), trace: trace)
     }
 
     /// - Throws: `not_found` for those who may not see it, too.
@@ -33,7 +33,8 @@ extension GatewayServices {
             $0.userID = call.user
             $0.contentID = Data(id)
         }
-        let answer = try await conversations.call(AccountAPI.getContent, request, deadline: call.deadline, trace: call.trace)
+        let answer = try await conversations.call(
+            AccountAPI.getContent, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
         return (Int(clamping: answer.size), answer.isUploaded)
     }
 
@@ -44,13 +45,13 @@ extension GatewayServices {
             $0.age = age.components.seconds
             $0.limit = Int32(clamping: limit)
         }
-        let answer = try await conversations.call(AccountAPI.sweepContents, request, deadline: .now + .seconds(30), trace: .random())
+        let answer = try await conversations.call(AccountAPI.sweepContents, with: request, deadline: .now + .seconds(30), trace: .random())
         return try Self.converted { try answer.doomed.map { try ContentID(contract: $0) } }
     }
 
     /// Their bytes are gone.
     func forgetContents(_ ids: [ContentID]) async throws(Failure) {
         let request = ProtoForgetContentsRequest.with { $0.contentIds = ids.map { Data($0) } }
-        _ = try await conversations.call(AccountAPI.forgetContents, request, deadline: .now + .seconds(30), trace: .random())
+        _ = try await conversations.call(AccountAPI.forgetContents, with: request, deadline: .now + .seconds(30), trace: .random())
     }
 }

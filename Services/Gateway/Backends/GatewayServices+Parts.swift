@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import FoundationEssentials
-import Model
 import RPC
+import StrataModel
 import SwiftProtobuf
 
 /// What a client calls a part of a message: by its id, or, in version 2.0, by where it stands.
@@ -10,7 +10,7 @@ enum PartReference: Hashable, Sendable {
     case id(UUID)
     case index(Int)
 
-    /// Reads both forms, whichever the version (spec 15).
+    /// Reads both forms, whichever the version (docs/conformance.md §15).
     init?(_ text: some StringProtocol) {
         if let id = UUID(uuidString: String(text)) {
             self = .id(id)
@@ -39,7 +39,7 @@ enum PartReference: Hashable, Sendable {
     }
 }
 
-/// Changing the parts of a message that was sent (spec 6.7).
+/// Changing the parts of a message that was sent (docs/conformance.md §6.7).
 extension GatewayServices {
     /// What is to be done to a message's parts.
     enum PartsEdit: Sendable {
@@ -49,8 +49,16 @@ extension GatewayServices {
         case replaceAll([MessagePart])
     }
 
-    /// - Returns: the message as it is then, and where the part stands that was added or replaced.
-    func edit(_ edit: PartsEdit, of message: MessageID, _ call: Call) async throws(Failure) -> (message: Model.Message, index: Int) {
+    /// What an edit came to.
+    struct EditedParts: Sendable {
+        /// As it is then; nil where a removal was repeated, which shows nothing.
+        let message: StrataModel.Message?
+        /// Where the part stands that was added or replaced.
+        let index: Int
+        let place: ChangePlace
+    }
+
+    func edit(_ edit: PartsEdit, of message: MessageID, _ call: Call) async throws(Failure) -> EditedParts {
         let request = ProtoEditPartsRequest.with {
             $0.appID = call.appData
             $0.actor = call.user
@@ -67,7 +75,10 @@ extension GatewayServices {
             }
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        let answer = try await conversations.call(ConversationsAPI.editParts, request, deadline: call.deadline, trace: call.trace)
-        return (try Self.converted { try Model.Message(answer.message) }, Int(answer.index))
+        let answer = try await conversations.call(
+            ConversationsAPI.editParts, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        return EditedParts(
+            message: answer.hasMessage ? try Self.converted { try StrataModel.Message(answer.message) } : nil, index: Int(answer.index),
+            place: ChangePlace(answer.place))
     }
 }

@@ -1,44 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import FoundationEssentials
-import Model
 import RPC
+import StrataModel
+import StrataWire
 import SwiftProtobuf
-import Synchronization
-import Wire
 
 /// Following, announcements and devices: what belongs to a user and to no conversation.
 extension GatewayServices {
     // MARK: Following
 
     /// A page of the identities the user follows, newest first.
-    func followed(pageSize: Int, from: UserID?, _ call: Call) async throws(Failure) -> (identities: [Identity], total: Int) {
+    func followed(pageSize: Int, from: UserID?, _ call: Call) async throws(Failure) -> ListPage<[Identity]> {
         let request = ProtoListFollowedRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
-            $0.pageSize = Int32(clamping: pageSize)
+            // Another one tells that there is another page.
+            $0.pageSize = Int32(clamping: pageSize + 1)
             if let from { $0.fromUserID = from.rawValue }
         }
-        let answer = try await conversations.call(ConversationsAPI.listFollowed, request, deadline: call.deadline, trace: call.trace)
-        return (answer.identities.map { Identity($0) }, Int(answer.total))
+        let answer = try await conversations.call(
+            ConversationsAPI.listFollowed, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let identities = answer.identities.prefix(pageSize).map { Identity($0) }
+        let hasMore = answer.identities.count > pageSize
+        return ListPage(objects: identities, total: Int(answer.total), nextFrom: hasMore ? identities.last?.basic.userID.layerID : nil)
     }
 
-    func follow(_ users: [UserID], _ call: Call) async throws(Failure) {
+    func follow(_ users: [UserID], _ call: Call) async throws(Failure) -> ChangePlace {
         let request = ProtoFollowRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.followed = users.map(\.rawValue)
         }
-        _ = try await conversations.call(ConversationsAPI.follow, request, deadline: call.deadline, trace: call.trace)
+        return ChangePlace(
+            try await conversations.call(
+                ConversationsAPI.follow, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 
-    func unfollow(_ user: UserID, _ call: Call) async throws(Failure) {
+    func unfollow(_ user: UserID, _ call: Call) async throws(Failure) -> ChangePlace {
         let request = ProtoUnfollowRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.followed = user.rawValue
         }
-        _ = try await conversations.call(ConversationsAPI.unfollow, request, deadline: call.deadline, trace: call.trace)
+        return ChangePlace(
+            try await conversations.call(
+                ConversationsAPI.unfollow, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 
     func isFollowed(_ user: UserID, _ call: Call) async throws(Failure) -> Bool {
@@ -47,7 +54,11 @@ extension GatewayServices {
             $0.userID = call.user
             $0.followed = user.rawValue
         }
-        return try await conversations.call(ConversationsAPI.isFollowed, request, deadline: call.deadline, trace: call.trace).isFollowed
+        return
+            try await conversations.call(
+                ConversationsAPI.isFollowed, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers
+            )
+            .isFollowed
     }
 
     // MARK: Announcements
@@ -58,25 +69,22 @@ extension GatewayServices {
             $0.userID = call.user
             $0.announcementID = Data(id)
         }
-        let answer = try await conversations.call(AccountAPI.getAnnouncement, request, deadline: call.deadline, trace: call.trace)
+        let answer = try await conversations.call(
+            AccountAPI.getAnnouncement, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
         return try Self.converted { try Announcement(answer) }
     }
 
     func announcements(
         pageSize: Int, from: AnnouncementID?, _ call: Call
-    ) async throws(Failure) -> (page: CursorBatches<Announcement>, total: Int) {
-        let total = Mutex(0)
-        let page = try await CursorBatches<Announcement>(pageSize: pageSize) { last, count throws(Failure) in
-            let answer = try await someAnnouncements(count: count, from: last?.id ?? from, call.renewed)
-            if last == nil { total.withLock { $0 = answer.total } }
-            return (answer.items, answer.isCut)
+    ) async throws(Failure) -> ListPage<CursorBatches<Announcement>> {
+        try await CursorBatches.page(size: pageSize) { last, count throws(Failure) in
+            try await someAnnouncements(count: count, from: last?.id ?? from, call.renewed)
         }
-        return (page, total.withLock { $0 })
     }
 
     private func someAnnouncements(
         count: Int, from: AnnouncementID?, _ call: Call
-    ) async throws(Failure) -> (items: [Announcement], isCut: Bool, total: Int) {
+    ) async throws(Failure) -> CursorBatches<Announcement>.Answer {
         let request = ProtoListAnnouncementsRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -84,27 +92,37 @@ extension GatewayServices {
             if let from { $0.fromID = Data(from) }
             $0.maxBytes = Int64(Self.batchBytes)
         }
-        let answer = try await conversations.call(AccountAPI.listAnnouncements, request, deadline: call.deadline, trace: call.trace)
-        return (try Self.converted { try answer.announcements.map { try Announcement($0) } }, answer.isCut, Int(answer.total))
+        let answer = try await conversations.call(
+            AccountAPI.listAnnouncements, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let announcements = try Self.converted { try answer.announcements.map { try Announcement($0) } }
+        return CursorBatches.Answer(
+            items: announcements, isCut: answer.isCut, total: Int(answer.total),
+            nextFrom: try Self.nextFrom(
+                answer.hasEnd ? answer.end : nil, isFull: answer.isCut || announcements.count >= count, last: announcements.last?.id))
     }
 
-    func giveReceipt(_ id: AnnouncementID, kind: ReceiptKind, _ call: Call) async throws(Failure) {
+    func giveReceipt(_ id: AnnouncementID, kind: ReceiptKind, _ call: Call) async throws(Failure) -> ChangePlace {
         let request = ProtoGiveAnnouncementReceiptRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.announcementID = Data(id)
             $0.kind = kind.rawValue
         }
-        _ = try await conversations.call(AccountAPI.giveAnnouncementReceipt, request, deadline: call.deadline, trace: call.trace)
+        return ChangePlace(
+            try await conversations.call(
+                AccountAPI.giveAnnouncementReceipt, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace,
+                answers: call.answers))
     }
 
-    func deleteAnnouncement(_ id: AnnouncementID, _ call: Call) async throws(Failure) {
+    func deleteAnnouncement(_ id: AnnouncementID, _ call: Call) async throws(Failure) -> ChangePlace {
         let request = ProtoDeleteAnnouncementRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.announcementID = Data(id)
         }
-        _ = try await conversations.call(AccountAPI.deleteAnnouncement, request, deadline: call.deadline, trace: call.trace)
+        return ChangePlace(
+            try await conversations.call(
+                AccountAPI.deleteAnnouncement, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 
     // MARK: Devices
@@ -122,7 +140,8 @@ extension GatewayServices {
                 if let value = body.iosVersion { $0.iosVersion = value }
             }
         }
-        _ = try await conversations.call(AccountAPI.setPushToken, request, deadline: call.deadline, trace: call.trace)
+        _ = try await conversations.call(
+            AccountAPI.setPushToken, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
     }
 
     func deletePushToken(device: String, _ call: Call) async throws(Failure) {
@@ -131,6 +150,7 @@ extension GatewayServices {
             $0.userID = call.user
             $0.deviceID = device
         }
-        _ = try await conversations.call(AccountAPI.deletePushToken, request, deadline: call.deadline, trace: call.trace)
+        _ = try await conversations.call(
+            AccountAPI.deletePushToken, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
     }
 }

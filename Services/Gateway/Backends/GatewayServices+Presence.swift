@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import FanOut
 import FoundationEssentials
-import Model
 import RPC
+import StrataModel
 import SwiftProtobuf
 
 /// Typing and presence. All of it may be dropped under pressure, so deadlines are short.
@@ -13,16 +14,17 @@ extension GatewayServices {
             $0.userID = user.user.rawValue
             $0.action = action.rawValue
         }
-        _ = try await presence.call(PresenceAPI.typing, request, deadline: .now + .seconds(2), trace: .random())
+        _ = try await presence.call(PresenceAPI.typing, with: request, deadline: .now + .seconds(2), trace: .random())
     }
 
     /// - Parameter status: one of `available`, `busy`, `away`, `offline`, `invisible`, `auto`.
     func setPresence(_ status: String, connection: UInt64, _ call: Call) async throws(Failure) {
         let request = ProtoSetPresenceRequest.with {
-            $0.lease = Self.lease(call.key, connection)
+            $0.lease = Self.lease(of: call.key, connection: connection)
             $0.status = status
         }
-        let answer = try await presence.call(PresenceAPI.setPresence, request, deadline: call.deadline, trace: call.trace)
+        let answer = try await presence.call(
+            PresenceAPI.setPresence, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
         renewalPeriod.told(milliseconds: answer.renewAfterMs)
     }
 
@@ -34,8 +36,8 @@ extension GatewayServices {
     func renewPresence(_ leases: [(key: UserKey, connection: UInt64)]) async -> Set<UInt64> {
         var forgotten: Set<UInt64> = []
         for batch in leases.batches(of: Self.presenceBatch) {
-            let request = ProtoRenewPresenceRequest.with { $0.leases = batch.map { Self.lease($0.key, $0.connection) } }
-            let answer = try? await presence.call(PresenceAPI.renewPresence, request, deadline: .now + .seconds(5), trace: .random())
+            let request = ProtoRenewPresenceRequest.with { $0.leases = batch.map { Self.lease(of: $0.key, connection: $0.connection) } }
+            let answer = try? await presence.call(PresenceAPI.renewPresence, with: request, deadline: .now + .seconds(5), trace: .random())
             guard let answer else { continue }
             renewalPeriod.told(milliseconds: answer.renewAfterMs)
             forgotten.formUnion(answer.forgotten.map(\.connection))
@@ -45,7 +47,8 @@ extension GatewayServices {
 
     func releasePresence(_ key: UserKey, connection: UInt64) async throws(Failure) {
         _ = try await presence.call(
-            PresenceAPI.releasePresence, .with { $0.leases = [Self.lease(key, connection)] }, deadline: .now + .seconds(5), trace: .random())
+            PresenceAPI.releasePresence, with: .with { $0.leases = [Self.lease(of: key, connection: connection)] }, deadline: .now + .seconds(5),
+            trace: .random())
     }
 
     /// - Parameter users: any number of them, asked for in batches.
@@ -57,13 +60,14 @@ extension GatewayServices {
                 $0.userIds = batch.map(\.rawValue)
                 if let since { $0.since = since.microseconds }
             }
-            let answer = try await presence.call(PresenceAPI.getPresence, request, deadline: call.deadline, trace: call.trace)
+            let answer = try await presence.call(
+                PresenceAPI.getPresence, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
             found += try Self.converted { try answer.presences.map { try PresencePublication($0) } }
         }
         return found
     }
 
-    private static func lease(_ key: UserKey, _ connection: UInt64) -> ProtoLease {
+    private static func lease(of key: UserKey, connection: UInt64) -> ProtoLease {
         .with {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue

@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import FanOut
 import FoundationEssentials
-import Model
 import RPC
+import StrataModel
 import SwiftProtobuf
 
 extension GatewayServices {
-    func baseline(since: Timestamp, _ call: Call) async throws(Failure) -> Baseline {
+    func baseline(_ origin: BaselineOrigin, _ call: Call) async throws(Failure) -> Baseline {
         let request = ProtoBaselineRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
-            $0.since = since.microseconds
+            switch origin {
+            case .replay(let since):
+                $0.since = since.microseconds
+                $0.wantsEpoch = true
+            case .recent(let age, let begin, let since):
+                $0.since = since.microseconds
+                $0.recent = Timestamp(microseconds: 0).advanced(by: age).microseconds
+                $0.notBefore = begin.microseconds
+            }
         }
-        let answer = try await conversations.call(ConversationsAPI.baseline, request, deadline: call.deadline, trace: call.trace)
+        let answer = try await conversations.call(
+            ConversationsAPI.baseline, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
         return try Self.converted {
             Baseline(
                 entries: try answer.entries.map { entry in
@@ -23,7 +33,7 @@ extension GatewayServices {
                         oldestAt: entry.oldestAt == 0 ? nil : Timestamp(microseconds: entry.oldestAt))
                 },
                 userPosition: Position(answer.userPosition), userAfter: Position(answer.userAfter),
-                asOf: Timestamp(microseconds: answer.asOf), isComplete: answer.complete)
+                asOf: Timestamp(microseconds: answer.asOf), isComplete: answer.complete, epoch: answer.epoch)
         }
     }
 
@@ -42,8 +52,10 @@ extension GatewayServices {
             if let userAfter { $0.userAfter = userAfter.rawValue }
             $0.limit = Int32(clamping: limit)
             $0.maxBytes = Int64(Self.batchBytes)
+            $0.knowsDeletions = true
         }
-        let answer = try await conversations.call(ConversationsAPI.readLogs, request, deadline: call.deadline, trace: call.trace)
+        let answer = try await conversations.call(
+            ConversationsAPI.readLogs, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
         return try Self.converted {
             var numbers: [ConversationID: LogPage.Numbers] = [:]
             for item in answer.numbers {
@@ -71,6 +83,13 @@ extension GatewayServices: ChangeSource {
     private static var repairBytes: Int64 { 256 << 10 }
 
     func changes(of conversation: ConversationID, after position: Position, users: [UserID]) async throws(Failure) -> ChangePage {
+        try await readChanges(of: conversation, after: position, users: users, answers: nil)
+    }
+
+    /// - Parameter answers: counts the answer, if a request needs it; nil: a repair does.
+    func readChanges(
+        of conversation: ConversationID, after position: Position, users: [UserID], answers: (any CallAnswers)?
+    ) async throws(Failure) -> ChangePage {
         let request = ProtoReadChangesRequest.with {
             $0.conversationID = Data(conversation)
             $0.after = position.rawValue
@@ -79,7 +98,7 @@ extension GatewayServices: ChangeSource {
             $0.userIds = users.map(\.rawValue)
         }
         let answer = try await conversations.call(
-            ConversationsAPI.readChanges, request, deadline: .now + .seconds(5), trace: .random())
+            ConversationsAPI.readChanges, with: request, deadline: .now + .seconds(5), trace: .random(), answers: answers)
         return try Self.converted {
             var numbers: [UserID: UserNumbers] = [:]
             for (user, value) in answer.numbers { numbers[UserID(trusted: user)] = UserNumbers(value) }
@@ -89,7 +108,7 @@ extension GatewayServices: ChangeSource {
 
     func heads(since: Timestamp?) async throws(Failure) -> Heads {
         let answer = try await conversations.call(
-            ConversationsAPI.heads, .with { $0.since = since?.microseconds ?? 0 }, deadline: .now + .seconds(5), trace: .random())
+            ConversationsAPI.heads, with: .with { $0.since = since?.microseconds ?? 0 }, deadline: .now + .seconds(5), trace: .random())
         return try Self.converted {
             Heads(
                 conversations: try answer.heads.map { (try ConversationID(contract: $0.conversationID), Position($0.after)) },

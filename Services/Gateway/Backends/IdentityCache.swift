@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import FanOut
+import StrataModel
 import Synchronization
 
 /// Names of users as they came by with messages and participants: what a typing signal shows of its sender.
@@ -18,7 +19,7 @@ final class IdentityCache: Sendable {
     }
 
     /// Asks the conversations service, and remembers. Nil if it cannot be asked.
-    func load(_ key: UserKey, _ services: GatewayServices) async -> BasicIdentity? {
+    func load(_ key: UserKey, through services: GatewayServices) async -> BasicIdentity? {
         guard let identity = try? await services.identities([key.user], GatewayServices.Call(key, budget: .seconds(2))).first else {
             return nil
         }

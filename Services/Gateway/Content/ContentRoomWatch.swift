@@ -3,7 +3,7 @@ import CoreMetrics
 import Metrics
 import ServiceLifecycle
 
-/// Says in metrics how full the place for content is, so that somebody hears of it before nothing can be uploaded any more.
+/// Says in metrics how full the place for content is, so that an operator learns of it before uploads fail.
 struct ContentRoomWatch: Service {
     let store: any ContentStore
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import StrataModel
 
-/// Where the bytes of rich content are kept (spec 8): files for now; an object store can take their place.
+/// Where the bytes of rich content are kept (docs/conformance.md §8): files for now; an object store can take their place.
 ///
-/// What was written never changes: of several writers of the same content the first to finish wins, and the others succeed as well.
+/// Content never changes once it is written. Of several writers of the same content the first to finish wins, and the others succeed as well.
 protocol ContentStore: Sendable {
     /// Keeps exactly `size` bytes, durably once this returns. After an error nothing of them is left.
     /// - Parameters:
@@ -24,7 +24,7 @@ protocol ContentStore: Sendable {
     /// - Returns: how many there were.
     func removeLeftovers() async throws(ContentStoreError) -> Int
 
-    /// - Returns: how full the place is; nil if it has no bounds that anybody knows.
+    /// - Returns: how full the place is; nil if it has no known bounds.
     func room() async throws(ContentStoreError) -> ContentRoom?
 }
 

@@ -2,8 +2,8 @@
 import CoreMetrics
 import Logging
 import Metrics
-import Model
 import ServiceLifecycle
+import StrataModel
 
 /// Removes the bytes of content that no message refers to, and what uploads have left that were cut off by a crash.
 ///
@@ -51,7 +51,7 @@ struct ContentSweeper: Service {
             try await sweep()
         } catch {
             failures.increment()
-            logger.warning("content that nobody refers to could not be removed", metadata: ["error.id": "\(error.code.id)"])
+            logger.warning("unreferenced content could not be removed", metadata: ["error.code": "\(error.code.id)"])
         }
     }
 
@@ -75,7 +75,7 @@ struct ContentSweeper: Service {
     private func removeLeftovers() async {
         do throws(ContentStoreError) {
             let count = try await store.removeLeftovers()
-            if count > 0 { logger.info("removed what unfinished uploads have left", metadata: ["count": "\(count)"]) }
+            if count > 0 { logger.info("removed what unfinished uploads have left", metadata: ["content.count": "\(count)"]) }
         } catch {
             failures.increment()
             _ = error.failure(logger: logger)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Crypto
 import FoundationEssentials
-import Model
 import ServiceKit
+import StrataModel
 
-/// The secret part of the URLs under which content is uploaded and downloaded without a session (spec 8).
+/// The secret part of the URLs under which content is uploaded and downloaded without a session (docs/conformance.md §8).
 ///
-/// A token says what it permits, and until when, and carries a code that only holders of the cluster secret can make; so nothing is stored, any
-/// gateway takes the tokens of any other, and whoever has one can do just this.
+/// A token says what it permits, and until when, and carries a code that only holders of the cluster secret can make. So nothing is stored, any
+/// gateway takes the tokens of any other, and a client that has a token can do just what the token permits.
 struct ContentTokens: Sendable {
     /// What an upload token permits.
     struct Upload: Hashable {
@@ -52,7 +52,7 @@ struct ContentTokens: Sendable {
     /// Valid for a day, and for one content.
     func issue(_ upload: Upload, at now: Timestamp) -> String {
         let expiry = now.advanced(by: Self.uploadLifetime).microseconds / 1_000_000
-        var body = Self.head(.upload, expiry: expiry, upload.id)
+        var body = Self.head(.upload, expiry: expiry, id: upload.id)
         withUnsafeBytes(of: Int64(clamping: upload.size).bigEndian) { body += $0 }
         body += Array(upload.type.utf8)
         return sealed(body)
@@ -60,7 +60,7 @@ struct ContentTokens: Sendable {
 
     /// Nil for what is none of ours, or has expired.
     func upload(_ token: some StringProtocol, at now: Timestamp) -> Upload? {
-        guard let (id, _, rest) = opened(token, .upload, at: now), rest.count >= 8 else { return nil }
+        guard let (id, _, rest) = opened(token, as: .upload, at: now), rest.count >= 8 else { return nil }
         let size = rest.prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
         return Upload(id: id, size: Int(clamping: size), type: String(decoding: rest.dropFirst(8), as: UTF8.self))
     }
@@ -68,18 +68,18 @@ struct ContentTokens: Sendable {
     /// Valid for an hour at least.
     func issueDownload(of id: ContentID, at now: Timestamp) -> (token: String, expiresAt: Timestamp) {
         let expiry = (now.microseconds / 1_000_000 / Self.period + 2) * Self.period
-        return (sealed(Self.head(.download, expiry: expiry, id)), Timestamp(microseconds: expiry * 1_000_000))
+        return (sealed(Self.head(.download, expiry: expiry, id: id)), Timestamp(microseconds: expiry * 1_000_000))
     }
 
     /// Nil for what is none of ours, or has expired.
     func download(_ token: some StringProtocol, at now: Timestamp) -> Download? {
-        guard let (id, expiresAt, rest) = opened(token, .download, at: now), rest.isEmpty else { return nil }
+        guard let (id, expiresAt, rest) = opened(token, as: .download, at: now), rest.isEmpty else { return nil }
         return Download(id: id, expiresAt: expiresAt)
     }
 
     // MARK: Sealing
 
-    private static func head(_ kind: Kind, expiry: Int64, _ id: ContentID) -> [UInt8] {
+    private static func head(_ kind: Kind, expiry: Int64, id: ContentID) -> [UInt8] {
         var bytes = [kind.rawValue]
         withUnsafeBytes(of: expiry.bigEndian) { bytes += $0 }
         withUnsafeBytes(of: id.rawValue.uuid) { bytes += $0 }
@@ -89,7 +89,7 @@ struct ContentTokens: Sendable {
     private func sealed(_ body: [UInt8]) -> String { Base64URL.encode(body + code(of: body)) }
 
     private func opened(
-        _ token: some StringProtocol, _ kind: Kind, at now: Timestamp
+        _ token: some StringProtocol, as kind: Kind, at now: Timestamp
     ) -> (id: ContentID, expiresAt: Timestamp, rest: ArraySlice<UInt8>)? {
         guard token.utf8.count <= Self.textBytes, let bytes = Base64URL.decode(token), bytes.count >= Self.headBytes + Self.codeBytes else {
             return nil

@@ -3,7 +3,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// What is done with files, all of it blocking; ``run(_:)`` does it where that harms nobody. A test can make the calls fail.
+/// What is done with files, all of it blocking; ``run(_:)`` does it on a thread that may block. A test can make the calls fail.
 struct FileCalls: Sendable {
     /// `pwrite`: descriptor, bytes, how many, offset.
     var write: @Sendable (Int32, UnsafeRawPointer, Int, Int) -> Int = { pwrite($0, $1, $2, off_t($3)) }
@@ -61,7 +61,7 @@ struct FileCalls: Sendable {
     }
 }
 
-/// A file descriptor that is closed when nobody needs it any more.
+/// A file descriptor that is closed when its last user has let it go.
 final class OpenFile: Sendable {
     let descriptor: Int32
 

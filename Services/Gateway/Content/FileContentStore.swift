@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-import Model
 import NIOCore
+import StrataModel
 
 /// Content as files under one directory: of one machine, or of a volume that all gateways share.
 ///
@@ -17,7 +17,7 @@ struct FileContentStore: ContentStore {
     private static let writeBytes = 256 * 1024
     /// Bytes that may be written and not be on the disk yet, so that the end of a large upload does not take for ever.
     private static let unsyncedBytes = 64 << 20
-    /// Seconds after which a file that nobody writes to has been abandoned.
+    /// Seconds without a write after which a file has been abandoned.
     private static let leftoverAge = 86_400
 
     /// Makes the directory where it is missing.
@@ -47,7 +47,7 @@ struct FileContentStore: ContentStore {
             try await FileCalls.run { () throws(ContentStoreError) in
                 try calls.writeAll(trailer, to: file, at: size)
                 try calls.syncAll(file)
-                try publish(temporary, id)
+                try publish(temporary, as: id)
             }
         } catch {
             _ = try? await FileCalls.run { () throws(ContentStoreError) in unlink(temporary) }
@@ -87,7 +87,7 @@ struct FileContentStore: ContentStore {
     }
 
     /// Gives a complete file its name, which it keeps for good: another upload of the same content changes nothing.
-    private func publish(_ temporary: String, _ id: ContentID) throws(ContentStoreError) {
+    private func publish(_ temporary: String, as id: ContentID) throws(ContentStoreError) {
         let (first, folder) = folders(of: id)
         try Self.makeDirectories(folder)
         if link(temporary, path(of: id)) == 0 || errno == EEXIST {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Logging
-import Model
-import Wire
+import StrataModel
+import StrataWire
 
 /// Rich content as a gateway serves it: the bytes, and the URLs under which they come and go.
 struct RichContent: Sendable {
@@ -16,7 +16,7 @@ struct RichContent: Sendable {
         baseURL = settings.publicURL
     }
 
-    /// Where content can be fetched for a while, by anybody.
+    /// Where any client can fetch content for a while.
     func location(of id: ContentID) -> ContentLocation {
         let (token, expiresAt) = tokens.issueDownload(of: id, at: .now())
         return ContentLocation(downloadURL: "\(baseURL)/content/downloads/\(token)", expiration: expiresAt)
@@ -30,13 +30,13 @@ extension ContentStoreError {
     /// What the client is told. What an operator must know is logged.
     func failure(logger: Logger) -> Failure {
         switch self {
-        case .wrongLength: return .invalid("Upload-Content-Length", "is not the number of bytes that were sent")
+        case .wrongLength: return .invalid("Upload-Content-Length", reason: "is not the number of bytes that were sent")
         case .brokenOff: return Failure(.invalidRequest, "The body ended too early.")
         case .full(let reason):
-            logger.error("there is no room for rich content", metadata: ["reason": "\(reason)"])
+            logger.error("there is no room for rich content", metadata: ["error.message": "\(reason)"])
             return .unavailable
         case .failed(let reason):
-            logger.error("rich content cannot be stored or read", metadata: ["reason": "\(reason)"])
+            logger.error("rich content cannot be stored or read", metadata: ["error.message": "\(reason)"])
             return .unavailable
         }
     }

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+package import StrataModel
 
 /// One page of a conversation's log.
-struct ChangePage: Sendable {
-    var changes: [Change]
-    var head: Position
-    var numbers: [UserID: UserNumbers]
+package struct ChangePage: Sendable {
+    package var changes: [Change]
+    package var head: Position
+    package var numbers: [UserID: UserNumbers]
+
+    package init(changes: [Change], head: Position, numbers: [UserID: UserNumbers]) {
+        self.changes = changes
+        self.head = head
+        self.numbers = numbers
+    }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
 /// Puts the changes of one conversation in order of position, each once, whatever order pub/sub brings them in.
 ///
@@ -7,7 +7,7 @@ import Model
 /// continues the sequence, keeps what is ahead, and says when something is missing. It knows no clock; its owner decides how long
 /// to wait before it reads the missing changes from the log.
 struct ChangeSequencer {
-    /// The last position handed on. Nil until somebody told where the sequence starts; until then everything is kept.
+    /// The last position handed on. Nil until the start of the sequence is known; until then everything is kept.
     private(set) var last: Position?
     /// What came too early, by position. Empty nearly always.
     private var early: [Change] = []
@@ -32,7 +32,7 @@ struct ChangeSequencer {
     var firstEarly: Change? { hasGap ? early.first : nil }
 
     /// A change came, from pub/sub or from the log.
-    mutating func received(_ change: Change) -> Outcome {
+    mutating func changeArrived(_ change: Change) -> Outcome {
         guard let last else {
             keep(change)
             return .nothing

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Contracts
-import Model
-import Redis
+package import Redis
+package import StrataModel
 
 /// Where missing changes are read from: the conversations service, in production.
-protocol ChangeSource: Sendable {
+package protocol ChangeSource: Sendable {
     /// The changes of a conversation after `position`, oldest first, its head, and the current numbers of `users`.
     func changes(of conversation: ConversationID, after position: Position, users: [UserID]) async throws(Failure) -> ChangePage
     /// What moved since `since` (nil: lately), in all conversations.
@@ -14,7 +13,7 @@ protocol ChangeSource: Sendable {
 }
 
 /// The desired set of channels; production: ``Redis/RedisSubscriber``.
-protocol ChannelSubscriptions: Sendable {
+package protocol ChannelSubscriptions: Sendable {
     func subscribe(_ channels: [String])
     func unsubscribe(_ channels: [String])
     /// Returns once the server has confirmed all of `channels`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
 /// Decides, for one conversation of one gateway, what is handed on to the sockets and when the log is read.
 ///
@@ -51,7 +51,7 @@ struct ConversationFeed {
     /// Numbers are to be read although no change may be missing.
     private var areNumbersMissing = false
 
-    /// The last position handed on; nil until somebody told where the sequence starts.
+    /// The last position handed on; nil until the start of the sequence is known.
     var last: Position? { sequencer.last }
 
     /// Something is known to be missing.
@@ -61,33 +61,34 @@ struct ConversationFeed {
     }
 
     /// A change came from pub/sub.
-    mutating func received(_ change: Change) -> Reception {
-        switch sequencer.received(change) {
+    mutating func changePublished(_ change: Change) -> Reception {
+        switch sequencer.changeArrived(change) {
         case .deliver(let changes): .deliver(changes)
         case .gapOpened: .awaitPredecessor(since: change.createdAt)
         case .nothing: .nothing
         }
     }
 
-    /// Somebody has read the log up to `position` by himself: if nobody did before, that is where the sequence starts.
+    /// A socket has read the log up to `position` by itself. If the start of the sequence is not known yet, the sequence starts there.
     mutating func readElsewhere(to position: Position) -> [Action] {
         guard last == nil else { return [] }
         let changes = sequencer.advanced(to: position)
         var actions: [Action] = changes.isEmpty ? [] : [.deliver(changes)]
-        // What lies before these was published before anybody listened, or got lost.
+        // What lies before these was published before this gateway listened, or got lost.
         if let early = sequencer.firstEarly { actions += [.openGap(since: early.createdAt), .lookAgain(.gapPatience)] }
         // The reading may have ended long ago: a client that does not read its packets holds up what follows.
         if let missingSince, let last, target > last { actions += [.openGap(since: missingSince), .lookAgain(.gapPatience)] }
         return actions
     }
 
-    /// The conversation has come as far as `position`, as another log tells, at `time` or before.
+    /// The conversation has come as far as `position`, as another log tells. By the database's clock it did so at `time` or before.
     mutating func expected(_ position: Position, since time: Timestamp) -> Action {
         heard(of: position, since: time)
         return .look(for: position, since: time, .gapPatience)
     }
 
-    /// The conversation has come to `position`, at `time` or later. Its publication may be on its way: only what does not come by itself is a loss.
+    /// A comparison of heads shows the conversation at `position`. What is missing happened at `time` or later, by the database's clock. Its publication may be on
+    /// its way: only what does not come by itself is a loss.
     mutating func headSeen(_ position: Position, since time: Timestamp) -> Action? {
         if let last, position <= last { return nil }
         heard(of: position, since: time)
@@ -132,7 +133,7 @@ struct ConversationFeed {
         isRepairing = false
         var delivered: [Change] = []
         for change in page.changes {
-            if case .deliver(let changes) = sequencer.received(change) { delivered += changes }
+            if case .deliver(let changes) = sequencer.changeArrived(change) { delivered += changes }
         }
         var actions: [Action] = delivered.isEmpty ? [] : [.deliverFromLog(delivered, numbers: page.numbers)]
         if page.changes.isEmpty, let last, page.head <= last { target = last }

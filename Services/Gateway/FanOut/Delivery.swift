@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+package import StrataModel
+import StrataWire
 import Synchronization
-import Wire
 
 /// One change on its way to all sockets of this gateway: rendered once for each variant, whichever loop asks first.
-final class Delivery: Sendable {
-    let change: Change
-    /// A message as it is born: everybody but its sender sees it alike, so that nobody needs to be looked up.
+package final class Delivery: Sendable {
+    package let change: Change
+    /// Whether this is a new message with nothing special for any reader: all users but its sender see it alike, so that no user has to be looked up.
     let isPlainMessage: Bool
     /// It did not arrive by itself, and does not say which numbers it made.
     let isFromLog: Bool
@@ -32,7 +32,7 @@ final class Delivery: Sendable {
         let variant = Variant(of: change, for: reader, version: version, includesNumbers: includesNumbers)
         return rendered.withLock { rendered in
             if let rendering = rendered[variant] { return rendering }
-            let rendering = Rendering(renderer.tails(for: change, variant: variant), budget)
+            let rendering = Rendering(renderer.tails(for: change, variant: variant), in: budget)
             rendered[variant] = rendering
             return rendering
         }

@@ -23,6 +23,8 @@ struct EpochWatch {
 
     /// Nil before the first answer that named one.
     private(set) var current: String?
+    /// How often another history came to be followed.
+    private(set) var era = 0
     /// Heads were answered, by a service that may be too old to name an epoch.
     private(set) var hasAnswer = false
     /// Since when all answers have named an older epoch.
@@ -44,6 +46,7 @@ struct EpochWatch {
         }
         self.current = epoch
         contradictedSince = nil
+        era += 1
         return .startAnew
     }
 

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import StrataModel
 
 extension FanOut {
-    func received(_ signal: TypingSignal, goodFor: Duration?) {
+    func typingPublished(_ signal: TypingSignal, goodFor: Duration?) {
         guard conversations[signal.conversationID] != nil else { return }
-        typists.heard(signal, until: loop.now + (goodFor.map { TimeAmount($0) } ?? timing.typingSilence))
-        dispatch(signal)
-        if typistTimer == nil, !typists.isEmpty { scheduleTypistCheck() }
+        typists.table.heard(signal, until: loop.now + (goodFor.map { TimeAmount($0) } ?? timing.typingSilence))
+        dispatchTyping(signal)
+        if typists.timer == nil, !typists.table.isEmpty { scheduleTypistCheck() }
     }
 
-    private func dispatch(_ signal: TypingSignal) {
-        conversations[signal.conversationID]?.hubs.forEach { hubs[$0].enqueue { $0.deliver(signal) } }
+    private func dispatchTyping(_ signal: TypingSignal) {
+        conversations[signal.conversationID]?.loops.forEach { registries[$0].enqueue { $0.deliverTyping(signal) } }
     }
 
-    /// Should Redis have restarted empty, nobody else will say that these have finished.
+    /// If Redis has restarted empty, no service will say that these typists have finished.
     private func scheduleTypistCheck() {
-        typistTimer = loop.scheduleTask(in: .seconds(1)) {
-            for signal in self.typists.takeEnded(at: self.loop.now) { self.dispatch(signal) }
-            self.typistTimer = nil
-            if !self.typists.isEmpty, !self.isStopped { self.scheduleTypistCheck() }
+        typists.timer = loop.scheduleTask(in: .seconds(1)) {
+            for signal in self.typists.table.takeEnded(at: self.loop.now) { self.dispatchTyping(signal) }
+            self.typists.timer = nil
+            if !self.typists.table.isEmpty, !self.isStopped { self.scheduleTypistCheck() }
         }
     }
 }

@@ -1,18 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+package import StrataModel
 
 /// What moved lately: compared with what a gateway has seen, it shows everything that pub/sub lost.
-struct Heads: Sendable {
-    struct Added: Sendable {
-        let user: UserKey
-        let conversation: ConversationID
-        let position: Position
+package struct Heads: Sendable {
+    package struct Added: Sendable {
+        package let user: UserKey
+        package let conversation: ConversationID
+        package let position: Position
+
+        package init(user: UserKey, conversation: ConversationID, position: Position) {
+            self.user = user
+            self.conversation = conversation
+            self.position = position
+        }
     }
-    var conversations: [(id: ConversationID, position: Position)]
-    var added: [Added]
-    var users: [(key: UserKey, position: Position)]
+    package var conversations: [(id: ConversationID, position: Position)]
+    package var added: [Added]
+    package var users: [(key: UserKey, position: Position)]
     /// The database's clock when this was read: where the next question starts.
-    var asOf: Timestamp
+    package var asOf: Timestamp
     /// Of the database; empty if the service did not say.
-    var epoch = ""
+    package var epoch = ""
+
+    package init(
+        conversations: [(id: ConversationID, position: Position)], added: [Added], users: [(key: UserKey, position: Position)], asOf: Timestamp,
+        epoch: String = ""
+    ) {
+        self.conversations = conversations
+        self.added = added
+        self.users = users
+        self.asOf = asOf
+        self.epoch = epoch
+    }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
 /// How far an event loop has been handed one log, and who may join it there.
 ///
@@ -13,7 +13,7 @@ struct LogCursor {
     /// A change was handed to the loop.
     mutating func advance(to position: Position) { last = max(last, position) }
 
-    /// Whether somebody who has read up to `position` may join; if so, the cursor knows what the fan-out knew.
+    /// Whether a socket that has read up to `position` may join; if so, the cursor knows what the fan-out knew.
     /// - Parameter fanOutLast: what the fan-out had handed on when it was asked, which was after the log had been read up to `position`.
     mutating func admits(readTo position: Position, fanOutLast: Position) -> Bool {
         guard position >= last, position >= fanOutLast else { return false }
@@ -21,6 +21,6 @@ struct LogCursor {
         return true
     }
 
-    /// Whether a change must be sent to somebody who had read up to `read` when he joined.
+    /// Whether a change must be sent to a socket that had read up to `read` when it joined.
     static func isNews(_ position: Position, to read: Position) -> Bool { read < position }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
 /// The numbers of one socket's user in one conversation, as far as a loop knows them, and whether the client still has to be told them.
 ///
 /// A change that arrives by itself says which numbers it made; one that was read from the log does not. After the latter the numbers of the users
 /// whose numbers it altered are unknown until they have been read: no packet tells a count that is older than the change it tells of. The client was told
-/// the change without its counts then, and is owed one packet with both (``Hub/gapClosed(_:numbers:)``).
+/// the change without its counts then, and is owed one packet with both (``LoopRegistry/gapClosed(_:numbers:)``).
 struct MemberNumbers {
     private(set) var known: UserNumbers
     /// The last change that altered the numbers and did not say how.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import StrataModel
 
-/// Who is typing in the conversations of this gateway, as far as it was told: only to end what Redis may have forgotten (ARCHITECTURE §7).
+/// Who is typing in the conversations of this gateway, as far as the gateway was told. It serves only to end what Redis may have forgotten
+/// (docs/architecture.md §7).
 ///
-/// How long a signal is good for is for the presence service to say, which knows when it would say more.
+/// The presence service says how long a signal is valid, since it knows when it would say more.
 struct TypistTable {
     private var table: [ConversationID: [UserID: NIODeadline]] = [:]
 
@@ -26,7 +27,7 @@ struct TypistTable {
 
     mutating func forget(_ conversation: ConversationID) { table[conversation] = nil }
 
-    /// Takes out everybody whose last signal is good no longer.
+    /// Takes out all typists whose last signal is good no longer.
     mutating func takeEnded(at now: NIODeadline) -> [TypingSignal] {
         var ended: [TypingSignal] = []
         for (conversation, typists) in table {

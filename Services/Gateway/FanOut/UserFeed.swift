@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
-/// Decides, for one user of one gateway, what of his own log is handed on to his sockets and when it is read.
+/// Decides, for one user of one gateway, which entries of the user's own log are handed on to the user's sockets, and when the log is read.
 ///
 /// Simpler than ``ConversationFeed``: entries are few, so what comes out of order is read instead of kept.
 struct UserFeed {
@@ -35,7 +35,7 @@ struct UserFeed {
     }
 
     /// An entry came from pub/sub.
-    mutating func received(_ change: UserChange) -> [Action] {
+    mutating func changePublished(_ change: UserChange) -> [Action] {
         guard let last else { return heard(of: change.position, since: change.createdAt) }
         guard change.position > last else { return [] }
         guard change.position == last.next else { return missing(change.position, since: change.createdAt) }

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+package import StrataModel
 
 /// A user of one application: the key of everything a gateway keeps per user.
-struct UserKey: Hashable, Sendable {
-    let app: AppID
-    let user: UserID
+package struct UserKey: Hashable, Sendable {
+    package let app: AppID
+    package let user: UserID
+
+    package init(app: AppID, user: UserID) {
+        self.app = app
+        self.user = user
+    }
 }

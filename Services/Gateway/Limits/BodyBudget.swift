@@ -5,7 +5,7 @@ import Synchronization
 
 /// The bytes that bodies of REST requests may take in memory, all together, from the first byte that is read to the answer.
 ///
-/// Each body has its own bound, but there may be as many requests as connections, and whoever sends slowly holds what he has sent.
+/// Each body has its own bound, but there may be as many requests as connections, and a client that sends slowly holds what it has sent.
 final class BodyBudget: Sendable {
     private let limit: Int
     private let taken = Atomic<Int>(0)
@@ -14,14 +14,18 @@ final class BodyBudget: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// What one request holds; given back when nobody knows it any more, at the latest with the request.
+    /// What one request holds; given back when its last owner lets it go, at the latest with the request.
     final class Lease: Sendable {
         private let budget: BodyBudget
         private let bytes = Atomic<Int>(0)
+        private let hasBody = Atomic<Bool>(false)
 
         init(_ budget: BodyBudget) { self.budget = budget }
 
         deinit { budget.change(by: -bytes.load(ordering: .relaxed)) }
+
+        /// Takes as much for the request's body, and nothing when the body is read once more.
+        func takeBody(_ count: Int) -> Bool { hasBody.exchange(true, ordering: .relaxed) || take(count) }
 
         /// Takes as much. False: there is not so much left, and the request should be refused.
         func take(_ count: Int) -> Bool {
@@ -34,9 +38,6 @@ final class BodyBudget: Sendable {
             return true
         }
     }
-
-    /// Of the request that the task is working on.
-    @TaskLocal static var current: Lease?
 
     @discardableResult
     private func change(by count: Int) -> Int {

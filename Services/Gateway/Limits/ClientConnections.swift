@@ -63,7 +63,7 @@ final class ClientConnections: Sendable {
         if isNews {
             logger.error(
                 "new connections are refused, there are as many as there may be",
-                metadata: ["limit": "STRATA_CONNECTIONS", "connections": "\(total)"])
+                metadata: ["settings.key": "STRATA_CONNECTIONS", "listener.connections": "\(total)"])
         }
         return refusal
     }
@@ -79,7 +79,7 @@ final class ClientConnections: Sendable {
             return (state.total, isNews)
         }
         open.record(total)
-        if isNews { logger.notice("new connections are accepted again", metadata: ["connections": "\(total)"]) }
+        if isNews { logger.notice("new connections are accepted again", metadata: ["listener.connections": "\(total)"]) }
     }
 
     /// A connection that is open already becomes a socket of this address. Unless this is refused, ``socketClosed(_:)`` follows.

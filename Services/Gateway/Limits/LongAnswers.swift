@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import CoreMetrics
+import FanOut
 import Metrics
-import Model
+import StrataModel
 import Synchronization
 
 /// Few long answers are fetched and rendered at one time, and users take turns. A user who asks for many long answers takes no processor and no connection to the
@@ -54,13 +55,13 @@ final class LongAnswers: Sendable {
         }
     }
 
-    /// Counts what services answer in the task that has it as account.
+    /// Counts what services answer the calls that it is given with.
     final class Account: CallAnswers {
         private let count = Atomic<Int>(0)
 
         var bytes: Int { count.load(ordering: .relaxed) }
 
-        func received(_ count: Int) { self.count.wrappingAdd(count, ordering: .relaxed) }
+        func answerReceived(byteCount count: Int) { self.count.wrappingAdd(count, ordering: .relaxed) }
     }
 
     /// Services have answered a request of this user, or a step of a catch-up, with so much.
@@ -87,9 +88,9 @@ final class LongAnswers: Sendable {
         }
         guard let id else { return Turn(nil) }
         let isMine = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in wait(user, id, continuation) }
+            await withCheckedContinuation { continuation in wait(user, id: id, continuation: continuation) }
         } onCancel: {
-            giveUp(user, id)
+            giveUp(user, id: id)
         }
         guard isMine else { throw .unavailable }
         let turn = Turn(self)
@@ -104,19 +105,19 @@ final class LongAnswers: Sendable {
         return turn
     }
 
-    private func wait(_ user: UserKey, _ id: UInt64, _ continuation: CheckedContinuation<Bool, Never>) {
+    private func wait(_ user: UserKey, id: UInt64, continuation: CheckedContinuation<Bool, Never>) {
         let isMine: Bool? = state.withLock { state in
             // Cancelled before it waited: `giveUp` found no waiter.
             if Task.isCancelled { return false }
             if state.queue.begin() { return true }
-            state.queue.wait(user, id: id, continuation)
+            state.queue.wait(user, id: id, waiter: continuation)
             waiting.record(state.queue.waiting)
             return nil
         }
         if let isMine { continuation.resume(returning: isMine) }
     }
 
-    private func giveUp(_ user: UserKey, _ id: UInt64) {
+    private func giveUp(_ user: UserKey, id: UInt64) {
         let waiter = state.withLock { state in
             let waiter = state.queue.giveUp(user, id: id)
             waiting.record(state.queue.waiting)

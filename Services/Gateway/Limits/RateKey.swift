@@ -6,23 +6,23 @@ struct RateKey: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64
 
-    private init(_ high: UInt64, _ low: UInt64) {
+    private init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
     }
 
     /// - Parameter tokenDigest: SHA-256, of which half is enough to tell sessions apart.
     init(tokenDigest: [UInt8]) {
-        self.init(Self.number(tokenDigest.prefix(8)), Self.number(tokenDigest.dropFirst(8).prefix(8)))
+        self.init(high: Self.number(tokenDigest.prefix(8)), low: Self.number(tokenDigest.dropFirst(8).prefix(8)))
     }
 
-    /// An IPv4 address, or the network of an IPv6 one: a single subscriber has as many of those as he likes.
+    /// An IPv4 address, or the network of an IPv6 one: a single subscriber can use any number of addresses in such a network.
     init(_ address: SocketAddress?) {
         // The bytes of the address stand behind family and port, and in IPv6 behind the flow as well.
         switch address {
         case .v4(let v4): self.init(v4: withUnsafeBytes(of: v4.address) { Array($0[4..<8]) })
         case .v6(let v6): self.init(v6: withUnsafeBytes(of: v6.address) { Array($0[8..<24]) })
-        default: self.init(0, 0)
+        default: self.init(high: 0, low: 0)
         }
     }
 
@@ -38,14 +38,14 @@ struct RateKey: Hashable, Sendable {
         self.init(address)
     }
 
-    private init(v4 bytes: [UInt8]) { self.init(4, Self.number(bytes[...])) }
+    private init(v4 bytes: [UInt8]) { self.init(high: 4, low: Self.number(bytes[...])) }
 
     private init(v6 bytes: [UInt8]) {
         // An IPv4 address in IPv6 clothes is still that one address.
         if bytes.prefix(10).allSatisfy({ $0 == 0 }), bytes[10] == 0xff, bytes[11] == 0xff {
             self.init(v4: Array(bytes[12...]))
         } else {
-            self.init(6, Self.number(bytes.prefix(8)))
+            self.init(high: 6, low: Self.number(bytes.prefix(8)))
         }
     }
 

@@ -4,7 +4,8 @@ import Metrics
 import NIOCore
 import Synchronization
 
-/// Keeps any one client from taking more than its share of this gateway (spec 1.10): so many requests for each session, and for each address.
+/// Keeps any one client from taking more than its share of this gateway (docs/conformance.md §1.10): so many requests for each session, and for each
+/// address.
 ///
 /// It is asked before anything else is done for a request. The limits are far beyond what people cause; each gateway counts for itself.
 final class RateLimiter: Sendable {
@@ -51,13 +52,13 @@ final class RateLimiter: Sendable {
     ///   - forwarded: all values of `X-Forwarded-For`, in their order.
     /// - Returns: how long it has to wait; nil: it need not.
     func admit(address remote: SocketAddress?, forwarded: [some StringProtocol]) -> Duration? {
-        guard let addresses, let wait = addresses.take(client(remote, forwarded)) else { return nil }
+        guard let addresses, let wait = addresses.take(client(remote, forwarded: forwarded)) else { return nil }
         refusedAddresses.increment()
         return wait
     }
 
     /// Who is at the other end: as the proxies in front say, if there are any, or else as the connection does.
-    func client(_ remote: SocketAddress?, _ forwarded: [some StringProtocol]) -> RateKey {
+    func client(_ remote: SocketAddress?, forwarded: [some StringProtocol]) -> RateKey {
         Self.client(of: forwarded, trusting: limits.trustedProxies) ?? RateKey(remote)
     }
 

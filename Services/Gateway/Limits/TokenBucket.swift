@@ -35,7 +35,7 @@ struct TokenBucket: Hashable, Sendable {
         countedAt = now
     }
 
-    /// Takes one, if there is one. A refusal costs nothing: who waits as long as he is told gets his next.
+    /// Takes one, if there is one. A refusal costs nothing: a client that waits as long as it is told gets the next one.
     /// - Returns: how long until there is one again; nil: it was taken.
     mutating func take(_ limit: RateLimit, at now: ContinuousClock.Instant) -> Duration? {
         if now > countedAt {

@@ -15,7 +15,7 @@ struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Whether a turn begins at once; if not, the caller waits with ``wait(_:id:_:)``.
+    /// Whether a turn begins at once; if not, the caller waits with ``wait(_:id:waiter:)``.
     mutating func begin() -> Bool {
         guard running < limit else { return false }
         running += 1
@@ -23,7 +23,7 @@ struct TurnQueue<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
     }
 
     /// Waits for a turn.
-    mutating func wait(_ key: Key, id: UInt64, _ waiter: Waiter) {
+    mutating func wait(_ key: Key, id: UInt64, waiter: Waiter) {
         if waiters[key, default: []].isEmpty { order.append(key) }
         waiters[key, default: []].append((id, waiter))
         waiting += 1

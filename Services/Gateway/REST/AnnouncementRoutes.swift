@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 import Hummingbird
-import Model
-import Wire
+import StrataModel
+import StrataWire
 
-/// Announcements, which only the application's own server sends (spec 9).
-extension RESTRouter {
-    func registerAnnouncements(on router: RESTRoutes) {
-        on(router, .get, "/announcements", .signedIn) { request, context throws(Failure) in
-            let query = try PageQuery<AnnouncementID>(parameter: Self.parameter(request))
-            let reader = try context.reader()
-            let (page, total) = try await services.announcements(pageSize: query.pageSize, from: query.fromID, try context.call())
-            return try await .list(page, total: total, to: context) {
-                services.renderer.write($0, for: reader, version: context.version, into: &$1)
-            }
-        }
-        on(router, .get, "/announcements/:id", .signedIn) { _, context throws(Failure) in
-            let announcement = try await services.announcement(try context.announcementID(), try context.call())
-            let reader = try context.reader()
-            return .json { services.renderer.write(announcement, for: reader, version: context.version, into: &$0) }
-        }
-        on(router, .post, "/announcements/:id/receipts", .signedIn) { request, context throws(Failure) in
-            let body = try ReceiptBody(try await json(request))
-            try await services.giveReceipt(try context.announcementID(), kind: body.kind, try context.call())
-            return .noContent
-        }
-        on(router, .delete, "/announcements/:id", .signedIn) { _, context throws(Failure) in
-            try await services.deleteAnnouncement(try context.announcementID(), try context.call())
-            return .noContent
+/// Announcements, which only the application's own server sends (docs/conformance.md §9).
+struct AnnouncementRoutes: RESTFeature {
+    let services: GatewayServices
+
+    func add(to routes: RESTRoutes) {
+        let announcements = routes.signedIn("/announcements")
+        announcements.on(.get, use: list)
+        announcements.on(.get, ":id", use: load)
+        announcements.on(.post, ":id/receipts", use: giveReceipt)
+        announcements.on(.delete, ":id", use: delete)
+    }
+
+    private func list(_ asked: ListRequest<PageQuery<AnnouncementID>>, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let page = try await services.announcements(pageSize: asked.query.pageSize, from: asked.query.fromID, context.call)
+        return try await .list(page.objects, headers: headers(of: page, list: "/announcements", query: asked.text), to: context) {
+            services.renderer.writeAnnouncement($0, for: context.reader, version: context.version, into: &$1)
         }
     }
-}
 
-extension RESTContext {
-    fileprivate func announcementID() throws(Failure) -> AnnouncementID { try id("id", what: "announcement") }
+    private func load(_ id: AnnouncementID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let announcement = try await services.announcement(id, context.call)
+        return .json { services.renderer.writeAnnouncement(announcement, for: context.reader, version: context.version, into: &$0) }
+    }
+
+    private func giveReceipt(
+        _ asked: ObjectRequest<AnnouncementID, ReceiptBody>, _ context: SignedInContext
+    ) async throws(Failure) -> RESTAnswer {
+        .noContent.at(try await services.giveReceipt(asked.id, kind: asked.content.kind, context.call))
+    }
+
+    private func delete(_ id: AnnouncementID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        .noContent.at(try await services.deleteAnnouncement(id, context.call))
+    }
 }

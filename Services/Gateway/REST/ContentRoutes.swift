@@ -1,76 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 import HTTPTypes
 import Hummingbird
-import Model
+import HummingbirdCore
 import NIOCore
-import Wire
+import StrataModel
+import StrataWire
 
-/// Rich content (spec 8). The two URLs with a token in them need no session: whoever has the token may.
-extension RESTRouter {
-    func registerContent(on router: RESTRoutes) {
-        on(router, .post, "/content", .signedIn) { request, context throws(Failure) in try await createContent(request, context) }
-        on(router, .get, "/content/:id", .signedIn) { _, context throws(Failure) in
-            let id: ContentID = try context.id("id", what: "content")
-            let (size, isUploaded) = try await services.content(id, try context.call())
-            let location = isUploaded ? services.renderer.locateContent(id) : ContentLocation(downloadURL: nil, expiration: nil)
-            return .json { services.renderer.write(id, size: size, at: location, into: &$0) }
-        }
-        on(router, .put, "/content/uploads/:token", .open) { request, context throws(Failure) in try await upload(request, context) }
-        for method in [HTTPRequest.Method.get, .head] {
-            on(router, method, "/content/downloads/:token", .open) { request, context throws(Failure) in
-                try await download(request, context)
-            }
-        }
+/// Rich content (docs/conformance.md §8). The two URLs with a token in them need no session: the token is the permission.
+struct ContentRoutes: RESTFeature {
+    let services: GatewayServices
+
+    func add(to routes: RESTRoutes) {
+        let content = routes.signedIn("/content")
+        content.on(.post, use: create)
+        content.on(.get, ":id", use: load)
+        routes.open("/content/uploads").on(.put, ":token", use: upload)
+        for method in [HTTPRequest.Method.get, .head] { routes.open("/content/downloads").on(method, ":token", use: download) }
     }
 
-    private func richContent() throws(Failure) -> RichContent {
-        guard let content = services.content else { throw Failure(.serviceUnavailable, "This server does not keep rich content.") }
-        return content
+    private func load(_ id: ContentID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let (size, isUploaded) = try await services.content(id, context.call)
+        let location = isUploaded ? services.renderer.locateContent(id) : ContentLocation(downloadURL: nil, expiration: nil)
+        return .json { services.renderer.writeContent(id, size: size, at: location, into: &$0) }
     }
 
     // MARK: Uploads
 
-    private func createContent(_ request: Request, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
-        let content = try richContent()
-        let upload = ContentTokens.Upload(id: .random(), size: try announcedSize(request), type: try announcedType(request))
-        try await services.createContent(upload, try context.call())
+    private func create(_ asked: NewContent, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        // The size and the type are in headers, which the name of a change does not know: they are part of what is made.
+        let call = context.call
+        let id = call.mutation.map { ContentID(rawValue: $0.madeID(by: call.key, "\(asked.size) \(asked.type)")) } ?? .random()
+        let upload = ContentTokens.Upload(id: id, size: asked.size, type: asked.type)
+        try await services.createContent(upload, call)
         return .json(.created) {
-            services.renderer.write(
-                upload.id, size: upload.size, at: ContentLocation(downloadURL: nil, expiration: nil), uploadURL: content.uploadURL(for: upload),
+            services.renderer.writeContent(
+                upload.id, size: upload.size, at: ContentLocation(downloadURL: nil, expiration: nil), uploadURL: asked.content.uploadURL(for: upload),
                 into: &$0)
         }
     }
 
-    private func announcedSize(_ request: Request) throws(Failure) -> Int {
-        let name = "Upload-Content-Length"
-        guard let text = request.headers[.uploadContentLength] else { throw .missing(name) }
-        guard text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }), !text.isEmpty else {
-            throw .invalid(name, "must be a number of bytes")
-        }
-        let most = services.settings.contentMaxBytes
-        guard let size = Int(text), size <= most else { throw .invalid(name, "is more than \(most)") }
-        return size
-    }
-
-    private func announcedType(_ request: Request) throws(Failure) -> String {
-        let name = "Upload-Content-Type"
-        guard let type = request.headers[.uploadContentType], !type.isEmpty else { throw .missing(name) }
-        guard type.utf8.count <= ContentTrailer.typeBytes, type.utf8.allSatisfy({ (0x20...0x7e).contains($0) }), type.contains("/") else {
-            throw .invalid(name, "must be a MIME type of at most \(ContentTrailer.typeBytes) characters")
-        }
-        return type
-    }
-
     /// A repeated upload of what is there already succeeds, and changes nothing.
-    private func upload(_ request: Request, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
-        let content = try richContent()
-        guard let upload = context.parameters.get("token").flatMap({ content.tokens.upload($0, at: .now()) }) else { throw .notFound("upload") }
-        if let length = request.headers[.contentLength], Int(length) != upload.size {
-            throw .invalid("Content-Length", "is not the number of bytes that was announced")
-        }
+    private func upload(_ asked: UploadRequest, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
+        let (store, upload) = (asked.content.store, asked.upload)
         do throws(ContentStoreError) {
-            if try await content.store.open(upload.id) == nil {
-                try await content.store.write(upload.id, type: upload.type, size: upload.size, from: request.body)
+            if try await store.open(upload.id) == nil {
+                try await store.write(upload.id, type: upload.type, size: upload.size, from: asked.body)
             }
         } catch {
             throw error.failure(logger: context.logger)
@@ -78,7 +52,7 @@ extension RESTRouter {
         do throws(Failure) {
             try await services.finishContent(upload.id, trace: context.trace)
         } catch {
-            if error.code == .notFound { try? await content.store.remove(upload.id) }
+            if error.code == .notFound { try? await store.remove(upload.id) }
             throw error
         }
         return .noContent
@@ -89,38 +63,38 @@ extension RESTRouter {
     /// Bytes that are read at a time.
     private static let chunkBytes = 64 * 1024
 
-    private func download(_ request: Request, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
-        let content = try richContent()
-        guard let token = context.parameters.get("token").flatMap({ content.tokens.download($0, at: .now()) }) else { throw .notFound("content") }
+    private func download(_ asked: DownloadRequest, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
         let opened: (any ContentReader)?
         do throws(ContentStoreError) {
-            opened = try await content.store.open(token.id)
+            opened = try await asked.content.store.open(asked.token.id)
         } catch {
             throw error.failure(logger: context.logger)
         }
         guard let reader = opened else { throw .notFound("content") }
-        let headers = downloadHeaders(token, reader)
+        let headers = downloadHeaders(for: asked.token, of: reader)
         let tag = headers[.eTag] ?? ""
-        if let known = request.headers[.ifNoneMatch], Self.names(known, tag) { return answer(.notModified, headers, length: reader.size) }
-        if request.method == .head { return answer(.ok, headers, length: reader.size) }
+        if let known = asked.headers[.ifNoneMatch], Self.names(known, tag: tag) {
+            return answer(.notModified, headers: headers, length: reader.size)
+        }
+        if asked.isHead { return answer(.ok, headers: headers, length: reader.size) }
         // The range is meant for what the client has begun to load; content never changes, but the tag may be that of something else.
-        let isSame = request.headers[.ifRange].map { $0 == tag } ?? true
-        switch ByteRange(isSame ? request.headers[.range] : nil, size: reader.size) {
-        case .everything: return answer(.ok, headers, Self.body(reader, 0..<reader.size, context.channel))
+        let isSame = asked.headers[.ifRange].map { $0 == tag } ?? true
+        switch ByteRange(isSame ? asked.headers[.range] : nil, size: reader.size) {
+        case .everything: return answer(.ok, headers: headers, body: Self.body(of: reader, range: 0..<reader.size, channel: context.channel))
         case .part(let range):
             var headers = headers
             headers[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(reader.size)"
-            return answer(.partialContent, headers, Self.body(reader, range, context.channel))
+            return answer(.partialContent, headers: headers, body: Self.body(of: reader, range: range, channel: context.channel))
         case .unsatisfiable:
             let failure = Failure(.invalidRequest, "The range lies beyond the end.")
             return .json(.rangeNotSatisfiable, headers: [.contentRange: "bytes */\(reader.size)"]) {
-                services.renderer.write(failure, for: nil, version: context.version, into: &$0)
+                services.renderer.writeFailure(failure, for: nil, version: context.version, into: &$0)
             }
         }
     }
 
     /// Whatever was uploaded, no browser may run it or guess what it is: it comes from the same origin as the API.
-    private func downloadHeaders(_ token: ContentTokens.Download, _ reader: any ContentReader) -> HTTPFields {
+    private func downloadHeaders(for token: ContentTokens.Download, of reader: any ContentReader) -> HTTPFields {
         let seconds = max(0, (token.expiresAt.microseconds - Timestamp.now().microseconds) / 1_000_000)
         return [
             .contentType: reader.type.isEmpty ? "application/octet-stream" : reader.type, .eTag: "\"\(token.id)\"", .acceptRanges: "bytes",
@@ -130,7 +104,7 @@ extension RESTRouter {
     }
 
     /// Whether a list of entity tags has this one in it.
-    private static func names(_ list: String, _ tag: String) -> Bool {
+    private static func names(_ list: String, tag: String) -> Bool {
         list.split(separator: ",")
             .contains { item in
                 let item = item.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
@@ -138,29 +112,99 @@ extension RESTRouter {
             }
     }
 
-    private func answer(_ status: HTTPResponse.Status, _ headers: HTTPFields, length: Int) -> RESTAnswer {
+    private func answer(_ status: HTTPResponse.Status, headers: HTTPFields, length: Int) -> RESTAnswer {
         var headers = headers
         headers[.contentLength] = "\(length)"
         return RESTAnswer(status: status, headers: headers)
     }
 
-    private func answer(_ status: HTTPResponse.Status, _ headers: HTTPFields, _ body: ResponseBody) -> RESTAnswer {
+    private func answer(_ status: HTTPResponse.Status, headers: HTTPFields, body: ResponseBody) -> RESTAnswer {
         RESTAnswer(status: status, stream: body, headers: headers)
     }
 
     /// Reads no faster than the client does.
-    private static func body(_ reader: any ContentReader, _ range: Range<Int>, _ channel: any Channel) -> ResponseBody {
+    private static func body(of reader: any ContentReader, range: Range<Int>, channel: any Channel) -> ResponseBody {
         ResponseBody(contentLength: range.count) { writer in
             var offset = range.lowerBound
             while offset < range.upperBound {
                 let chunk = try await reader.read(at: offset, atMost: min(Self.chunkBytes, range.upperBound - offset))
                 // Less than was promised: the connection ends here, which is what tells the client.
                 guard chunk.readableBytes > 0 else { throw ContentStoreError.brokenOff }
-                try await writer.write(piece: chunk, to: channel)
+                try await writer.writePiece(chunk, to: channel)
                 offset += chunk.readableBytes
             }
             try await writer.finish(nil)
         }
+    }
+}
+
+/// Content that is going to be uploaded.
+private struct NewContent: RESTRequest {
+    let content: RichContent
+    let size: Int
+    let type: String
+
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        content = try services.richContent()
+        size = try Self.size(request, atMost: services.settings.contentMaxBytes)
+        type = try Self.type(request)
+    }
+
+    private static func size(_ request: Request, atMost most: Int) throws(Failure) -> Int {
+        let name = "Upload-Content-Length"
+        guard let text = request.headers[.uploadContentLength] else { throw .missing(name) }
+        guard text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }), !text.isEmpty else {
+            throw .invalid(name, reason: "must be a number of bytes")
+        }
+        guard let size = Int(text), size <= most else { throw .invalid(name, reason: "is more than \(most)") }
+        return size
+    }
+
+    private static func type(_ request: Request) throws(Failure) -> String {
+        let name = "Upload-Content-Type"
+        guard let type = request.headers[.uploadContentType], !type.isEmpty else { throw .missing(name) }
+        guard type.utf8.count <= ContentTrailer.typeBytes, type.utf8.allSatisfy({ (0x20...0x7e).contains($0) }), type.contains("/") else {
+            throw .invalid(name, reason: "must be a MIME type of at most \(ContentTrailer.typeBytes) characters")
+        }
+        return type
+    }
+}
+
+/// Bytes that are uploaded.
+private struct UploadRequest: RESTRequest {
+    let content: RichContent
+    let upload: ContentTokens.Upload
+    let body: HummingbirdCore.RequestBody
+
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        let content = try services.richContent()
+        guard let upload = context.parameters.get("token").flatMap({ content.tokens.upload($0, at: .now()) }) else { throw .notFound("upload") }
+        if let length = request.headers[.contentLength], Int(length) != upload.size {
+            throw .invalid("Content-Length", reason: "is not the number of bytes that was announced")
+        }
+        (self.content, self.upload, body) = (content, upload, request.body)
+    }
+}
+
+/// Bytes that are downloaded, or what is known of them.
+private struct DownloadRequest: RESTRequest {
+    let content: RichContent
+    let token: ContentTokens.Download
+    let isHead: Bool
+    /// Which say what of it the client has already.
+    let headers: HTTPFields
+
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        let content = try services.richContent()
+        guard let token = context.parameters.get("token").flatMap({ content.tokens.download($0, at: .now()) }) else { throw .notFound("content") }
+        (self.content, self.token, isHead, headers) = (content, token, request.method == .head, request.headers)
+    }
+}
+
+extension GatewayServices {
+    fileprivate func richContent() throws(Failure) -> RichContent {
+        guard let content else { throw Failure(.serviceUnavailable, "This server does not keep rich content.") }
+        return content
     }
 }
 

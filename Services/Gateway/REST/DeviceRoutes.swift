@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 import Hummingbird
-import Model
-import Wire
+import StrataModel
+import StrataWire
 
-/// Push tokens (spec 3.7), and what is asked about channels, of which there are none (spec 11).
-extension RESTRouter {
-    func registerDevices(on router: RESTRoutes) {
-        on(router, .post, "/push_tokens", .signedIn) { request, context throws(Failure) in
-            let body = try PushTokenBody(try await json(request))
-            try await services.setPushToken(body, try context.call())
-            return RESTAnswer(status: .accepted)
+/// Push tokens (docs/conformance.md §3.7), and what is asked about channels, of which there are none (docs/conformance.md §11).
+struct DeviceRoutes: RESTFeature {
+    let services: GatewayServices
+
+    func add(to routes: RESTRoutes) {
+        let tokens = routes.signedIn("/push_tokens")
+        tokens.on(.post, use: setToken)
+        tokens.on(.delete, ":device", use: deleteToken)
+        routes.signedIn("/channels").on(.get) { _ throws(Failure) in .list([Int](), total: 0) { $1.int($0) } }
+    }
+
+    private func setToken(_ body: PushTokenBody, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        try await services.setPushToken(body, context.call)
+        return RESTAnswer(status: .accepted)
+    }
+
+    private func deleteToken(_ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        // An unknown device is as good as deleted, and so is one that cannot be.
+        if let device = context.parameters.get("device").map({ $0.removingPercentEncoding ?? $0 }), !device.utf8.contains(0) {
+            try await services.deletePushToken(device: device, context.call)
         }
-        on(router, .delete, "/push_tokens/:device", .signedIn) { _, context throws(Failure) in
-            // An unknown device is as good as deleted, and so is one that cannot be.
-            if let device = context.parameters.get("device").map({ $0.removingPercentEncoding ?? $0 }), !device.utf8.contains(0) {
-                try await services.deletePushToken(device: device, try context.call())
-            }
-            return RESTAnswer(status: .accepted)
-        }
-        on(router, .get, "/channels", .signedIn) { _, _ throws(Failure) in .list([Int](), total: 0) { $1.int($0) } }
+        return RESTAnswer(status: .accepted)
     }
 }

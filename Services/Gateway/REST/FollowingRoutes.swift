@@ -1,50 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 import Hummingbird
-import Model
-import Wire
+import StrataModel
+import StrataWire
 
-/// Identities and who follows whom (spec 4.3, 4.4).
-extension RESTRouter {
-    func registerFollowing(on router: RESTRoutes) {
-        on(router, .get, "/identities", .signedIn) { request, context throws(Failure) in
-            let (identities, total) = try await followed(request, context)
-            return .list(identities, total: total) { services.renderer.write($0, into: &$1) }
-        }
-        on(router, .get, "/identities/:user", .signedIn) { _, context throws(Failure) in
-            let user = try context.userID()
-            guard let identity = try await services.identities([user], try context.call()).first else { throw .notFound("identity") }
-            return .json { services.renderer.write(identity, into: &$0) }
-        }
-        on(router, .get, "/following", .signedIn) { request, context throws(Failure) in
-            let (identities, total) = try await followed(request, context)
-            return .list(identities, total: total) { $1.string($0.basic.userID.layerID) }
-        }
-        on(router, .get, "/following/users/:user", .signedIn) { _, context throws(Failure) in
-            guard try await services.isFollowed(try context.userID(), try context.call()) else { throw .notFound("followed identity") }
-            return .noContent
-        }
-        on(router, .put, "/following/users/:user", .signedIn) { _, context throws(Failure) in
-            let user = try context.userID()
-            guard user != (try context.reader()) else { throw .invalid("user_id", "is your own") }
-            try await services.follow([user], try context.call())
-            return .noContent
-        }
-        on(router, .post, "/following/users", .signedIn) { request, context throws(Failure) in
-            let body = try FollowBody(try await json(request))
-            try await services.follow(body.users, try context.call())
-            return RESTAnswer(status: .accepted)
-        }
+/// Identities and who follows whom (docs/conformance.md §4.3, §4.4).
+struct FollowingRoutes: RESTFeature {
+    let services: GatewayServices
+
+    func add(to routes: RESTRoutes) {
+        let identities = routes.signedIn("/identities")
+        identities.on(.get, use: listIdentities)
+        identities.on(.get, ":user", use: load)
+        let following = routes.signedIn("/following")
+        following.on(.get, use: list)
+        following.on(.get, "users/:user", use: isFollowed)
+        following.on(.put, "users/:user", use: follow)
+        following.on(.post, "users", use: followMany)
         // One document spells it without "users".
-        for path in ["/following/users/:user", "/following/:user"] as [RouterPath] {
-            on(router, .delete, path, .signedIn) { _, context throws(Failure) in
-                try await services.unfollow(try context.userID(), try context.call())
-                return .noContent
+        following.on(.delete, "users/:user", use: unfollow)
+        following.on(.delete, ":user", use: unfollow)
+    }
+
+    // MARK: Identities
+
+    private func listIdentities(_ asked: IdentitiesRequest, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        switch asked {
+        case .named(let users):
+            let identities = try await services.identities(users, context.call)
+            return .list(identities, total: identities.count) { services.renderer.writeIdentity($0, into: &$1) }
+        case .followed(let list):
+            let page = try await followed(list.query, context)
+            return .list(page.objects, headers: headers(of: page, list: "/identities", query: list.text)) {
+                services.renderer.writeIdentity($0, into: &$1)
             }
         }
     }
 
-    private func followed(_ request: Request, _ context: RESTContext) async throws(Failure) -> (identities: [Identity], total: Int) {
-        let query = try UsersQuery(parameter: Self.parameter(request))
-        return try await services.followed(pageSize: query.pageSize, from: query.fromID, try context.call())
+    private func load(_ user: UserID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        guard let identity = try await services.identities([user], context.call).first else { throw .notFound("identity") }
+        return .json { services.renderer.writeIdentity(identity, into: &$0) }
+    }
+
+    // MARK: Following
+
+    private func list(_ asked: ListRequest<UsersQuery>, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let page = try await followed(asked.query, context)
+        return .list(page.objects, headers: headers(of: page, list: "/following", query: asked.text)) { $1.string($0.basic.userID.layerID) }
+    }
+
+    private func isFollowed(_ user: UserID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        guard try await services.isFollowed(user, context.call) else { throw .notFound("followed identity") }
+        return .noContent
+    }
+
+    private func follow(_ user: UserID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        guard user != context.reader else { throw .invalid("user_id", reason: "is your own") }
+        return .noContent.at(try await services.follow([user], context.call))
+    }
+
+    private func followMany(_ body: FollowBody, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        RESTAnswer(status: .accepted).at(try await services.follow(body.users, context.call))
+    }
+
+    private func unfollow(_ user: UserID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        .noContent.at(try await services.unfollow(user, context.call))
+    }
+
+    private func followed(_ query: UsersQuery, _ context: SignedInContext) async throws(Failure) -> ListPage<[Identity]> {
+        try await services.followed(pageSize: query.pageSize, from: query.fromID, context.call)
+    }
+}
+
+/// Which identities are asked for.
+private enum IdentitiesRequest: RESTRequest {
+    case named([UserID])
+    /// A page of those that the user follows.
+    case followed(ListRequest<UsersQuery>)
+
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        let ids = request.parameters("ids")
+        self = ids.isEmpty ? .followed(try await ListRequest(request, context, for: services)) : .named(try IdentitiesQuery(ids: ids).users)
     }
 }

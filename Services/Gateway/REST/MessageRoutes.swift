@@ -1,40 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 import Hummingbird
-import Model
-import Wire
+import StrataModel
+import StrataWire
 
-/// Messages and receipts (spec 6, 7).
-extension RESTRouter {
-    func registerMessages(on router: RESTRoutes) {
-        on(router, .get, "/conversations/:id/messages", .signedIn) { request, context throws(Failure) in
-            let query = try PageQuery<MessageID>(parameter: Self.parameter(request))
-            let reader = try context.reader()
-            let (page, total) = try await services.messages(
-                in: try context.conversationID(), pageSize: query.pageSize, from: query.fromID, try context.call())
-            return try await .list(page, total: total, to: context) {
-                services.renderer.write($0, for: reader, version: context.version, into: &$1)
-            }
+/// Messages and receipts (docs/conformance.md §6, §7).
+struct MessageRoutes: RESTFeature {
+    let services: GatewayServices
+
+    func add(to routes: RESTRoutes) {
+        let conversation = routes.signedIn("/conversations/:id/messages")
+        conversation.on(.get, use: list)
+        conversation.on(.post, use: send)
+        let messages = routes.signedIn("/messages")
+        messages.on(.get, ":id", use: load)
+        messages.on(.delete, ":id", use: delete)
+        messages.on(.post, ":id/receipts", use: giveReceipt)
+    }
+
+    private func list(
+        _ asked: ObjectRequest<ConversationID, ListRequest<PageQuery<MessageID>>>, _ context: SignedInContext
+    ) async throws(Failure) -> RESTAnswer {
+        let (id, query) = (asked.id, asked.content.query)
+        let page = try await services.messages(in: id, pageSize: query.pageSize, from: query.fromID, context.call)
+        let headers = headers(of: page, list: "/conversations/\(id)/messages", query: asked.content.text)
+        return try await .list(page.objects, headers: headers, to: context) {
+            services.renderer.writeMessage($0, for: context.reader, version: context.version, into: &$1)
         }
-        on(router, .post, "/conversations/:id/messages", .signedIn) { request, context throws(Failure) in
-            let body = try SendMessageBody(try await json(request), version: context.version, partsLimit: services.settings.partsLimit)
-            let message = try await services.send(body, to: try context.conversationID(), try context.call())
-            let reader = try context.reader()
-            return .json(.created) { services.renderer.write(message, for: reader, version: context.version, into: &$0) }
-        }
-        on(router, .get, "/messages/:id", .signedIn) { _, context throws(Failure) in
-            let message = try await services.message(try context.messageID(), try context.call())
-            let reader = try context.reader()
-            return .json { services.renderer.write(message, for: reader, version: context.version, into: &$0) }
-        }
-        on(router, .delete, "/messages/:id", .signedIn) { request, context throws(Failure) in
-            let query = try DeletionQuery(parameter: Self.parameter(request))
-            try await services.deleteMessage(try context.messageID(), mode: query.mode, try context.call())
-            return .noContent
-        }
-        on(router, .post, "/messages/:id/receipts", .signedIn) { request, context throws(Failure) in
-            let body = try ReceiptBody(try await json(request))
-            try await services.giveReceipt(try context.messageID(), kind: body.kind, try context.call())
-            return .noContent
-        }
+    }
+
+    private func send(_ asked: ObjectRequest<ConversationID, SendMessageBody>, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let (message, place) = try await services.send(asked.content, to: asked.id, context.call)
+        return .json(.created) { services.renderer.writeMessage(message, for: context.reader, version: context.version, into: &$0) }.at(place)
+    }
+
+    private func load(_ id: MessageID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let message = try await services.message(id, context.call)
+        return .json { services.renderer.writeMessage(message, for: context.reader, version: context.version, into: &$0) }
+    }
+
+    private func delete(_ asked: ObjectRequest<MessageID, DeletionQuery>, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        .noContent.at(try await services.deleteMessage(asked.id, mode: asked.content.mode, context.call))
+    }
+
+    private func giveReceipt(_ asked: ObjectRequest<MessageID, ReceiptBody>, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        .noContent.at(try await services.giveReceipt(asked.id, kind: asked.content.kind, context.call))
     }
 }

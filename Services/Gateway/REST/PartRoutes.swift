@@ -1,63 +1,124 @@
 // SPDX-License-Identifier: Apache-2.0
 import Hummingbird
-import Model
-import Wire
+import StrataModel
+import StrataWire
 
-/// The parts of a message that was sent: everybody who sees it can read them, its sender can change them (spec 6.7).
-extension RESTRouter {
-    func registerParts(on router: RESTRoutes) {
-        on(router, .get, "/messages/:id/parts", .signedIn) { _, context throws(Failure) in
-            parts(of: try await services.message(try context.messageID(), try context.call()), context)
-        }
-        on(router, .get, "/messages/:id/parts/:part", .signedIn) { _, context throws(Failure) in
-            let reference = try context.partReference()
-            let message = try await services.message(try context.messageID(), try context.call())
-            guard let index = reference.place(in: message.parts) else { throw .notFound("message part") }
-            return part(index, of: message, context)
-        }
-        on(router, .post, "/messages/:id/parts", .signedIn) { request, context throws(Failure) in
-            let id = try context.messageID()
-            let body = try PartBody.part(try await json(request), of: id, version: context.version)
-            let (message, index) = try await services.edit(.add(body), of: id, try context.call())
-            return part(index, of: message, context, status: .created)
-        }
-        on(router, .put, "/messages/:id/parts/:part", .signedIn) { request, context throws(Failure) in
-            let (id, reference) = (try context.messageID(), try context.partReference())
-            let body = try PartBody.part(try await json(request), of: id, version: context.version)
-            let (message, index) = try await services.edit(.replace(reference, by: body), of: id, try context.call())
-            return part(index, of: message, context)
-        }
-        on(router, .put, "/messages/:id/parts", .signedIn) { request, context throws(Failure) in
-            let id = try context.messageID()
-            guard case .array(let elements) = try await json(request) else {
-                throw Failure(.invalidRequest, "The body must be an array of message parts.")
-            }
-            let body = try PartBody.parts(elements, of: id, version: context.version, limit: services.settings.partsLimit)
-            return parts(of: try await services.edit(.replaceAll(body), of: id, try context.call()).message, context)
-        }
-        on(router, .delete, "/messages/:id/parts/:part", .signedIn) { _, context throws(Failure) in
-            _ = try await services.edit(.remove(try context.partReference()), of: try context.messageID(), try context.call())
-            return .noContent
-        }
+/// The parts of a message that was sent: all users who see the message can read them, its sender can change them (docs/conformance.md §6.7).
+struct PartRoutes: RESTFeature {
+    let services: GatewayServices
+
+    func add(to routes: RESTRoutes) {
+        let parts = routes.signedIn("/messages/:id/parts")
+        parts.on(.get, use: list)
+        parts.on(.get, ":part", use: load)
+        parts.on(.post, use: add)
+        parts.on(.put, ":part", use: replace)
+        parts.on(.put, use: replaceAll)
+        parts.on(.delete, ":part", use: remove)
     }
 
-    private func part(_ index: Int, of message: Message, _ context: RESTContext, status: HTTPResponse.Status = .ok) -> RESTAnswer {
+    private func list(_ id: MessageID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        parts(of: try await services.message(id, context.call), context)
+    }
+
+    private func load(_ asked: PartRequest, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let message = try await services.message(asked.message, context.call)
+        guard let index = asked.part.place(in: message.parts) else { throw .notFound("message part") }
+        return part(index, of: message, context)
+    }
+
+    private func add(_ asked: NewPart, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        try part(try await services.edit(.add(asked.content), of: asked.message, context.call), context, status: .created)
+    }
+
+    private func replace(_ asked: PartReplacement, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        try part(try await services.edit(.replace(asked.part, by: asked.content), of: asked.message, context.call), context)
+    }
+
+    private func replaceAll(_ asked: NewParts, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let edited = try await services.edit(.replaceAll(asked.parts), of: asked.message, context.call)
+        guard let message = edited.message else { throw .notFound("message") }
+        return parts(of: message, context).at(edited.place)
+    }
+
+    private func remove(_ asked: PartRequest, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let edited = try await services.edit(.remove(asked.part), of: asked.message, context.call)
+        return .noContent.at(edited.place)
+    }
+
+    private func part(
+        _ edited: GatewayServices.EditedParts, _ context: SignedInContext, status: HTTPResponse.Status = .ok
+    ) throws(Failure) -> RESTAnswer {
+        guard let message = edited.message else { throw .notFound("message") }
+        return part(edited.index, of: message, context, status: status).at(edited.place)
+    }
+
+    private func part(_ index: Int, of message: Message, _ context: SignedInContext, status: HTTPResponse.Status = .ok) -> RESTAnswer {
         .json(status) { writer in
             guard message.parts.indices.contains(index) else { return writer.null() }
-            services.renderer.write(message.parts[index], at: index, of: message.id, version: context.version, into: &writer)
+            services.renderer.writePart(message.parts[index], at: index, of: message.id, version: context.version, into: &writer)
         }
     }
 
-    private func parts(of message: Message, _ context: RESTContext) -> RESTAnswer {
+    private func parts(of message: Message, _ context: SignedInContext) -> RESTAnswer {
         .list(Array(message.parts.enumerated()), total: message.parts.count) { item, writer in
-            services.renderer.write(item.element, at: item.offset, of: message.id, version: context.version, into: &writer)
+            services.renderer.writePart(item.element, at: item.offset, of: message.id, version: context.version, into: &writer)
         }
+    }
+}
+
+/// One part of a message.
+private struct PartRequest: RESTRequest {
+    let message: MessageID
+    let part: PartReference
+
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        part = try context.partReference()
+        message = try MessageID(request, context, for: services)
+    }
+}
+
+/// A part to be added to a message.
+private struct NewPart: RESTRequest {
+    let message: MessageID
+    let content: MessagePart
+
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        message = try MessageID(request, context, for: services)
+        content = try PartBody.part(try await request.json(context), of: message, version: context.version)
+    }
+}
+
+/// A part to stand in the place of another one.
+private struct PartReplacement: RESTRequest {
+    let message: MessageID
+    let part: PartReference
+    let content: MessagePart
+
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        message = try MessageID(request, context, for: services)
+        part = try context.partReference()
+        content = try PartBody.part(try await request.json(context), of: message, version: context.version)
+    }
+}
+
+/// All parts of a message, to stand in the place of those that it has.
+private struct NewParts: RESTRequest {
+    let message: MessageID
+    let parts: [MessagePart]
+
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        message = try MessageID(request, context, for: services)
+        guard case .array(let elements) = try await request.json(context) else {
+            throw Failure(.invalidRequest, "The body must be an array of message parts.")
+        }
+        parts = try PartBody.parts(elements, of: message, version: context.version, limit: services.settings.partsLimit)
     }
 }
 
 extension RESTContext {
     fileprivate func partReference() throws(Failure) -> PartReference {
-        guard let text = coreContext.parameters.get("part"), let reference = PartReference(text) else { throw .notFound("message part") }
+        guard let text = parameters.get("part"), let reference = PartReference(text) else { throw .notFound("message part") }
         return reference
     }
 }

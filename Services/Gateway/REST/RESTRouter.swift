@@ -1,152 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
-import Contracts
-import FoundationEssentials
 import HTTPTypes
 import Hummingbird
-import Logging
-import Model
-import NIOCore
 import ServiceKit
-import Wire
+import StrataModel
+import StrataWire
 
-/// The REST half of the public protocol: which paths there are, and what every one of them has in common (spec 1).
+/// The REST half of the public protocol: which paths there are, and what all of them have in common (docs/conformance.md §1).
+///
+/// A request meets, in this order:
+/// 1. ``MethodOverride``, because the router chooses a route by the method;
+/// 2. ``MetricsMiddleware``, which counts every answer as it leaves;
+/// 3. ``HeadMiddleware``, which takes the body off every answer to `HEAD`, refusals too;
+/// 4. ``CORSMiddleware``, so that a page may read every answer, refusals too;
+/// 5. ``ErrorMiddleware``, which makes answers of the failures of all that follows;
+/// 6. ``RateLimitMiddleware``, before any work is done for the request;
+/// 7. ``PreflightMiddleware``, which ends the way of `OPTIONS`;
+/// 8. where a route needs a version, ``VersionMiddleware``;
+/// 9. where it needs a session, ``SessionMiddleware``, whose lookup knows the version that a refusal is written in;
+/// 10. ``AnswerLimitMiddleware``, which makes the user wait for their turn: it has to know who that is;
+/// 11. ``BodyLimitMiddleware``;
+/// 12. where it needs a session, ``NamedChangeMiddleware``, which reads the body and so needs room for it;
+/// 13. the route's ``RESTRequest``, and its handler.
+///
+/// ``RESTRoutes`` puts 2 to 12 together. Paths that nothing is served under go through 2 to 7.
 struct RESTRouter: Sendable {
-    typealias Handler = @Sendable (Request, RESTContext) async throws(Failure) -> RESTAnswer
+    private let services: GatewayServices
+    private let nonceKey: Nonce.Key
 
-    let services: GatewayServices
-    let nonceKey: Nonce.Key
-
-    /// Bytes of a request's body that are read at most.
-    static let bodyBytes = 1 << 20
-
-    /// The whole responder: routing within what ``EdgeResponder`` does for every request.
-    func responder() -> EdgeResponder<RouterResponder<RESTContext>> {
-        EdgeResponder(inner: routes().router.buildResponder(), services: services)
+    init(services: GatewayServices, nonceKey: Nonce.Key) {
+        self.services = services
+        self.nonceKey = nonceKey
     }
+
+    /// What answers requests.
+    func responder() -> MethodOverride<RouterResponder<RESTContext>> { MethodOverride(inner: routes().router.buildResponder()) }
 
     /// All that is served, registered anew.
     func routes() -> RESTRoutes {
-        let router = RESTRoutes()
-        registerRoot(on: router)
-        registerSessions(on: router)
-        registerConversations(on: router)
-        registerMessages(on: router)
-        registerParts(on: router)
-        registerFollowing(on: router)
-        registerAnnouncements(on: router)
-        registerDevices(on: router)
-        registerDocs(on: router)
-        registerContent(on: router)
-        return router
+        let routes = RESTRoutes(services, errors: ErrorObjects(services.renderer, nonceKey: nonceKey))
+        let features: [any RESTFeature] = [
+            RootRoutes(services: services), SessionRoutes(services: services, nonceKey: nonceKey), ConversationRoutes(services: services),
+            MessageRoutes(services: services), PartRoutes(services: services), FollowingRoutes(services: services),
+            AnnouncementRoutes(services: services), DeviceRoutes(services: services), DocsRoutes(services: services),
+            ContentRoutes(services: services),
+        ]
+        for feature in features { feature.add(to: routes) }
+        return routes
     }
+}
 
-    /// Adds a route whose failures become error objects.
-    func on(_ router: RESTRoutes, _ method: HTTPRequest.Method, _ path: RouterPath, _ access: RESTAccess, _ handler: @escaping Handler) {
-        router.on(path, method: method, access: access) { request, context in
-            var context = context
-            // Who changes something has to hear what came of it.
-            let lease = AnswerBudget.Lease(services.answers, isRefusable: request.method == .get)
-            context.lease = lease
-            do throws(Failure) {
-                try await prepare(request, &context, access)
-                context.longAnswers = services.longAnswers
-                // A request that only reads can wait.
-                let turn = request.method == .get ? try await context.turn(patience: LongAnswers.patience) : nil
-                defer {
-                    turn?.end()
-                    context.gave(lease.takeAnswered())
-                }
-                return try await RPCAnswers.$account
-                    .withValue(lease) { [context] in
-                        await withBudget(request) { await result { () throws(Failure) in try await handler(request, context).response(context) } }
-                    }
-                    .get()
-            } catch {
-                return response(to: error, context)
-            }
-        }
-    }
+/// The routes of one feature.
+protocol RESTFeature {
+    var services: GatewayServices { get }
+    /// Adds its routes, in groups by what they need.
+    func add(to routes: RESTRoutes)
+}
 
-    /// A request with a body has to have room for it.
-    private func withBudget<T>(_ request: Request, _ body: () async -> T) async -> T {
-        guard request.method != .get else { return await body() }
-        return await BodyBudget.$current.withValue(BodyBudget.Lease(services.bodies)) { await body() }
-    }
-
-    /// What a closure that can only throw anything cannot say.
-    private func result(_ body: () async throws(Failure) -> Response) async -> Result<Response, Failure> {
-        do throws(Failure) {
-            return .success(try await body())
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    private func prepare(_ request: Request, _ context: inout RESTContext, _ access: RESTAccess) async throws(Failure) {
-        if access == .open { return }
-        guard let version = request.headers[.accept].flatMap({ WireVersion(accept: $0) }) else {
-            throw Failure(
-                .invalidHeader, "The Accept header must be application/vnd.layer+json; version=3.0 (or 2.0).", detail: .header("Accept"))
-        }
-        context.version = version
-        guard access == .signedIn else { return }
-        context.session = try await session(of: request, context)
-    }
-
-    /// - Throws: `authentication_required` without a nonce; ``response(to:_:)`` adds one.
-    func session(of request: Request, _ context: RESTContext) async throws(Failure) -> Session {
-        guard let header = request.headers[.authorization], let token = SessionToken(authorization: header) else {
-            throw Failure(.authenticationRequired, "Please sign in.")
-        }
-        return try await services.sessions.session(for: token, trace: context.trace)
-    }
-
-    /// The error object of spec 1.11. A 401 always carries a fresh nonce: without one, stock clients do not sign in again (spec 3.5).
-    func response(to failure: Failure, _ context: RESTContext) -> Response {
-        var failure = failure
-        if failure.code == .authenticationRequired { failure.detail = .nonce(Nonce.issue(with: nonceKey).text) }
-        if failure.code == .internalServerError {
-            context.logger.error("a request failed unexpectedly", metadata: ["trace": "\(context.trace)"])
-        }
-        return
-            RESTAnswer.json(RequestBody.status(of: failure)) { writer in
-                services.renderer.write(failure, for: context.session?.key.user, version: context.version, into: &writer)
-            }
-            .response(context)
-    }
-
-    // MARK: Bodies
-
-    /// The body as JSON.
-    /// - Throws: `invalid_request` if it is too large, compressed, or no JSON.
-    func json(_ request: Request) async throws(Failure) -> JSONValue {
-        let body = try await collect(request)
-        guard body.readableBytes > 0 else { throw Failure(.invalidRequest, "The request needs a body.") }
-        return try JSONReader.body(body)
-    }
-
-    /// The same where a body may be absent.
-    func optionalJSON(_ request: Request) async throws(Failure) -> JSONValue? {
-        let body = try await collect(request)
-        return body.readableBytes == 0 ? nil : try JSONReader.body(body)
-    }
-
-    private func collect(_ request: Request) async throws(Failure) -> ByteBuffer {
-        try RequestBody.check(request.headers)
-        // Without a length it may become as long as any.
-        let length = request.headers[.contentLength].flatMap { Int($0) } ?? Self.bodyBytes
-        guard BodyBudget.current?.take(min(max(length, 0), Self.bodyBytes)) ?? true else { throw .unavailable }
-        do {
-            return try await request.body.collect(upTo: Self.bodyBytes)
-        } catch is NIOTooManyBytesError {
-            throw RequestBody.tooLarge
-        } catch {
-            throw Failure(.invalidRequest, "The body could not be read.")
-        }
-    }
-
-    /// A decoded query parameter.
-    static func parameter(_ request: Request) -> (String) -> String? {
-        { name in request.uri.queryParameters.get(name) }
+extension RESTFeature {
+    /// What the headers of a page say: how long the whole list is, and where the next page is, if there is one.
+    /// - Parameters:
+    ///   - list: the list's path.
+    ///   - query: with which this page was asked for.
+    func headers<Objects>(of page: ListPage<Objects>, list: String, query: String?) -> HTTPFields {
+        var headers: HTTPFields = [.layerCount: String(page.total)]
+        if let id = page.nextFrom { headers[.link] = services.renderer.nextPage(ofList: list, query: query, after: id) }
+        return headers
     }
 }

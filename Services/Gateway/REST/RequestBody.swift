@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 import HTTPTypes
-import Model
+import Hummingbird
+import NIOCore
+import StrataModel
+import StrataWire
 
 /// What of a JSON body is refused before it is read.
 enum RequestBody {
-    static let tooLarge = Failure(.invalidRequest, "The body is larger than \(RESTRouter.bodyBytes) bytes.")
-    /// Who could send a small body that becomes a large one could make this process run out of memory.
+    /// Bytes that are read at most.
+    static let bytes = 1 << 20
+    static let tooLarge = Failure(.invalidRequest, "The body is larger than \(bytes) bytes.")
+    /// A small body that becomes a large one could make this process run out of memory.
     static let isEncoded = Failure(.invalidRequest, "A body must not be compressed, or encoded in another way.")
 
     /// - Throws: ``tooLarge`` or ``isEncoded``, by what the head says.
     static func check(_ headers: HTTPFields) throws(Failure) {
-        if let length = headers[.contentLength], Int(length).map({ $0 > RESTRouter.bodyBytes }) ?? true { throw tooLarge }
+        if let length = headers[.contentLength], Int(length).map({ $0 > Self.bytes }) ?? true { throw tooLarge }
         let encodings = headers[values: .contentEncoding].flatMap { $0.split(separator: ",") }
         guard encodings.allSatisfy({ $0.filter { $0 != " " }.lowercased() == "identity" }) else { throw isEncoded }
     }
@@ -21,6 +26,37 @@ enum RequestBody {
         case tooLarge: .contentTooLarge
         case isEncoded: .unsupportedMediaType
         default: HTTPResponse.Status(code: failure.code.status)
+        }
+    }
+}
+
+extension Request {
+    /// The body as JSON.
+    /// - Throws: `invalid_request` if it is too large, compressed, or no JSON.
+    func json(_ context: RESTContext) async throws(Failure) -> JSONValue {
+        let body = try await collectedBody(context)
+        guard body.readableBytes > 0 else { throw Failure(.invalidRequest, "The request needs a body.") }
+        return try JSONReader.body(body)
+    }
+
+    /// The same where a body may be absent.
+    func optionalJSON(_ context: RESTContext) async throws(Failure) -> JSONValue? {
+        let body = try await collectedBody(context)
+        return body.readableBytes == 0 ? nil : try JSONReader.body(body)
+    }
+
+    /// The whole body, for which there has to be room.
+    func collectedBody(_ context: RESTContext) async throws(Failure) -> ByteBuffer {
+        try RequestBody.check(headers)
+        // In pieces, without a length, it may become as long as any; with neither there is none.
+        let length = headers[.contentLength].flatMap { Int($0) } ?? (headers[.transferEncoding] == nil ? 0 : RequestBody.bytes)
+        guard context.body?.takeBody(min(max(length, 0), RequestBody.bytes)) ?? true else { throw .unavailable }
+        do {
+            return try await body.collect(upTo: RequestBody.bytes)
+        } catch is NIOTooManyBytesError {
+            throw RequestBody.tooLarge
+        } catch {
+            throw Failure(.invalidRequest, "The body could not be read.")
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Hummingbird
 import NIOCore
-import Wire
+import StrataWire
 
 /// The text of a JSON array, piece by piece; together they are what it would be in one.
 struct ArrayPieces<Item>: Sendable {
@@ -38,17 +38,17 @@ enum ResponsePieces {
 extension ResponseBodyWriter {
     /// Writes a long text no faster than the client takes it.
     @concurrent
-    mutating func write(_ text: ByteBuffer, to channel: any Channel) async throws {
+    mutating func writeText(_ text: ByteBuffer, to channel: any Channel) async throws {
         var text = text
         while let slice = text.readSlice(length: Swift.min(text.readableBytes, ResponsePieces.bytes)), slice.readableBytes > 0 {
             // A copy: a slice that waits in the channel would keep all of the text.
-            try await write(piece: ByteBuffer(bytes: slice.readableBytesView), to: channel)
+            try await writePiece(ByteBuffer(bytes: slice.readableBytesView), to: channel)
         }
     }
 
     /// Writes a piece, and returns when the channel takes more.
     @concurrent
-    mutating func write(piece: ByteBuffer, to channel: any Channel) async throws {
+    mutating func writePiece(_ piece: ByteBuffer, to channel: any Channel) async throws {
         try await write(piece)
         // Only the loop finds out that the client lags behind; ahead of it nothing would be held back.
         try await channel.eventLoop.submit {}.get()

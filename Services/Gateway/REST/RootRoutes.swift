@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 import HTTPTypes
 import Hummingbird
-import Model
 import ServiceKit
-import Wire
+import StrataModel
+import StrataWire
 
-/// Discovery, the session check, and the connectivity probe (spec 3.1, 3.2).
-extension RESTRouter {
-    func registerRoot(on router: RESTRoutes) {
-        for path in ["/", "/websocket"] as [RouterPath] {
-            on(router, .get, path, .open) { request, context throws(Failure) in try await root(request, context) }
-        }
-        on(router, .head, "/", .open) { _, _ throws(Failure) in RESTAnswer(status: .ok, headers: [.link: services.renderer.linkHeader]) }
-        on(router, .head, "/ping", .open) { _, _ throws(Failure) in RESTAnswer(status: .ok) }
-        on(router, .get, "/ping", .open) { _, _ throws(Failure) in RESTAnswer(status: .ok) }
+/// Discovery, the session check, and the connectivity probe (docs/conformance.md §3.1, §3.2).
+struct RootRoutes: RESTFeature {
+    let services: GatewayServices
+
+    func add(to routes: RESTRoutes) {
+        let root = routes.open("/")
+        root.on(.get, use: discover)
+        root.on(.get, "websocket", use: discover)
+        root.on(.head) { _ throws(Failure) in RESTAnswer(status: .ok, headers: [.link: services.renderer.linkHeader]) }
+        root.on(.head, "ping") { _ throws(Failure) in RESTAnswer(status: .ok) }
+        root.on(.get, "ping") { _ throws(Failure) in RESTAnswer(status: .ok) }
     }
 
     /// A socket's handshake that was refused comes here, too, to be told why.
-    private func root(_ request: Request, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
+    private func discover(_ request: Request, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
         if request.headers[.upgrade]?.lowercased() == "websocket" { throw try await refusal(request, context) }
-        if request.headers[.authorization] != nil { _ = try await session(of: request, context) }
+        if request.headers[.authorization] != nil { _ = try await services.sessions.session(of: request, trace: context.trace) }
         return .json(headers: [.link: services.renderer.linkHeader]) {
             $0.beginObject()
             $0.endObject()
@@ -27,7 +29,7 @@ extension RESTRouter {
     }
 
     private func refusal(_ request: Request, _ context: RESTContext) async throws(Failure) -> Failure {
-        let address = services.limiter.client(context.channel.remoteAddress, request.headers[values: .forwardedFor])
+        let address = services.limiter.client(context.channel.remoteAddress, forwarded: request.headers[values: .forwardedFor])
         if services.limiter.limits.trustedProxies > 0, services.clients.isFull(address) { return .unavailable }
         let protocols = request.headers[values: .secWebSocketProtocol].flatMap { $0.split(separator: ",") }
         guard protocols.contains(where: { WireVersion(subprotocol: $0.filter { $0 != " " }) != nil }) else {
@@ -38,7 +40,7 @@ extension RESTRouter {
             guard let token = SessionToken(text) else { return Failure(.authenticationRequired, "Please sign in.") }
             _ = try await services.sessions.session(for: token, trace: context.trace)
         } else {
-            _ = try await session(of: request, context)
+            _ = try await services.sessions.session(of: request, trace: context.trace)
         }
         guard request.headers[.secWebSocketKey] != nil, request.headers[.secWebSocketVersion] == "13" else {
             return Failure(.invalidRequest, "The WebSocket handshake is incomplete: it needs Sec-WebSocket-Key, and Sec-WebSocket-Version: 13.")

@@ -2,49 +2,68 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
-import Model
 import ServiceKit
-import Wire
+import StrataModel
+import StrataWire
 
-/// Signing in and out (spec 3.3 to 3.6).
-extension RESTRouter {
-    func registerSessions(on router: RESTRoutes) {
-        on(router, .post, "/nonces", .versioned) { _, _ throws(Failure) in
-            .json(.created) { writer in
-                writer.beginObject()
-                writer.key("nonce")
-                writer.string(Nonce.issue(with: nonceKey).text)
-                writer.endObject()
-            }
-        }
-        on(router, .post, "/sessions", .versioned) { request, context throws(Failure) in
-            let body = try SessionBody(try await json(request))
-            let token = try await services.signIn(app: body.appID, identityToken: body.identityToken, trace: context.trace)
-            return .json(.created, headers: [.link: services.renderer.linkHeader]) { writer in
-                writer.beginObject()
-                writer.key("session_token")
-                writer.string(token)
-                writer.endObject()
-            }
-        }
-        on(router, .delete, "/sessions/:token", .versioned) { request, context throws(Failure) in
-            try await endSession(request, context)
+/// Signing in and out (docs/conformance.md §3.3, §3.4, §3.5, §3.6).
+struct SessionRoutes: RESTFeature {
+    let services: GatewayServices
+    let nonceKey: Nonce.Key
+
+    func add(to routes: RESTRoutes) {
+        routes.versioned("/nonces").on(.post, use: issueNonce)
+        let sessions = routes.versioned("/sessions")
+        sessions.on(.post, use: signIn)
+        sessions.on(.delete, ":token", use: end)
+    }
+
+    private func issueNonce(_ context: RESTContext) async throws(Failure) -> RESTAnswer {
+        .json(.created) { writer in
+            writer.beginObject()
+            writer.key("nonce")
+            writer.string(Nonce.issue(with: nonceKey).text)
+            writer.endObject()
         }
     }
 
-    /// Idempotent: a session that does not exist has ended. Nobody can end a session with another session's header.
-    private func endSession(_ request: Request, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
-        guard let token = context.parameters.get("token").flatMap({ SessionToken($0.removingPercentEncoding ?? $0) }) else {
-            return .noContent
-        }
-        if let header = request.headers[.authorization] {
-            guard SessionToken(authorization: header)?.text == token.text else {
-                throw .accessDenied("The Authorization header names another session.")
+    private func signIn(_ body: SessionBody, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
+        let (token, identity) = try await services.signIn(app: body.appID, identityToken: body.identityToken, trace: context.trace)
+        return .json(.created, headers: [.link: services.renderer.linkHeader]) { writer in
+            writer.beginObject()
+            writer.key("session_token")
+            writer.string(token)
+            if let identity {
+                writer.key("identity")
+                services.renderer.writeIdentity(identity, into: &writer)
             }
+            writer.endObject()
         }
-        let digest = token.digest
+    }
+
+    /// Idempotent: a session that does not exist has ended.
+    private func end(_ asked: EndRequest, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
+        guard let digest = asked.tokenDigest else { return .noContent }
         try await services.endSession(tokenDigest: digest, trace: context.trace)
         services.sessions.forget(tokenDigest: digest)
         return .noContent
+    }
+}
+
+/// The session that is to end.
+private struct EndRequest: RESTRequest {
+    /// Nil: there can be no such session.
+    let tokenDigest: [UInt8]?
+
+    /// - Throws: `access_denied` if the header names another session, which cannot end this one.
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        guard let token = context.parameters.get("token").flatMap({ SessionToken($0.removingPercentEncoding ?? $0) }) else {
+            tokenDigest = nil
+            return
+        }
+        if let header = request.headers[.authorization], SessionToken(authorization: header)?.text != token.text {
+            throw .accessDenied("The Authorization header names another session.")
+        }
+        tokenDigest = token.digest
     }
 }

@@ -58,7 +58,7 @@ struct HTTPExchange {
 
     /// A request begins.
     /// - Parameter head: afterwards it says `Connection: close`, in these words, if the connection ends with the request.
-    mutating func received(_ head: inout HTTPRequestHead) -> Received {
+    mutating func receivedHead(_ head: inout HTTPRequestHead) -> Received {
         guard !isOver, refusal == nil, open.last?.isKeptAlive != false else { return .drop }
         if let problem = Self.problem(head) { return refuse(problem) }
         let isKeptAlive = head.isKeepAlive
@@ -80,7 +80,7 @@ struct HTTPExchange {
     }
 
     /// The bytes that follow are no HTTP.
-    mutating func received(_ error: HTTPParserError) -> Received {
+    mutating func receivedParserError(_ error: HTTPParserError) -> Received {
         guard !isOver, refusal == nil else { return .drop }
         guard let last = open.indices.last, !open[last].isComplete else { return refuse(Refusal(error)) }
         // The body of this request is broken. Its answer may have begun, and is the last one then.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
 import NIOHTTP1
-import Wire
+import StrataModel
+import StrataWire
 
 /// Keeps the rules of HTTP/1 on a connection that is no socket, as ``HTTPExchange`` decides them. It stands where requests still have their version.
 final class HTTPRules: ChannelDuplexHandler {
@@ -23,16 +23,16 @@ final class HTTPRules: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(var head):
-            let received = exchange.received(&head)
-            act(received, context, passing: .head(head))
-        case .body(let bytes): act(exchange.receivedBody(), context, passing: .body(bytes))
-        case .end(let trailers): act(exchange.receivedEnd(), context, passing: .end(trailers))
+            let received = exchange.receivedHead(&head)
+            act(on: received, context: context, passing: .head(head))
+        case .body(let bytes): act(on: exchange.receivedBody(), context: context, passing: .body(bytes))
+        case .end(let trailers): act(on: exchange.receivedEnd(), context: context, passing: .end(trailers))
         }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if let error = error as? HTTPParserError {
-            act(exchange.received(error), context, passing: nil)
+            act(on: exchange.receivedParserError(error), context: context, passing: nil)
         } else if !exchange.hasEnded {
             context.fireErrorCaught(error)
         }
@@ -53,7 +53,7 @@ final class HTTPRules: ChannelDuplexHandler {
             switch exchange.answered() {
             case .go: break
             case .end: RefusedRequest.end(context)
-            case .refuse(let refusal): refuse(refusal, context)
+            case .refuse(let refusal): refuse(refusal, on: context)
             }
         }
     }
@@ -66,21 +66,21 @@ final class HTTPRules: ChannelDuplexHandler {
         promise?.succeed()
     }
 
-    private func act(_ received: HTTPExchange.Received, _ context: ChannelHandlerContext, passing part: HTTPServerRequestPart?) {
+    private func act(on received: HTTPExchange.Received, context: ChannelHandlerContext, passing part: HTTPServerRequestPart?) {
         switch received {
         case .pass: if let part { context.fireChannelRead(wrapInboundOut(part)) }
-        case .refuse(let refusal): refuse(refusal, context)
+        case .refuse(let refusal): refuse(refusal, on: context)
         case .drop: break
         }
     }
 
-    private func refuse(_ refusal: HTTPExchange.Refusal, _ context: ChannelHandlerContext) {
+    private func refuse(_ refusal: HTTPExchange.Refusal, on context: ChannelHandlerContext) {
         if refusal == .malformed || refusal == .largeHead { GatewayMetrics.cut("malformed_request") }
-        refusals.answer(refusal, context)
+        refusals.answer(refusal, on: context)
     }
 }
 
-/// What is answered to requests that never reach a route: error objects, like all other refusals (spec 1.5, 1.11).
+/// What is answered to requests that never reach a route: error objects, like all other refusals (docs/conformance.md §1.5, §1.11).
 struct RefusedRequest: Sendable {
     private let malformed: ByteBuffer
     private let largeHead: ByteBuffer
@@ -92,7 +92,7 @@ struct RefusedRequest: Sendable {
     /// - Parameter renderer: writes the objects, once.
     init(_ renderer: Renderer) {
         func object(_ code: Failure.Code, _ message: String) -> ByteBuffer {
-            RESTAnswer.json { renderer.write(Failure(code, message), for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer()
+            RESTAnswer.json { renderer.writeFailure(Failure(code, message), for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer()
         }
         malformed = object(.invalidRequest, "What came is not an HTTP request.")
         largeHead = object(.invalidRequest, "The head of the request is too large.")
@@ -102,7 +102,7 @@ struct RefusedRequest: Sendable {
     }
 
     /// Says why, as the last thing on the connection.
-    func answer(_ refusal: HTTPExchange.Refusal, _ context: ChannelHandlerContext) {
+    func answer(_ refusal: HTTPExchange.Refusal, on context: ChannelHandlerContext) {
         let (status, body): (HTTPResponseStatus, ByteBuffer) =
             switch refusal {
             case .malformed: (.badRequest, malformed)

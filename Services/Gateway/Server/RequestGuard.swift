@@ -4,8 +4,8 @@ import Hummingbird
 import NIOCore
 import NIOHTTPTypes
 
-/// Sees to it that the bodies of requests come, or that the connection ends: nobody may hold one by a byte now and then, nor go on sending what has been
-/// answered already.
+/// Makes sure that the bodies of requests come, or that the connection ends. A client may not hold a connection by sending a byte now and then, nor
+/// go on sending a request that has been answered already.
 ///
 /// A body has ``ConnectionLimits/requestTimeout``, and longer only as long as on average ``bytesPerSecond`` have come.
 final class RequestGuard: ChannelDuplexHandler {
@@ -13,9 +13,9 @@ final class RequestGuard: ChannelDuplexHandler {
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart
 
-    /// Less than any line that is still of use; what a client sends who wants to hold a connection costs him that much at least.
+    /// Less than any line that is still of use. A client that wants to hold a connection has to send at least that much.
     static let bytesPerSecond = 500.0
-    /// How long the rest of a body is read that nobody wants any more, so that its sender hears the answer instead of a reset.
+    /// How long the rest of a body that is not needed any more is read, so that its sender receives the answer instead of a reset.
     static let lingering = TimeAmount.seconds(2)
 
     private enum State {

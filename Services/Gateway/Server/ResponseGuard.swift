@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import FanOut
 import NIOCore
 
 /// Watches what leaves on a connection of a client, whatever it is: counts what the channel has not sent yet, and ends the connection if the client takes
@@ -28,7 +29,7 @@ final class ResponseGuard: ChannelOutboundHandler {
     private var progress = 0
     private var idleSteps = 0
 
-    init(_ budget: AnswerBudget, _ patience: Patience) {
+    init(_ budget: AnswerBudget, patience: Patience) {
         self.budget = budget
         self.patience = patience
     }
@@ -75,7 +76,7 @@ final class ResponseGuard: ChannelOutboundHandler {
     /// Grows with every byte that the client takes: of one large write, the channel knows what is left.
     private func progress(_ context: ChannelHandlerContext) -> Int {
         let left = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-        // What waits elsewhere, as in a handshake of TLS, has not been taken by anybody.
+        // What waits elsewhere, as in a handshake of TLS, has not been taken by the client.
         return left > 0 ? sent + given - left : sent
     }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import FanOut
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
@@ -12,7 +13,7 @@ import NIOWebSocket
 
 /// One port for REST and WebSocket: the router answers plain HTTP/1.1, NIO's typed upgrader takes `Upgrade: websocket`.
 ///
-/// Hummingbird's own WebSocket support runs tasks per socket; a fan-out at 10 µs a delivery cannot afford them (ARCHITECTURE §6).
+/// Hummingbird's own WebSocket support runs tasks per socket; a fan-out at 10 µs a delivery cannot afford them (docs/architecture.md §6).
 struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
     enum Upgraded: Sendable {
         case http(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
@@ -48,7 +49,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
         let address = countsAddresses ? RateKey(channel.remoteAddress) : nil
         if clients.opened(address) != nil { return refuse(channel) }
         channel.closeFuture.whenComplete { _ in clients.closed(address) }
-        return configure(channel, logger)
+        return configure(channel, logger: logger)
     }
 
     private func refuse(_ channel: any Channel) -> EventLoopFuture<Value> {
@@ -60,19 +61,19 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
         }
     }
 
-    private func configure(_ channel: any Channel, _ logger: Logger) -> EventLoopFuture<Value> {
+    private func configure(_ channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         channel.eventLoop.makeCompletedFuture {
             let sync = channel.pipeline.syncOperations
             // What a client does not read waits here, where it is counted, and not in the kernel, which would take megabytes for each.
             try? channel.syncOptions?.setOption(.tcpOption(.init(rawValue: Self.notSentLowWaterMark)), value: Self.kernelBacklogBytes)
-            try sync.addHandler(ResponseGuard(answers, patience))
+            try sync.addHandler(ResponseGuard(answers, patience: patience))
             let firstRequest = FirstRequestGuard(timeout: limits.firstRequestTimeout, refusals: refusals)
             let boundGuard = NIOLoopBound(firstRequest, eventLoop: channel.eventLoop)
             var configuration = NIOUpgradableHTTPServerPipelineConfiguration<Upgraded>(
                 upgradeConfiguration: .init(
                     upgraders: [upgrader()],
                     notUpgradingCompletionHandler: { channel in
-                        channel.eventLoop.makeCompletedFuture { try self.configurePlainHTTP(channel, boundGuard.value, logger) }
+                        channel.eventLoop.makeCompletedFuture { try self.configurePlainHTTP(channel, firstRequest: boundGuard.value, logger: logger) }
                     }))
             // NIOAsyncChannel takes one request after the other, and handleHTTP answers parser errors.
             configuration.enablePipelining = false
@@ -101,7 +102,7 @@ struct UpgradeChannel: ServerChildChannel, HTTPChannelHandler {
             })
     }
 
-    private func configurePlainHTTP(_ channel: any Channel, _ firstRequest: FirstRequestGuard, _ logger: Logger) throws -> Upgraded {
+    private func configurePlainHTTP(_ channel: any Channel, firstRequest: FirstRequestGuard, logger: Logger) throws -> Upgraded {
         let sync = channel.pipeline.syncOperations
         try sync.addHandler(HTTPRules(refusals: refusals))
         try sync.addHandler(HTTP1ToHTTPServerCodec(secure: false))
@@ -150,11 +151,11 @@ struct ConnectionLimits: Sendable {
     }()
     /// A plain HTTP connection without a request for this long is closed.
     var idleTimeout = Duration.seconds(60)
-    /// A larger frame, or message of several fragments, closes the socket with 1009 (spec 12.3).
+    /// A larger frame, or message of several fragments, closes the socket with 1009 (docs/conformance.md §12.3).
     var frameBytes = 1 << 20
 }
 
-/// Watches a connection until its first request decides between HTTP and WebSocket; before that nobody else would.
+/// Watches a connection until its first request decides between HTTP and WebSocket; before that no other handler does.
 ///
 /// It closes a connection that stays silent and one that is open when the server drains, and keeps the head for a refused upgrade.
 final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
@@ -189,7 +190,7 @@ final class FirstRequestGuard: ChannelInboundHandler, RemovableChannelHandler {
         guard !isDecided, !isPastFirstRequest, head == nil, let error = error as? HTTPParserError else { return context.fireErrorCaught(error) }
         GatewayMetrics.cut("malformed_request")
         isPastFirstRequest = true
-        refusals.answer(HTTPExchange.Refusal(error), context)
+        refusals.answer(HTTPExchange.Refusal(error), on: context)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {

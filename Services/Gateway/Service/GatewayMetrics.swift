@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import CoreMetrics
 import Metrics
+import NetKit
 
 /// What an operator sees of a gateway.
 struct GatewayMetrics: Sendable {
-    /// Open sockets.
-    let sockets = Meter(label: "strata_gateway_sockets")
-    /// Changes handed to sockets, one for each.
-    let deliveries = Counter(label: "strata_gateway_deliveries_total")
     /// Typing and presence that a slow socket was not told.
     let ephemeralsDropped = Counter(label: "strata_gateway_ephemerals_dropped_total")
     /// Bytes that wait for sockets whose clients do not read; at most so many a socket as settings say.
@@ -32,6 +29,6 @@ struct GatewayMetrics: Sendable {
     func answered(status: Int, method: String, in duration: Duration) {
         let kind = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].contains(method) ? method : "other"
         Timer(label: "strata_gateway_request_duration_seconds", dimensions: [("method", kind), ("status", "\(status)")])
-            .recordNanoseconds(duration.components.seconds * 1_000_000_000 + duration.components.attoseconds / 1_000_000_000)
+            .recordNanoseconds(duration.wholeNanoseconds)
     }
 }

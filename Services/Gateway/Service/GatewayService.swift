@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+import FanOut
 import Hummingbird
 import HummingbirdCore
 import HummingbirdTLS
-public import Logging
-import Model
-public import NIOCore
+import Logging
+import NIOCore
 import RPC
 import Redis
 public import ServiceKit
 public import ServiceLifecycle
-import Wire
+import StrataModel
+import StrataWire
 
 /// A gateway: sessions, REST and WebSocket for clients, and the fan-out of what is published.
 ///
 /// It holds no state that another gateway would miss: any one can serve any returning client.
-public final class GatewayService: Sendable {
+public final class GatewayService: StrataService {
+    /// The executable's name.
+    public static let name = "gateway"
+
     private let calls: GatewayServices
     private let fanOut: FanOut
-    private let hubs: [Hub]
+    private let loops: [SocketLoop]
     private let subscriber: RedisSubscriber
     private let servers: [any Service]
     private let upkeep: [any Service]
@@ -26,7 +30,8 @@ public final class GatewayService: Sendable {
 
     /// Puts the gateway together; nothing is connected yet.
     /// - Throws: an error that names the setting at fault.
-    public init(settings: GatewaySettings, eventLoopGroup: any EventLoopGroup, logger: Logger) throws {
+    public init(settings: GatewaySettings, environment: ServiceEnvironment) throws {
+        let (eventLoopGroup, logger) = (environment.eventLoopGroup, environment.logger)
         let store = try Self.contentStore(settings, logger)
         let calls = GatewayServices(
             conversations: RPCClient(configuration: settings.conversations, eventLoopGroup: eventLoopGroup, logger: logger),
@@ -39,10 +44,10 @@ public final class GatewayService: Sendable {
         var redis = try RedisConfiguration(url: settings.redisURL)
         redis.clientName = "strata-gateway"
         subscriber = RedisSubscriber(configuration: redis, eventLoopGroup: loop, delegate: fanOut, logger: logger)
-        // Connections land on every loop, so every loop has a hub.
-        hubs = eventLoopGroup.makeIterator().enumerated()
+        // Connections land on every loop, so every loop has a registry.
+        loops = eventLoopGroup.makeIterator().enumerated()
             .map { index, loop in
-                Hub(index: index, loop: loop, fanOut: fanOut, services: calls)
+                SocketLoop(index: index, loop: loop, fanOut: fanOut, services: calls)
             }
         self.calls = calls
         if let store {
@@ -55,7 +60,8 @@ public final class GatewayService: Sendable {
         self.fanOut = fanOut
         let rest = RESTRouter(services: calls, nonceKey: Nonce.Key(clusterSecret: settings.clusterSecret))
         routes = rest.routes().served
-        servers = try Self.servers(settings, rest, calls, hubs, eventLoopGroup, logger)
+        servers = try Self.servers(
+            settings, rest: rest, calls: calls, loops: loops, group: eventLoopGroup, logger: logger)
     }
 
     private static func contentStore(_ settings: GatewaySettings, _ logger: Logger) throws -> (any ContentStore)? {
@@ -66,19 +72,19 @@ public final class GatewayService: Sendable {
         do {
             return try FileContentStore(directory: directory)
         } catch {
-            logger.error("the directory for rich content cannot be used", metadata: ["reason": "\(error)"])
+            logger.error("the directory for rich content cannot be used", metadata: ["error.message": "\(error)"])
             throw SettingsError(key: "STRATA_CONTENT_DIRECTORY", problem: .invalid, expected: "a directory that the gateway can write to")
         }
     }
 
     private static func servers(
-        _ settings: GatewaySettings, _ rest: RESTRouter, _ calls: GatewayServices, _ hubs: [Hub], _ group: any EventLoopGroup, _ logger: Logger
+        _ settings: GatewaySettings, rest: RESTRouter, calls: GatewayServices, loops: [SocketLoop], group: any EventLoopGroup, logger: Logger
     ) throws -> [any Service] {
         let limits = ConnectionLimits(requestTimeout: TimeAmount(settings.requestTimeout))
-        let upgrade = SocketUpgrade(services: calls, hubs: hubs, limits: limits)
+        let upgrade = SocketUpgrade(services: calls, loops: loops, limits: limits)
         let responder = rest.responder()
         let busy = RefusedConnection.answer(
-            RESTAnswer.json { calls.renderer.write(.unavailable, for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer())
+            RESTAnswer.json { calls.renderer.writeFailure(.unavailable, for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer())
         let plain = HTTPServerBuilder { responder in
             UpgradeChannel(
                 responder: responder, upgrade: upgrade, limits: limits, clients: calls.clients, answers: calls.answers,
@@ -90,7 +96,7 @@ public final class GatewayService: Sendable {
                 responder: responder, server: builder,
                 configuration: ApplicationConfiguration(address: .hostname(settings.host, port: port), backlog: 4096),
                 onServerRunning: { channel in
-                    try? await channel.eventLoop.submit { try AcceptGuard.add("clients", to: channel, logger: logger) }.get()
+                    await ListenerGuard.add("clients", to: channel, logger: logger)
                 },
                 eventLoopGroupProvider: .shared(group), logger: logger)
         }
@@ -103,7 +109,10 @@ public final class GatewayService: Sendable {
 
     /// Everything that has to run, in the order of dependency.
     public var services: [any Service] {
-        [calls.conversations, calls.metadata, calls.presence, subscriber, FanOutService(fanOut: fanOut, hubs: hubs, subscriber: subscriber)]
+        [
+            calls.conversations, calls.metadata, calls.presence, subscriber,
+            FanOutService(fanOut: fanOut, loops: loops, subscriber: subscriber),
+        ]
             + upkeep + servers
     }
 
@@ -117,19 +126,19 @@ public final class GatewayService: Sendable {
     }
 }
 
-/// Starts the fan-out and the hubs' upkeep, and at the end sends the sockets elsewhere.
+/// Starts the fan-out and the registries' upkeep, and at the end sends the sockets elsewhere.
 private struct FanOutService: Service {
     let fanOut: FanOut
-    let hubs: [Hub]
+    let loops: [SocketLoop]
     let subscriber: RedisSubscriber
 
     func run() async throws {
-        try await fanOut.start(hubs: hubs, subscriptions: subscriber)
-        for hub in hubs { hub.enqueue { $0.startUpkeep() } }
+        try await fanOut.start(registries: loops.map(\.registry), subscriptions: subscriber)
+        for loop in loops { loop.enqueue { $0.startUpkeep() } }
         try? await gracefulShutdown()
-        for hub in hubs {
-            hub.drain()
-            hub.stopUpkeep()
+        for loop in loops {
+            loop.registry.drain()
+            loop.stopUpkeep()
         }
         fanOut.stop()
     }

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import FoundationEssentials
-import Model
 import NIOCore
 public import NIOSSL
+import NetKit
 public import RPC
 public import ServiceKit
+import StrataModel
 
 /// What can be set about a gateway. Each value names its key; the common keys stand in ServiceKit.
-public struct GatewaySettings: Sendable {
+public struct GatewaySettings: ServiceSettings {
     /// The base of every URL inside an object: `https://host[:port][/prefix]`, without a trailing slash. `STRATA_PUBLIC_URL`, required.
     public var publicURL: String
     /// Where plain HTTP and WebSocket are served. `STRATA_HTTP_HOST`, default `0.0.0.0`.
     public var host = "0.0.0.0"
     /// `STRATA_HTTP_PORT`, 0 to 65535, default 8080; 0 takes a free one.
     public var httpPort = 8080
-    /// `STRATA_HTTPS_PORT`; none: TLS is somebody else's. Needs the certificate and key of ``tls``.
+    /// `STRATA_HTTPS_PORT`; none: a proxy in front of the gateway does TLS. Needs the certificate and key of ``tls``.
     public var httpsPort: Int?
     /// From `STRATA_TLS_CERTIFICATE` and `STRATA_TLS_KEY`, paths of PEM files.
     public var tls: TLSConfiguration?

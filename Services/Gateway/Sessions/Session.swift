@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Crypto
-import Model
+import FanOut
 import NIOCore
+import StrataModel
 
-/// A signed-in user, as every request and every socket carries him.
+/// A signed-in user, as every request and every socket carries it.
 struct Session: Sendable {
     let key: UserKey
     /// As it was when the session was looked up.
@@ -23,7 +24,8 @@ struct SessionToken: Sendable {
     /// SHA-256, which is all that is stored anywhere.
     var digest: [UInt8] { Array(SHA256.hash(data: Array(text.utf8))) }
 
-    /// Nil for what cannot be one of ours: tokens are `A-Z a-z 0-9 . _ -`, at most 128 characters (spec 3.4).
+    /// Nil for a text that cannot be one of our tokens: they consist of `A-Z a-z 0-9 . _ -` (docs/conformance.md §3.4) and have at most 128
+    /// characters.
     init?(_ text: some StringProtocol) {
         let isPlausible = text.utf8.allSatisfy { byte in
             switch byte {
@@ -37,7 +39,7 @@ struct SessionToken: Sendable {
         self.text = String(text)
     }
 
-    /// Reads `Layer session-token="<token>"`, in double or single quotes or none (spec 1.3).
+    /// Reads `Layer session-token="<token>"`, in double or single quotes or none (docs/conformance.md §1.3).
     init?(authorization header: String) {
         let scheme = "Layer session-token="
         guard header.count > scheme.count, header.prefix(scheme.count).lowercased() == scheme.lowercased() else { return nil }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import FanOut
 import FoundationEssentials
-import Model
 import NIOCore
+import NetKit
 import RPC
+import StrataModel
 import SwiftProtobuf
 import Synchronization
 
@@ -13,16 +15,11 @@ import Synchronization
 final class SessionDirectory: Sendable {
     /// How long an answer is used again.
     static let lifetime = Duration.seconds(5)
-    /// Entries kept at most; over it, everything is forgotten and asked for again.
+    /// Entries kept at most.
     static let capacity = 20_000
 
-    private struct Entry {
-        let session: Session
-        let validUntil: ContinuousClock.Instant
-    }
-
     private let conversations: RPCClient
-    private let cache = Mutex<[[UInt8]: Entry]>([:])
+    private let cache = Mutex(ExpiringCache<[UInt8], Session>(capacity: capacity))
 
     init(conversations: RPCClient) { self.conversations = conversations }
 
@@ -30,29 +27,26 @@ final class SessionDirectory: Sendable {
     func session(for token: SessionToken, trace: TraceID) async throws(Failure) -> Session {
         let digest = token.digest
         let now = ContinuousClock.now
-        if let entry = cache.withLock({ $0[digest] }), entry.validUntil > now { return entry.session }
+        if let session = cache.withLock({ $0.value(for: digest, at: now) }) { return session }
         let proto = try await conversations.call(
-            ConversationsAPI.findSession, .with { $0.tokenDigest = Data(digest) }, deadline: now + .seconds(5), trace: trace)
+            ConversationsAPI.findSession, with: .with { $0.tokenDigest = Data(digest) }, deadline: now + .seconds(5), trace: trace)
         let session = try GatewayServices.converted {
             Session(
                 key: UserKey(app: try AppID(contract: proto.appID), user: UserID(trusted: proto.identity.userID)),
                 identity: BasicIdentity(proto.identity), tokenDigest: digest, expiresAt: Timestamp(microseconds: proto.expiresAt),
                 createdAt: Timestamp(microseconds: proto.createdAt), replayableSince: Timestamp(microseconds: proto.replayableSince))
         }
-        cache.withLock { cache in
-            if cache.count >= Self.capacity { cache.removeAll() }
-            cache[digest] = Entry(session: session, validUntil: now + Self.lifetime)
-        }
+        cache.withLock { $0.insert(session, for: digest, until: now + Self.lifetime) }
         return session
     }
 
     /// The session has ended: nothing remembered may say otherwise.
     func forget(tokenDigest: [UInt8]) {
-        cache.withLock { _ = $0.removeValue(forKey: tokenDigest) }
+        cache.withLock { $0.remove(tokenDigest) }
     }
 
     /// All sessions of a user have ended.
     func forget(_ user: UserKey) {
-        cache.withLock { cache in cache = cache.filter { $0.value.session.key != user } }
+        cache.withLock { cache in cache.removeAll { $0.key == user } }
     }
 }

@@ -7,7 +7,7 @@ final class ChannelValues<Value: Sendable>: Sendable {
     private let values = Mutex<[ObjectIdentifier: Value]>([:])
 
     /// On the channel's loop.
-    /// - Returns: false if the channel has ended: nobody would ever take it.
+    /// - Returns: false if the channel has ended, since the value would never be taken then.
     func keep(_ value: Value, for channel: any Channel) -> Bool {
         guard channel.isActive else { return false }
         let key = ObjectIdentifier(channel)

@@ -15,14 +15,14 @@ struct OutgoingQueue {
     /// Those of them that were taken whatever their number: the bound is for what waits behind them.
     private var exempt = 0
 
-    /// Whether something nobody misses is sent at all.
+    /// Whether a packet that may be dropped is sent at all.
     static func admitsEphemeral(isWritable: Bool) -> Bool { isWritable }
 
     /// Bytes are to leave. What nothing waits ahead of is taken whatever its size, or one packet that is larger than the bound could never be sent.
     /// - Parameters:
     ///   - isWritable: whether the channel takes more, and nothing waits for it.
     ///   - bound: as many may wait beyond what the channel itself takes.
-    mutating func write(_ bytes: Int, isWritable: Bool, bound: Int) -> Outcome {
+    mutating func admit(_ bytes: Int, isWritable: Bool, bound: Int) -> Outcome {
         guard !isWritable else { return .write }
         if backlog == 0 { exempt = bytes }
         guard backlog == 0 || backlog - exempt + bytes <= bound else { return .abandon }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import FanOut
 import NIOCore
-import Wire
+import StrataModel
+import StrataWire
 
 /// When a socket catches up, and one catch-up after the other. All on the loop.
 extension Socket {
-    /// How far before a new socket its client may have loaded the lists that it now wants to keep up to date (ARCHITECTURE §6).
+    /// How far before a new socket its client may have loaded the lists that it now wants to keep up to date (docs/architecture.md §6).
     static let openingMargin = Duration.seconds(10)
     /// A client that is about to ask for a replay does so at once. One that has not asked for anything by then wants to be told what happens.
     static let listenAfter = TimeAmount.seconds(2)
@@ -22,7 +23,7 @@ extension Socket {
     func clientSpoke(replaying: Bool) {
         listening?.cancel()
         listening = nil
-        sequence.unasked = nil
+        outbox.clientSpoke()
         guard case .waiting = phase else { return }
         phase = .catchingUp
         if !replaying { beginWithoutReplay() }
@@ -32,31 +33,40 @@ extension Socket {
     /// socket, is to miss nothing that came before.
     func clientListens() {
         guard case .waiting = phase, !isClosing else { return }
-        sequence.unasked = session.replayableSince
+        outbox.clientListens(replayableSince: session.replayableSince)
         phase = .catchingUp
         beginWithoutReplay()
     }
 
-    /// From where on a client is told what it did not ask for. The lists of a session cannot have been loaded before it was made.
-    var beginning: Timestamp { max(openedAt.advanced(by: .zero - Self.openingMargin), session.createdAt) }
+    /// From where on a client is told what it did not ask for, as far as is known: until the database has said what its clock showed when the socket opened,
+    /// a time that is early enough. The lists of a session cannot have been loaded before it was made.
+    var beginning: Timestamp {
+        if let knownBeginning { return knownBeginning }
+        guard let clock = registry.clock else { return session.replayableSince }
+        let now = registry.loop.now
+        return DatabaseClock.beginning(opened: since.elapsed(until: now), before: clock.now(at: now), session: session.createdAt)
+    }
 
-    func beginWithoutReplay() { startCatchUp(.opened(since: beginning)) }
+    /// The database was read when its clock showed this time, a moment ago.
+    func met(databaseAt time: Timestamp) {
+        guard knownBeginning == nil, time.microseconds > 0 else { return }
+        knownBeginning = DatabaseClock.beginning(opened: since.elapsed(until: registry.loop.now), before: time, session: session.createdAt)
+    }
+
+    func beginWithoutReplay() { startCatchUp(.opened) }
 
     /// `Event.replay`: starts anew from there, whatever was going on.
     func startReplay(_ request: SocketRequest, from time: Timestamp) {
-        if let replay {
+        if let replay = requests.begin(replay: request) {
             // The client has forgotten it by now; every request gets its answer all the same.
             respond(to: replay, .failure(Failure(.invalidOperation, "Another replay was asked for.")))
         }
-        replay = request
         catchUpTask?.cancel()
         catchUpTask = nil
-        hub.leaveAll(self)
-        userPosition = nil
-        heldUserChanges = []
+        registry.startAnew(self)
         membership.startedAnew()
         phase = .catchingUp
-        sequence.floor = max(time, sequence.lastStamp)
+        outbox.replayBegins(at: time)
         startCatchUp(.replay(since: time.advanced(by: .zero - Self.replayMargin)))
     }
 
@@ -71,29 +81,38 @@ extension Socket {
         guard isOpen else { return }
         // The first catch-up, which has not begun, will find it.
         if case .waiting = phase { return }
-        let known = rooms.first { $0.id == id }?.last
+        let known = registration.position(in: id)
         if membership.added(to: id, at: position, known: known, shown: lastShown) { startLateJoins() }
     }
 
     /// The latest time that the client may replay from.
-    private var lastShown: Timestamp { max(sequence.lastStamp, openedAt) }
+    var lastShown: Timestamp { max(outbox.lastStamp, beginning) }
 
     /// Joins what became known while another catch-up ran.
     func startLateJoins() {
         guard isOpen, catchUpTask == nil, case .live = phase else { return }
         // What they bring is owed since they became known, which may have been long before another catch-up let them begin.
         let owedSince = min(membership.waitingSince ?? lastShown, lastShown)
-        let ready = membership.takeReady { id in rooms.contains { $0.id == id } }
+        let ready = membership.takeReady { registration.isIn($0) }
         guard !ready.isEmpty else { return }
-        if sequence.floor == nil { sequence.floor = owedSince }
+        outbox.owes(since: owedSince)
         startCatchUp(.joined(ready))
+    }
+
+    /// Joins a conversation where its reading ended. Only while the socket is open.
+    /// - Returns: false if the loop has seen changes that the reading has not.
+    func attach(at point: JoinPoint) -> Bool {
+        let wasMember = registration.isIn(point.id)
+        guard registry.attach(self, at: point) else { return false }
+        if !wasMember, registration.isIn(point.id) { membership.attached(point.id, at: point.position) }
+        return true
     }
 
     /// Whether this is the catch-up that counts: none has taken its place, and the socket is not about to close.
     func isCurrent(_ attempt: Int) -> Bool { isOpen && !isClosing && attempt == catchUpAttempt }
 
     private func startCatchUp(_ reason: CatchUp.Reason) {
-        if case .opened(let since) = reason { sequence.floor = since }
+        if case .opened = reason { outbox.openingBegins(at: beginning) }
         catchUpAttempt += 1
         let attempt = catchUpAttempt
         catchUpTask = Task { [weak self] in
@@ -108,7 +127,7 @@ extension Socket {
             } catch {
                 end = .failed(.unavailable)
             }
-            hub.loop.execute { self.catchUpEnded(reason, end, attempt: attempt) }
+            registry.loop.execute { self.catchUpEnded(reason, end: end, attempt: attempt) }
         }
     }
 
@@ -121,29 +140,33 @@ extension Socket {
         case tooMuch
     }
 
-    private func catchUpEnded(_ reason: CatchUp.Reason, _ end: CatchUpEnd, attempt: Int) {
+    private func catchUpEnded(_ reason: CatchUp.Reason, end: CatchUpEnd, attempt: Int) {
         guard isCurrent(attempt) else { return }
         catchUpTask = nil
         membership.pending = []
         if case .failed = end, case .joined(let conversations) = reason {
             membership.putBack(conversations)
         }
-        hub.tellHeld()
+        registry.flushDeferred()
         switch (end, reason) {
         case (.present(let outcome), _):
-            sequence.floor = nil
+            let isReplay = if case .replay = reason { true } else { false }
+            outbox.caughtUp(asOf: outcome.asOf, isReplay: isReplay)
             phase = .live
             setAside(outcome.setAside)
             // Before anything else is said: what waited behind this one is still owed, and limits the time that the answer may carry.
             startLateJoins()
-            if let request = replay, case .replay = reason {
-                replay = nil
+            if isReplay, let request = requests.takeReplay() {
                 respond(
                     to: request,
                     .success { writer in
                         writer.beginObject()
                         writer.key("complete")
                         writer.bool(outcome.isComplete)
+                        if !outcome.epoch.isEmpty {
+                            writer.key("epoch")
+                            writer.string(outcome.epoch)
+                        }
                         writer.endObject()
                     })
             }
@@ -152,13 +175,13 @@ extension Socket {
             answerReplay(failure)
             // The client asks again, with pauses of its own; until then it is owed everything. If it does not, it must not rest on a socket that is told
             // nothing.
-            hub.loop.scheduleTask(in: Self.replayPatience) { [weak self] in
+            registry.loop.scheduleTask(in: Self.replayPatience) { [weak self] in
                 guard let self, isCurrent(attempt) else { return }
                 close(.behind)
             }
         case (.failed, .opened), (.failed, .joined):
             let pause = TimeAmount.milliseconds(.random(in: 500...1000))
-            hub.loop.scheduleTask(in: pause) { self.retryCatchUp(reason, after: attempt) }
+            registry.loop.scheduleTask(in: pause) { self.retryCatchUp(reason, after: attempt) }
         case (.tooMuch, _):
             // To begin anew here would bring the same again. What was sent moved the time from which the client will replay.
             answerReplay(Failure(.requestTimeout, "There are more changes than can be replayed at once."))
@@ -170,10 +193,10 @@ extension Socket {
     private func setAside(_ conversations: [ConversationID: Position]) {
         guard !conversations.isEmpty else { return }
         let new = membership.setAside(conversations)
-        if let example = new.first { hub.services.leftOut(new.count, example, of: "a catch-up") }
+        if let example = new.first { home.services.leftOut(new.count, example: example, of: "a catch-up") }
         guard nextLook == nil else { return }
         let pause = min(Self.longestLook, Self.firstLook * (1 << min(membership.vainLooks, 16)))
-        nextLook = hub.loop.scheduleTask(in: .nanoseconds(pause.nanoseconds / 1000 * .random(in: 750...1250))) { [weak self] in
+        nextLook = registry.loop.scheduleTask(in: .nanoseconds(pause.nanoseconds / 1000 * .random(in: 750...1250))) { [weak self] in
             guard let self, isOpen, !isClosing else { return }
             nextLook = nil
             join(membership.takeSetAside())
@@ -181,8 +204,7 @@ extension Socket {
     }
 
     private func answerReplay(_ failure: Failure) {
-        guard let request = replay else { return }
-        replay = nil
+        guard let request = requests.takeReplay() else { return }
         respond(to: request, .failure(failure))
     }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import CoreMetrics
-import Model
 import NIOCore
-import Wire
+import StrataModel
+import StrataWire
 
-/// Sockets whose clients ask for more than their session may (spec 1.10).
+/// Sockets whose clients ask for more than their session may (docs/conformance.md §1.10).
 extension Socket {
     /// Whether the frame that has come is within the session's limit.
-    var isAdmitted: Bool { hub.services.limiter.admit(session: rateKey) == nil }
+    var isAdmitted: Bool { home.services.limiter.admit(session: rateKey) == nil }
 
     /// A frame beyond the limit is not worked on; a request is told so. Who pays no heed to that, and goes on as fast as before, is cut off.
     /// - Parameter frame: nil for one that has no answer.
-    func refuse(_ frame: ByteBuffer?) {
-        guard let limit = hub.services.limiter.limits.session else { return }
+    func refuseFrame(_ frame: ByteBuffer?) {
+        guard let limit = home.services.limiter.limits.session else { return }
         let now = ContinuousClock.now
         var left = patience ?? TokenBucket(limit, at: now)
         let isAbuse = left.take(limit, at: now) != nil
@@ -23,16 +23,20 @@ extension Socket {
         do {
             packet = try ClientPacket(parsing: frame)
         } catch {
-            hub.services.metrics.malformedFrames.increment()
+            home.services.metrics.malformedFrames.increment()
             return close(.unreadable(error))
         }
         switch packet {
-        case .typing(_, _, let id): if let id { refuse(ClientPacket.Request(id: id, method: "")) }
-        case .refused(let id, let method, _): refuse(ClientPacket.Request(id: id, method: method))
+        case .typing(_, _, let id): if let id { refuseRequest(ClientPacket.Request(id: id, method: "")) }
+        case .refused(let id, let method, _): refuseRequest(ClientPacket.Request(id: id, method: method))
         case .dropped: break
-        case .request(let request): refuse(request)
+        case .request(let request): refuseRequest(request)
         }
     }
 
-    private func refuse(_ request: ClientPacket.Request) { respond(to: SocketRequest(number: 0, packet: request), .failure(.rateLimited)) }
+    private func refuseRequest(_ packet: ClientPacket.Request) {
+        let request = requests.numbered(packet)
+        requests.refused(request)
+        respond(to: request, .failure(.rateLimited))
+    }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import CoreMetrics
-import Model
+import FanOut
 import NIOCore
-import Wire
+import StrataModel
+import StrataWire
 
 /// Writing packets: each gets its own head, with the connection's next counter and a time that never goes back and never lies
 /// beyond a change that is still owed.
@@ -10,40 +11,36 @@ extension Socket {
     /// Appends the packets to what leaves at the end of this turn.
     func send(_ rendering: Rendering, values: ReaderValues, stamp: Stamp) {
         guard isOpen, !isClosing, !rendering.tails.isEmpty else { return }
-        let stamp = allowed(stamp)
-        collect(rendering, stamp: stamp.text, values: values)
-        sequence.sent(rendering.tails.count, stamp: stamp.time)
+        let registry = registry
+        if outbox.needsBuffer(for: rendering) { outbox.provide(registry.takeBuffer()) }
+        var limit = registry.ceiling
+        if let owed = registration.owedUserChangeSince { limit = min(limit ?? owed, owed) }
+        if outbox.append(rendering, values: values, stamp: stamp, limit: limit, isTimeKnown: registry.clock != nil) { registry.touched(self) }
     }
 
     /// The same for what is sent to this socket only.
-    func send(_ tails: [PacketTail], values: ReaderValues, stamp: Stamp) {
-        send(Rendering(tails, hub.services.answers), values: values, stamp: stamp)
+    func sendTails(_ tails: [PacketTail], values: ReaderValues, stamp: Stamp) {
+        send(Rendering(tails, in: home.services.answers), values: values, stamp: stamp)
     }
 
     /// Packets without numbers.
-    func send(_ rendering: Rendering, stamp: Stamp = Stamp(.now())) {
-        send(rendering, values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
+    func sendRendering(_ rendering: Rendering, stamp: Stamp? = nil) {
+        send(rendering, values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp ?? registry.stamp())
     }
 
     /// One packet without numbers.
-    func send(_ tail: PacketTail, stamp: Stamp = Stamp(.now())) {
-        send([tail], values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp)
+    func sendTail(_ tail: PacketTail, stamp: Stamp? = nil) {
+        sendTails([tail], values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp ?? registry.stamp())
     }
 
-    /// Something nobody misses: dropped for a socket that does not keep up, or that has not asked for anything yet.
-    func sendEphemeral(_ tail: PacketTail, stamp: Stamp) {
+    /// A packet that may be dropped: it is, for a socket that does not keep up, or that has not asked for anything yet.
+    func sendDroppable(_ tail: PacketTail, stamp: Stamp) {
         if case .waiting = phase { return }
         guard OutgoingQueue.admitsEphemeral(isWritable: isWritable) else {
-            hub.services.metrics.ephemeralsDropped.increment()
+            home.services.metrics.ephemeralsDropped.increment()
             return
         }
-        send(tail, stamp: stamp)
-    }
-
-    /// The latest time that may be shown now.
-    private func allowed(_ stamp: Stamp) -> Stamp {
-        let limit = sequence.allowed(stamp.time, ceiling: hub.ceiling)
-        return limit == stamp.time ? stamp : Stamp(limit)
+        sendTail(tail, stamp: stamp)
     }
 
     // MARK: Catch-ups
@@ -56,20 +53,20 @@ extension Socket {
     func sendReplay(_ items: [ReplayItem], from start: Int) -> Int {
         var (index, count) = (start, 0)
         while index < items.count, isOpen, isWritable, count < Self.replayTurnBytes {
-            let before = outgoing.bytes
-            guard send(items[index], at: index) else { break }
-            count += outgoing.bytes - before
+            let before = outbox.turnBytes
+            guard sendReplayItem(items[index], at: index) else { break }
+            count += outbox.turnBytes - before
             index += 1
-            if outgoing.bytes > 64 * 1024 { flush() }
+            if outbox.turnBytes > 64 * 1024 { flush() }
         }
         return isOpen ? index : items.count
     }
 
     /// - Returns: false if it has to be rendered first, which is not for the loop to do.
-    private func send(_ item: ReplayItem, at index: Int) -> Bool {
+    private func sendReplayItem(_ item: ReplayItem, at index: Int) -> Bool {
         let ready: Rendering?
         if item.isLong {
-            guard let ahead, ahead.isOf(index, catchUpAttempt), let rendering = ahead.rendering else {
+            guard let ahead, ahead.isOf(index: index, attempt: catchUpAttempt), let rendering = ahead.rendering else {
                 self.ahead = RenderingAhead(attempt: catchUpAttempt, index: index, item: item)
                 return false
             }
@@ -78,48 +75,49 @@ extension Socket {
         } else {
             ready = nil
         }
-        let time = item.createdAt ?? sequence.lastStamp
-        sequence.floor = min(max(sequence.floor ?? time, time), membership.waitingSince ?? .distantFuture)
+        let time = item.createdAt ?? outbox.lastStamp
+        outbox.replayReached(time, limit: membership.waitingSince)
         switch item {
         case .change(let change): answer(from: change)
         case .conversation(let view, let change):
             answer(from: change, showing: view)
-            hub.meet(view.conversation.participants, self)
-        case .conversationNow(let view, _): hub.meet(view.conversation.participants, self)
+            registry.watchPresence(of: view.conversation.participants, by: self)
+        case .conversationNow(let view, _): registry.watchPresence(of: view.conversation.participants, by: self)
         case .userChange: break
         }
-        send(ready ?? rendered(item), stamp: Stamp(time))
+        sendRendering(ready ?? rendered(item), stamp: Stamp(time))
         return true
     }
 
     private func rendered(_ item: ReplayItem) -> Rendering {
-        let renderer = hub.services.renderer
+        let renderer = home.services.renderer
         let tails =
             switch item {
             case .change(let change):
                 // By a change that brought the user to a conversation that the client does not know, it is shown the conversation instead.
                 renderer.tails(
                     for: change, variant: Variant(of: change, for: key.user, version: version, includesNumbers: false, knowsConversation: true))
-            case .conversation(let view, let change): [renderer.created(view, for: key.user, version: version, at: change.position)]
-            case .conversationNow(let view, let position): [renderer.created(view, for: key.user, version: version, at: position)]
+            case .conversation(let view, let change): renderer.conversationCreated(view, for: key.user, version: version, at: change.position)
+            case .conversationNow(let view, let position): renderer.conversationCreated(view, for: key.user, version: version, at: position)
             case .userChange(let change): renderer.tails(for: change, version: version)
             }
-        return Rendering(tails, hub.services.answers)
+        return Rendering(tails, in: home.services.answers)
     }
 
     /// Renders what ``sendReplay(_:from:)`` has found too long, when there is room for it: it answers no request, so it can wait.
     @concurrent
     func renderAhead() async throws {
-        guard let asked = try await hub.loop.submit({ self.ahead }).get(), asked.rendering == nil else { return }
-        while hub.services.answers.isExceeded(by: 0) { try await Task.sleep(for: .milliseconds(.random(in: 50...150))) }
+        guard let asked = try await registry.loop.submit({ self.ahead }).get(), asked.rendering == nil else { return }
+        while home.services.answers.isExceeded(by: 0) { try await Task.sleep(for: .milliseconds(.random(in: 50...150))) }
         let rendering = rendered(asked.item)
-        try await hub.loop.submit { if self.ahead?.isOf(asked.index, asked.attempt) == true { self.ahead?.rendering = rendering } }.get()
+        try await registry.loop
+            .submit { if self.ahead?.isOf(index: asked.index, attempt: asked.attempt) == true { self.ahead?.rendering = rendering } }.get()
     }
 
     /// The numbers a catch-up changed, told once, when it has ended.
-    func sendSummary(_ summary: OwedLog.Summary) {
+    func sendSummary(_ summary: ReplayPlan.Summary) {
         let values = ReaderValues(reader: key.user, unread: summary.unread, total: summary.total)
-        send([hub.services.renderer.numbersChanged(summary.id, at: summary.position)], values: values, stamp: Stamp(.now()))
+        sendTails([home.services.renderer.numbersChanged(summary.id, at: summary.position)], values: values, stamp: registry.stamp())
     }
 }
 
@@ -131,7 +129,7 @@ struct RenderingAhead: Sendable {
     let item: ReplayItem
     var rendering: Rendering?
 
-    func isOf(_ index: Int, _ attempt: Int) -> Bool { self.index == index && self.attempt == attempt }
+    func isOf(index: Int, attempt: Int) -> Bool { self.index == index && self.attempt == attempt }
 }
 
 extension ReplayItem {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import CoreMetrics
+import FanOut
 import Logging
-import Model
 import NIOCore
 import NIOWebSocket
-import Wire
+import StrataModel
+import StrataWire
 
 /// One WebSocket connection: a channel handler with plain state, confined to its event loop, which is what makes
 /// `@unchecked Sendable` true. An idle one costs a few hundred bytes beside its channel.
@@ -22,7 +23,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         case closed
     }
 
-    /// Why the server closes a socket (spec 12.10).
+    /// Why the server closes a socket (docs/conformance.md §12.10).
     enum CloseReason {
         case goingAway, binary, tooLarge, protocolAbuse, sessionEnded, idle, tooSlow, behind, tooMuch, protocolError
         /// Text that cannot even be answered by a failure.
@@ -75,54 +76,35 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     let id: UInt64
     let session: Session
     let version: WireVersion
-    let hub: Hub
+    let home: SocketLoop
+    let registration: Registration
+    var registry: LoopRegistry { home.registry }
     var key: UserKey { session.key }
     /// In which it opened (``FanOut/era``). It does not outlive it.
     let era: Int
 
     var phase = Phase.waiting
     var isOpen: Bool { if case .closed = phase { false } else { true } }
-    let openedAt: Timestamp
-    /// The same by the clock that never jumps.
+    /// When it opened, by the clock that never jumps.
     let since: NIODeadline
-    var rooms: [Hub.Room] = []
-    /// Position in the user's own log, up to which its entries were sent or are held; nil while not attached.
-    var userPosition: Position?
-    /// Entries of his own log that wait for the conversation they concern; in order, so that all behind the first waits.
-    var heldUserChanges: [UserChange] = []
-    var watched: Set<UserKey> = []
+    /// What the database's clock showed somewhat before that; nil until it was read.
+    var knownBeginning: Timestamp?
 
     // Outgoing
     private(set) var context: ChannelHandlerContext?
     /// The frame encoder's context: what is written there is on the wire as it is.
     private(set) var rawContext: ChannelHandlerContext?
-    var sequence = PacketSequence()
-    var outgoing = Outgoing()
-    /// What the metrics know of what waits here.
-    var reportedBacklog = 0
+    var outbox: Outbox
     /// What a catch-up is about to send and what is too long to be rendered on the loop, and then its rendering.
     var ahead: RenderingAhead?
 
     // Requests
-    var requestNumber: UInt64 = 0
-    /// Requests that a change may answer, by the number in their origin.
-    var answerable: [UInt64: SocketRequest] = [:]
-    var creates: [SocketRequest] = []
-    var isCreating = false
-    var requestsInFlight = 0
-    /// Bytes of the requests that are worked on or wait.
-    var requestBytes = 0 {
-        didSet { hub.services.metrics.socketRequestBytes.increment(by: Double(requestBytes - oldValue)) }
-    }
-    var typingInFlight = 0
-    /// What the client does at its keyboard in conversations that the socket is not in yet.
-    var heldTyping: [ConversationID: TypingAction] = [:]
+    var requests: RequestQueue
     var catchUpTask: Task<Void, Never>?
     /// When the socket goes live although its client has asked for nothing.
     var listening: Scheduled<Void>?
     /// Tells a catch-up that was replaced from the one that counts.
     var catchUpAttempt = 0
-    var replay: SocketRequest?
     /// What is known of conversations the user has come to or left.
     var membership = Membership()
     /// When conversations that could not be shown are looked at again.
@@ -136,20 +118,24 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     // Liveness and presence
     var lastHeard: NIODeadline
     var hasPresence = false
-    var wantsPresence = false
     var presenceStatus = "auto"
-    /// A close frame has been sent, or nobody is there to get one: nothing may follow it (RFC 6455, 5.5.1).
+    /// The last request about presence: the next one waits for it.
+    var presenceTurn: Task<Void, Never>?
+    /// A close frame has been sent, or the peer is gone: nothing may follow it (RFC 6455, 5.5.1).
     var isClosing = false
 
-    init(id: UInt64 = .random(in: .min ... .max), session: Session, version: WireVersion, hub: Hub) {
+    init(id: UInt64 = .random(in: .min ... .max), session: Session, version: WireVersion, home: SocketLoop) {
         self.id = id
         self.session = session
         self.version = version
-        self.hub = hub
-        era = hub.era
+        self.home = home
+        let settings = home.services.settings
+        requests = RequestQueue(limits: RequestQueue.Limits(requests: settings.requestsPerSocket, bytes: settings.requestBytesPerSocket))
+        outbox = Outbox(bound: settings.socketBacklogBytes, answers: home.services.answers)
+        era = home.registry.era
         rateKey = RateKey(tokenDigest: session.tokenDigest)
-        openedAt = .now()
-        since = hub.loop.now
+        since = home.loop.now
+        registration = Registration(key: session.key, version: version, tokenDigest: session.tokenDigest, since: since)
         lastHeard = since
     }
 
@@ -158,8 +144,9 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         rawContext = try? context.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self)
-        hub.add(self)
-        listening = hub.loop.scheduleTask(in: Self.listenAfter) { [weak self] in self?.clientListens() }
+        outbox.opened(at: beginning)
+        registry.add(self)
+        listening = registry.loop.scheduleTask(in: Self.listenAfter) { [weak self] in self?.clientListens() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { ended() }
@@ -177,29 +164,14 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         nextLook = nil
         catchUpTask?.cancel()
         catchUpTask = nil
-        heldUserChanges = []
-        requestBytes -= creates.reduce(0) { $0 + $1.bytes }
-        creates = []
-        answerable = [:]
+        requests.removeAll()
+        reportRequests()
         ahead = nil
         dropOutgoing()
-        hub.remove(self)
+        registry.remove(self)
         givePresenceUp()
         context = nil
         rawContext = nil
-    }
-
-    /// The status of this connection counts no longer. That of a silent peer does not until the connection has ended, which takes another two seconds.
-    func givePresenceUp() {
-        guard hasPresence else { return }
-        hasPresence = false
-        releasePresence()
-    }
-
-    /// The presence service lets go of this connection's status after a grace period.
-    func releasePresence() {
-        let (services, key, id) = (hub.services, key, id)
-        Task { try? await services.releasePresence(key, connection: id) }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -210,15 +182,15 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             if frame.opcode == .connectionClose { context.close(promise: nil) }
             return
         }
-        lastHeard = hub.loop.now
+        lastHeard = registry.loop.now
         switch frame.opcode {
-        case .text: if isAdmitted { received(frame.unmaskedData) } else { refuse(frame.unmaskedData) }
-        case .ping: if isAdmitted { sendControl(.pong, frame.unmaskedData) } else { refuse(nil) }
+        case .text: if isAdmitted { textFrameReceived(frame.unmaskedData) } else { refuseFrame(frame.unmaskedData) }
+        case .ping: if isAdmitted { sendControl(.pong, data: frame.unmaskedData) } else { refuseFrame(nil) }
         case .pong: break
         case .connectionClose:
             // RFC 6455 §5.5.1: what is in it begins with a code.
             if frame.unmaskedData.readableBytes == 1 { return close(.protocolError) }
-            sendControl(.connectionClose, frame.unmaskedData)
+            sendControl(.connectionClose, data: frame.unmaskedData)
             isClosing = true
             context.close(promise: nil)
         default: close(.binary)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What can be asked for over a socket (spec 12.3), by the name it has there.
+/// What can be asked for over a socket (docs/conformance.md §12.3), by the name it has there.
 package enum SocketMethod: String, CaseIterable, Sendable {
     case readCounter = "Counter.read"
     case replay = "Event.replay"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
-import Wire
+import StrataModel
+import StrataWire
 
 /// A request of a client that has not been answered yet.
 struct SocketRequest: Sendable {
@@ -18,5 +18,8 @@ struct SocketRequest: Sendable {
 enum SocketAnswer {
     case success((inout JSONWriter) -> Void)
     case done
+    case message(Message)
+    case conversation(ConversationView)
+    case presences([(user: UserID, presence: Presence)])
     case failure(Failure)
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import FanOut
 import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 import RPC
-import Wire
+import StrataModel
+import StrataWire
 
-/// Decides which `Upgrade: websocket` requests become sockets (spec 12.1). A refused one goes to the REST router, which says why.
+/// Decides which `Upgrade: websocket` requests become sockets (docs/conformance.md §12.1). A refused one goes to the REST router, which says why.
 final class SocketUpgrade: Sendable {
     private struct Accepted {
         let session: Session
@@ -14,15 +15,15 @@ final class SocketUpgrade: Sendable {
     }
 
     private let services: GatewayServices
-    private let hubs: [ObjectIdentifier: Hub]
+    private let loops: [ObjectIdentifier: SocketLoop]
     private let limits: ConnectionLimits
     /// Between the decision and the upgrade, which NIO makes two steps of.
     private let accepted = ChannelValues<Accepted>()
 
-    init(services: GatewayServices, hubs: [Hub], limits: ConnectionLimits) {
+    init(services: GatewayServices, loops: [SocketLoop], limits: ConnectionLimits) {
         self.services = services
         self.limits = limits
-        self.hubs = Dictionary(uniqueKeysWithValues: hubs.map { (ObjectIdentifier($0.loop), $0) })
+        self.loops = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.loop), $0) })
     }
 
     /// - Returns: headers of the handshake's answer, or nil to refuse the upgrade.
@@ -48,7 +49,7 @@ final class SocketUpgrade: Sendable {
     private func admitsSocket(_ head: HTTPRequestHead, on channel: any Channel) -> Bool {
         guard services.limiter.limits.trustedProxies > 0 else { return true }
         let clients = services.clients
-        let address = services.limiter.client(channel.remoteAddress, head.headers["X-Forwarded-For"])
+        let address = services.limiter.client(channel.remoteAddress, forwarded: head.headers["X-Forwarded-For"])
         guard clients.socketOpened(address) == nil else { return false }
         channel.closeFuture.whenComplete { _ in clients.socketClosed(address) }
         return true
@@ -56,7 +57,7 @@ final class SocketUpgrade: Sendable {
 
     /// Puts the socket on the channel. On the channel's loop.
     func start(head: HTTPRequestHead, on channel: any Channel) throws {
-        guard let accepted = accepted.take(for: channel), let hub = hubs[ObjectIdentifier(channel.eventLoop)] else {
+        guard let accepted = accepted.take(for: channel), let home = loops[ObjectIdentifier(channel.eventLoop)] else {
             throw Failure(.internalServerError, "The connection cannot be upgraded.")
         }
         // Clients send little and rarely: what a quiet socket keeps for reading should be small. It grows with what is read.
@@ -66,7 +67,7 @@ final class SocketUpgrade: Sendable {
         try sync.addHandler(
             NIOWebSocketFrameAggregator(
                 minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 64, maxAccumulatedFrameSize: limits.frameBytes))
-        try sync.addHandler(Socket(session: accepted.session, version: accepted.version, hub: hub))
+        try sync.addHandler(Socket(session: accepted.session, version: accepted.version, home: home))
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import DequeModule
+import FanOut
 import NIOCore
 
 /// Frames that wait for their channel, which is handed a piece at a time: what a client does not read stays here, where it may be shared with other sockets,
@@ -18,12 +19,12 @@ struct WaitingFrames {
     var isEmpty: Bool { items.isEmpty }
 
     /// - Parameter buffers: one or more whole frames, together.
-    mutating func append(_ buffers: [ByteBuffer], _ lease: AnswerBudget.Lease) {
+    mutating func append(_ buffers: [ByteBuffer], lease: AnswerBudget.Lease) {
         bytes += buffers.reduce(0) { $0 + $1.readableBytes }
         items.append(Item(buffers: buffers[...], lease: lease))
     }
 
-    /// What goes next. It is a copy, unless it is all there is of a buffer, so that whoever holds it holds nothing else.
+    /// What goes next. It is a copy, unless it is all there is of a buffer, so that its holder holds nothing else in memory.
     mutating func next(atMost limit: Int) -> ByteBuffer? {
         guard !items.isEmpty else { return nil }
         if items[0].buffers.count == 1, let only = items[0].buffers.first, !items[0].isBegun, only.readableBytes <= limit {

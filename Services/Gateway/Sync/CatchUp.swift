@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
+import FanOut
 import Logging
-import Model
 import NIOCore
+import StrataModel
 
-/// Brings one socket from the past to the present: reads from the logs what it is owed, sends it, and attaches it to the fan-out at
-/// exactly the positions where its reading ended, so that nothing is lost and nothing doubled in between (ARCHITECTURE §6).
+/// Brings one socket from the past to the present. It reads from the logs what the socket is owed, sends it, and attaches the socket to the fan-out
+/// at exactly the positions where the reading ended, so that nothing is lost and nothing doubled in between (docs/architecture.md §6).
 ///
-/// The reading is pulled as the socket drains: it never runs into the bound of outgoing bytes, and live changes are not queued beside it. What is read is
-/// bounded in bytes, a page of the logs as well as the conversations that it makes necessary to show. A conversation that cannot be shown does not hold up the
-/// others: the catch-up goes on without it, and the socket looks at it again later.
+/// The reading is pulled as the socket drains: it never runs into the bound of outgoing bytes, and live changes are not queued beside it. What is
+/// read is bounded in bytes, a page of the logs as well as the conversations that it makes necessary to show. A conversation that cannot be shown
+/// does not hold up the others: the catch-up goes on without it, and the socket looks at it again later.
 struct CatchUp {
     /// Why, and from where.
     enum Reason: Sendable {
         /// A new socket whose client did not ask for a replay: it loaded its lists over REST just before (a margin covers that).
-        case opened(since: Timestamp)
+        case opened
         /// `Event.replay`.
         case replay(since: Timestamp)
         /// The user is in these conversations since after these positions.
         case joined([ConversationID: Position])
     }
 
-    /// How many changes one read brings.
+    /// How many changes one read brings at least, if so many are owed and they are not too long. A read looks into all logs that are read together, so that it
+    /// brings as many changes as there are logs: 10,000 messages in 1,000 conversations are 10 reads, and not 80.
     static let pageSize = 128
     /// Reads without reaching the present before the catch-up ends with ``TooMuch``; each brings a page.
     static let maximumReads = 10_000
@@ -33,6 +35,10 @@ struct CatchUp {
     struct Outcome: Sendable {
         /// The log reached back as far as was asked for.
         let isComplete: Bool
+        /// Of the database that was read; empty where it was not asked for, or the service did not say.
+        let epoch: String
+        /// Up to then all logs have been read, by the database's clock; nil for logs that were joined.
+        let asOf: Timestamp?
         /// Conversations that could not be shown, and up to where their logs were read.
         let setAside: [ConversationID: Position]
     }
@@ -41,18 +47,18 @@ struct CatchUp {
     struct TooMuch: Error {}
 
     private let socket: Socket
-    private let hub: Hub
+    private let registry: LoopRegistry
     private let services: GatewayServices
     private let key: UserKey
     /// Another one may take its place at any time: whatever this one does to the socket, it does only while it is the one that counts.
     private let attempt: Int
-    private var log = OwedLog()
+    private var plan = ReplayPlan()
     private var vainLooks = 0
     private var vainReads = 0
     /// Conversations that stay subscribed meanwhile.
     private var joining: [ConversationID] = []
     /// Where to go on if a service cannot be asked: all before has been sent, and nothing after.
-    private var checkpoint = OwedLog()
+    private var checkpoint = ReplayPlan()
     /// Read, and not sent yet.
     private var items: [ReplayItem] = []
     /// The conversations that the page in hand will need.
@@ -61,10 +67,10 @@ struct CatchUp {
     init(_ socket: Socket, attempt: Int) {
         self.socket = socket
         self.attempt = attempt
-        hub = socket.hub
-        services = socket.hub.services
+        registry = socket.registry
+        services = socket.home.services
         key = socket.key
-        views = ViewLookups([], socket.hub.services, socket.key)
+        views = ViewLookups(of: [], for: socket.key, through: socket.home.services)
     }
 
     /// - Throws: `Failure` if a service could not be asked; the socket is then attached to nothing new. ``TooMuch`` if the present is too far away.
@@ -75,10 +81,10 @@ struct CatchUp {
     }
 
     private mutating func run(_ reason: Reason) async throws -> Outcome {
-        let isComplete = try await start(reason)
+        let baseline = try await start(reason)
         do {
-            await join(log.members)
-            // Whoever asked for a replay asks again; of any other catch-up nobody knows.
+            await join(plan.members)
+            // A client that asked for a replay asks again; of any other catch-up the client knows nothing.
             let isAskedFor = if case .replay = reason { true } else { false }
             try await readUntilPresent(isPatient: !isAskedFor)
             await leaveJoining()
@@ -86,46 +92,69 @@ struct CatchUp {
             await leaveJoining()
             throw error
         }
-        return Outcome(isComplete: isComplete, setAside: log.setAside)
+        return Outcome(isComplete: baseline?.isComplete ?? true, epoch: baseline?.epoch ?? "", asOf: baseline?.asOf, setAside: plan.setAside)
     }
 
     /// Keeps these conversations subscribed until ``leaveJoining()``, and waits until everything published from now on will be heard.
     private mutating func join(_ conversations: [ConversationID]) async {
         joining += conversations
-        await onLoop { $0.hub.beginJoining(conversations, app: $0.key.app) }
-        await hub.fanOut.confirmation(of: conversations, user: key)
+        await onLoop { $0.registry.beginJoining(conversations, app: $0.key.app) }
+        await registry.fanOut.confirmation(of: conversations, user: key)
     }
 
-    private func leaveJoining() async { await onLoop { [joining] in $0.hub.endJoining(joining) } }
+    private func leaveJoining() async { await onLoop { [joining] in $0.registry.endJoining(joining) } }
 
-    private mutating func start(_ reason: Reason) async throws -> Bool {
-        switch reason {
-        case .joined(let conversations):
-            log = OwedLog(joined: conversations, since: socket.beginning)
-            return true
-        case .opened(let since), .replay(let since):
-            // Of what he is added to after this has been read, his own channel tells.
-            await hub.fanOut.confirmation(of: [], user: key)
-            let baseline = try await services.baseline(since: since, GatewayServices.Call(key))
-            log = OwedLog(baseline)
-            return baseline.isComplete
+    private mutating func start(_ reason: Reason) async throws -> Baseline? {
+        if case .joined(let conversations) = reason {
+            plan = ReplayPlan(joined: conversations, since: try await whileCurrent { $0.beginning })
+            return nil
+        }
+        // The user's own channel tells of conversations that they are added to after this has been read.
+        await registry.fanOut.confirmation(of: [], user: key)
+        let baseline = try await baseline(of: reason)
+        plan = ReplayPlan(baseline)
+        try await whileCurrent { $0.met(databaseAt: baseline.asOf) }
+        if !baseline.epoch.isEmpty { registry.fanOut.met(baseline.epoch) }
+        return baseline
+    }
+
+    /// The age that is asked for counts from the moment at which the database reads. If that was much later than it was asked, it is asked again, with a margin.
+    private func baseline(of reason: Reason) async throws -> Baseline {
+        let asked = NIODeadline.now()
+        let first = try await services.baseline(try await origin(of: reason), GatewayServices.Call(key))
+        guard case .opened = reason, asked.elapsed(until: .now()) > Self.promptly else { return first }
+        return try await services.baseline(try await origin(of: reason, margin: Self.patience), GatewayServices.Call(key))
+    }
+
+    /// How fast a baseline is answered usually.
+    private static let promptly = Duration.seconds(1)
+    /// The longest that a call for one may take.
+    private static let patience = Duration.seconds(10)
+
+    /// - Parameter margin: how much earlier to begin than necessary.
+    private func origin(of reason: Reason, margin: Duration = .zero) async throws -> BaselineOrigin {
+        if case .replay(let since) = reason { return .replay(since: since) }
+        return try await whileCurrent { socket in
+            .recent(
+                socket.since.elapsed(until: socket.registry.loop.now) + Socket.openingMargin + margin, notBefore: socket.session.createdAt,
+                orSince: socket.beginning)
         }
     }
 
     // MARK: Reading
 
-    /// - Parameter isPatient: whether a service that cannot be asked is waited for, as nobody would ask once more.
+    /// - Parameter isPatient: whether it waits for a service that cannot be asked, since the client would not ask once more.
     private mutating func readUntilPresent(isPatient: Bool) async throws {
         var reads = 0
         while reads < Self.maximumReads {
             try Task.checkCancellation()
-            checkpoint = log
+            checkpoint = plan
             do {
                 if try await readOn() { return }
                 reads += 1
             } catch let failure as Failure where isPatient {
-                services.logger.debug("a catch-up waits for a service", metadata: ["error.code": "\(failure.code)"])
-                log = checkpoint
+                services.logger.debug("a catch-up waits for a service", metadata: ["error.code": "\(failure.code.id)"])
+                plan = checkpoint
                 items = []
                 try await Task.sleep(for: .milliseconds(.random(in: 500...1000)))
             }
@@ -136,29 +165,30 @@ struct CatchUp {
     /// One step. Should it fail, what has been sent of it is what lies before the checkpoint.
     /// - Returns: whether all is done.
     private mutating func readOn() async throws -> Bool {
-        switch log.nextStep(joined: joining) {
+        switch plan.nextStep(joined: joining) {
         case .read(let cursors, let userAfter):
-            let page = log.due(try await read(cursors, userAfter: userAfter))
+            let page = plan.due(try await read(cursors, userAfter: userAfter))
             try await tell(page.entries)
-            log.finish(page)
+            plan.finish(page)
             try await pauseIfVain(page)
             return false
         case .join(let new):
             await join(new)
-            log.owe(new)
+            plan.owe(new)
             return false
         case .show(let unshown):
             try await show(unshown)
             return false
         case .compare(let positions, let user):
-            try await findWhatMoved(positions, user)
-            return log.isEverythingRead ? try await attach() : false
+            try await findWhatMoved(positions, userPosition: user)
+            return plan.isEverythingRead ? try await attach() : false
         }
     }
 
     private func read(_ cursors: [ConversationID: Position], userAfter: Position?) async throws(Failure) -> LogPage {
-        try await services.inTurn(key) { [services, key] () throws(Failure) in
-            try await services.readLogs(cursors, userAfter: userAfter, limit: Self.pageSize, GatewayServices.Call(key))
+        try await services.inTurn(key) { [services, key] answers throws(Failure) in
+            try await services.readLogs(
+                cursors, userAfter: userAfter, limit: max(Self.pageSize, cursors.count), GatewayServices.Call(key, answers: answers))
         }
     }
 
@@ -166,66 +196,66 @@ struct CatchUp {
     private mutating func pauseIfVain(_ page: LogPage) async throws {
         vainReads = page.metHeads && page.entries.isEmpty ? vainReads + 1 : 0
         guard vainReads > Self.maximumVainReads else { return }
-        hub.fanOut.doubt()
+        registry.fanOut.doubt()
         try await Task.sleep(for: .milliseconds(250))
     }
 
     /// Nothing in the log shows these, since all that is told of them lies before a deletion from the user's devices; but they are on the user's list again.
     private mutating func show(_ ids: [ConversationID]) async throws {
-        views = ViewLookups(ids, services, key)
+        views = ViewLookups(of: ids, for: key, through: services)
         for id in ids {
             try await makeRoom(for: id)
             switch try await lookUp(id) {
             case .view(let view):
-                items.append(.conversationNow(view, at: log.position(of: id)))
-                log.shown(view)
-                log.owe([id])
+                items.append(.conversationNow(view, at: plan.position(of: id)))
+                plan.shown(view)
+                plan.owe([id])
             case .unseen:
                 // Something has just happened to it: the log tells what.
                 vainLooks += 1
-                if vainLooks < Self.maximumVainLooks { log.owe([id]) } else { log.hidden(id) }
-            case .unshowable: log.setAside(id)
+                if vainLooks < Self.maximumVainLooks { plan.owe([id]) } else { plan.hidden(id) }
+            case .unshowable: plan.setAside(id)
             }
         }
-        try await send()
+        try await sendItems()
     }
 
     /// Tells the fan-out where this reading ended. Conversations it is ahead in, or that it follows only from now on, are read again.
-    private mutating func findWhatMoved(_ positions: [(id: ConversationID, position: Position)], _ user: Position?) async throws {
-        let lasts = try await hub.fanOut.baseline(positions, era: socket.era).get()
-        for (entry, last) in zip(positions, lasts) { log.fanOutIsAt(last, in: entry.id) }
+    private mutating func findWhatMoved(_ positions: [(id: ConversationID, position: Position)], userPosition user: Position?) async throws {
+        let lasts = try await registry.fanOut.baseline(positions, era: socket.era).get()
+        for (entry, last) in zip(positions, lasts) { plan.fanOutIsAt(last, in: entry.id) }
         guard let user else { return }
-        log.userFanOutIsAt(try await hub.fanOut.baseline(key, user, era: socket.era).get())
+        plan.userFanOutIsAt(try await registry.fanOut.baseline(of: key, readTo: user, era: socket.era).get())
     }
 
     /// The user's own log first: whatever it tells from then on waits for the conversation that it concerns.
     private mutating func attach() async throws -> Bool {
-        let attachments = log.attachments
-        let user = log.userPosition.map { (position: $0, fanOutLast: log.userFanOutLast) }
-        let (refused, isUserRefused) = try await whileCurrent { [hub, summaries = log.summaries, departures = log.departures] socket in
-            for (id, departure) in departures { socket.membership.left(id, departure) }
-            // What he did meanwhile may concern these conversations.
-            if let user, !hub.attachUser(socket, position: user.position, fanOutLast: user.fanOutLast) {
-                return (attachments.map(\.id), true)
+        let joinPoints = plan.joinPoints
+        let user = plan.userPosition.map { (position: $0, fanOutLast: plan.userFanOutLast) }
+        let (refused, isUserRefused) = try await whileCurrent { [registry, summaries = plan.summaries, leaveRecords = plan.leaveRecords] socket in
+            for (id, record) in leaveRecords { socket.membership.left(id, record: record) }
+            // What the user did meanwhile may concern these conversations.
+            if let user, !registry.attachUser(socket, position: user.position, fanOutLast: user.fanOutLast) {
+                return (joinPoints.map(\.id), true)
             }
             var refused: [ConversationID] = []
-            for id in departures.keys { if let summary = summaries[id] { socket.sendSummary(summary) } }
-            for attachment in attachments {
-                guard hub.attach(socket, attachment) else {
-                    refused.append(attachment.id)
+            for id in leaveRecords.keys { if let summary = summaries[id] { socket.sendSummary(summary) } }
+            for point in joinPoints {
+                guard socket.attach(at: point) else {
+                    refused.append(point.id)
                     continue
                 }
-                if let summary = summaries[attachment.id] { socket.sendSummary(summary) }
+                if let summary = summaries[point.id] { socket.sendSummary(summary) }
             }
             socket.membership.pending = Set(refused)
-            hub.tellHeld()
+            registry.flushDeferred()
             return (refused, false)
         }
         if isUserRefused {
-            log.userRefused()
+            plan.userRefused()
         } else {
-            log.attached(except: refused)
-            log.userAttached()
+            plan.attached(except: refused)
+            plan.userAttached()
         }
         return refused.isEmpty && !isUserRefused
     }
@@ -256,14 +286,14 @@ struct CatchUp {
     /// from here.
     private mutating func makeRoom(for id: ConversationID) async throws {
         guard !views.has(id), !items.isEmpty else { return }
-        try await send()
-        checkpoint = log
+        try await sendItems()
+        checkpoint = plan
     }
 
     /// The conversation that has to be looked up for this entry.
     private func needed(for entry: LogPage.Entry) -> ConversationID? {
         switch entry {
-        case .change(let change): log.needsLookUp(change, by: key.user) ? change.conversationID : nil
+        case .change(let change): plan.needsLookUp(change, by: key.user) ? change.conversationID : nil
         case .userChange(let change): if case .conversationHidden(let id, _, wholly: false) = change.content { id } else { nil }
         case .skipped: nil
         }
@@ -272,51 +302,55 @@ struct CatchUp {
     // MARK: Sending
 
     private mutating func tell(_ entries: [LogPage.Entry]) async throws {
-        views = ViewLookups(entries.compactMap { needed(for: $0) }, services, key)
+        views = ViewLookups(of: entries.compactMap { needed(for: $0) }, for: key, through: services)
         for entry in entries {
             if let id = needed(for: entry) { try await makeRoom(for: id) }
             switch entry {
-            case .skipped(let id, let position): log.advance(id, to: position)
-            case .userChange(let change): try await prepare(change)
+            case .skipped(let id, let position): plan.advance(id, to: position)
+            case .userChange(let change): try await prepareUserChange(change)
             case .change(let change):
-                try await prepare(change)
-                log.advance(change.conversationID, to: change.position)
+                try await prepareChange(change)
+                plan.advance(change.conversationID, to: change.position)
             }
         }
-        try await send()
+        try await sendItems()
     }
 
-    private mutating func prepare(_ change: UserChange) async throws {
-        log.advanceUser(to: change.position)
+    private mutating func prepareUserChange(_ change: UserChange) async throws {
+        plan.advanceUser(to: change.position)
         switch change.content {
         case .conversationHidden(let id, _, let wholly):
-            log.concerns(id)
-            if wholly { log.hidden(id) }
-        case .messageHidden(_, let view?): log.concerns(view.conversation.id)
+            plan.concerns(id)
+            if wholly { plan.hidden(id) }
+        case .messageHidden(_, let view?), .messagesHidden(_, let view):
+            plan.concerns(view.conversation.id)
+            plan.counted(view)
+        case .messageDeleted(_, _, let view?): plan.counted(view)
+        case .conversationDeleted(let id): plan.deleted(id)
         case .conversationShown(let view?):
-            log.returns(view.conversation.id)
-            log.shown(view)
+            plan.returns(view.conversation.id)
+            plan.shown(view)
         default: break
         }
         items.append(.userChange(change))
         if case .conversationHidden(let id, _, wholly: false) = change.content { try await showAgain(id, after: change) }
     }
 
-    private mutating func prepare(_ change: Change) async throws {
-        switch log.met(change, by: key.user) {
+    private mutating func prepareChange(_ change: Change) async throws {
+        switch plan.met(change, by: key.user) {
         case .nothing: return
-        case .change: items.append(.change(log.told(change)))
+        case .change: items.append(.change(plan.told(change)))
         case .lookUp:
             // A conversation that is new to this client is shown as it is now; what lies between and is contained in that is not sent again.
             switch try await lookUp(change.conversationID) {
             case .view(let view):
-                log.shown(view)
+                plan.shown(view)
                 items.append(.conversation(view, change))
             // Deleted, or taken from the user, since: that is further on in the log.
             case .unseen: break
-            case .unshowable: log.setAside(change.conversationID)
+            case .unshowable: plan.setAside(change.conversationID)
             }
-            if log.tells(afterLookUp: change, by: key.user) { items.append(.change(log.told(change))) }
+            if plan.tells(afterLookUp: change, by: key.user) { items.append(.change(plan.told(change))) }
         }
     }
 
@@ -324,7 +358,7 @@ struct CatchUp {
     /// before the deletion is not told any more: so the conversation is shown as it is now.
     private mutating func showAgain(_ id: ConversationID, after change: UserChange) async throws {
         guard case .view(let view) = try await lookUp(id) else { return }
-        log.shown(view)
+        plan.shown(view)
         items.append(
             .userChange(
                 UserChange(
@@ -333,7 +367,7 @@ struct CatchUp {
     }
 
     /// Sends what was prepared, as the channel takes it.
-    private mutating func send() async throws {
+    private mutating func sendItems() async throws {
         let items = items
         self.items = []
         var next = 0
@@ -347,31 +381,12 @@ struct CatchUp {
 
     /// Runs `body` on the loop, unless another catch-up has taken the place of this one before the loop gets to it.
     private func whileCurrent<T: Sendable>(_ body: @escaping @Sendable (Socket) -> T) async throws -> T {
-        let result = try await hub.loop.submit { [socket, attempt] in socket.isCurrent(attempt) ? body(socket) : nil }.get()
+        let result = try await registry.loop.submit { [socket, attempt] in socket.isCurrent(attempt) ? body(socket) : nil }.get()
         guard let result else { throw CancellationError() }
         return result
     }
 
     private func onLoop(_ body: @escaping @Sendable (Socket) -> Void) async {
-        try? await hub.loop.submit { [socket] in body(socket) }.get()
-    }
-}
-
-/// One thing to send during a catch-up.
-enum ReplayItem: Sendable {
-    case change(Change)
-    /// A conversation as it is now, because of this change.
-    case conversation(ConversationView, Change)
-    /// A conversation as it is now, though the log does not say why.
-    case conversationNow(ConversationView, at: Position)
-    case userChange(UserChange)
-
-    /// No packet of a replay is stamped later than this; nil: not later than the one before it.
-    var createdAt: Timestamp? {
-        switch self {
-        case .change(let change), .conversation(_, let change): change.createdAt
-        case .conversationNow: nil
-        case .userChange(let change): change.createdAt
-        }
+        try? await registry.loop.submit { [socket] in body(socket) }.get()
     }
 }

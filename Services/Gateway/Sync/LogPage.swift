@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
 /// A page of several logs, merged by time.
 struct LogPage: Sendable {
@@ -21,7 +21,7 @@ struct LogPage: Sendable {
         let numbers: UserNumbers
         let messageCount: Int64
         let isParticipant: Bool
-        /// He sees it: he has not deleted it from his devices, or it has come back since.
+        /// The user sees it: they have not deleted it from their devices, or it has come back since.
         let isListed: Bool
     }
     let entries: [Entry]

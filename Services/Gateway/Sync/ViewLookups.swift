@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import FanOut
+import StrataModel
 
 /// Looks up conversations that a catch-up has to show whole, in the order in which it will need them: a batch at a time, so that a catch-up takes no more
 /// memory than a batch, however many there are and however large.
@@ -17,14 +18,14 @@ struct ViewLookups {
     private static let asked = 100
 
     /// - Parameter ids: in the order of need; one that is not among them is looked up when it is asked for.
-    init(_ ids: [ConversationID], _ services: GatewayServices, _ key: UserKey) {
+    init(of ids: [ConversationID], for key: UserKey, through services: GatewayServices) {
         var seen: Set<ConversationID> = []
         wanted = ids.filter { seen.insert($0).inserted }
         self.services = services
         self.key = key
     }
 
-    /// Whether ``take(_:)`` needs to ask nobody.
+    /// Whether ``take(_:)`` needs no call to a service.
     func has(_ id: ConversationID) -> Bool { results[id] != nil }
 
     /// The conversation as the user sees it, as of some time after this value was made.
@@ -65,7 +66,9 @@ struct ViewLookups {
         let call = GatewayServices.Call(key)
         let asked = Array(bare.prefix(size.count(of: bare.count)))
         do throws(Failure) {
-            let views = try await services.inTurn(key) { [services] () throws(Failure) in
+            let views = try await services.inTurn(key) { [services] answers throws(Failure) in
+                var call = call
+                call.answers = answers
                 let trees = try await services.someTrees(of: asked.map(\.conversation.id), call)
                 return await services.composed(Array(asked.prefix(trees.count)), trees, call)
             }

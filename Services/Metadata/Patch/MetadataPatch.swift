@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Model
+import StrataModel
 
 /// A validated patch, ready to be committed.
 struct MetadataPatch: Sendable {
@@ -10,4 +10,6 @@ struct MetadataPatch: Sendable {
     /// Executed in order, all or nothing.
     var operations: [MetadataOperation]
     var origin: Change.Origin?
+    /// The name that its client gave it.
+    var mutation: Mutation?
 }

@@ -2,21 +2,21 @@
 
 import Contracts
 import Metrics
-import Model
 import Postgres
 import RPC
 import Redis
+import StrataModel
 
 /// Answers `PATCH` of metadata: validates, commits in one round trip, then publishes.
-struct PatchHandler: Sendable {
+struct PatchHandler: CallHandler {
     let store: MetadataStore
     let redis: RedisClient
     let validation: MetadataPatchValidation
     /// Of the database, as far as this process knows it.
     private let epoch: @Sendable () -> String
-    private let patches = Counter(label: "metadata_patches_total", dimensions: [("outcome", "changed")])
-    private let unchanged = Counter(label: "metadata_patches_total", dimensions: [("outcome", "unchanged")])
-    private let refused = Counter(label: "metadata_patches_total", dimensions: [("outcome", "refused")])
+    private let patches = Counter(label: "strata_metadata_patches_total", dimensions: [("outcome", "changed")])
+    private let unchanged = Counter(label: "strata_metadata_patches_total", dimensions: [("outcome", "unchanged")])
+    private let refused = Counter(label: "strata_metadata_patches_total", dimensions: [("outcome", "refused")])
 
     init(store: MetadataStore, redis: RedisClient, validation: MetadataPatchValidation, epoch: @escaping @Sendable () -> String = { "" }) {
         self.epoch = epoch
@@ -25,29 +25,35 @@ struct PatchHandler: Sendable {
         self.validation = validation
     }
 
+    func register(on router: inout CallRouter) {
+        router.register(MetadataAPI.patch) { try await patch($0, deadline: $1.deadline) }
+    }
+
     /// Acknowledged means committed. The publication is only a hint: it is sent after the commit and never waited for.
     func patch(_ request: ProtoPatchMetadataRequest, deadline: ContinuousClock.Instant) async throws -> ProtoPatchMetadataResponse {
-        guard let actor = UserID(request.actor) else { throw Failure.invalid("actor", "is not a user id") }
+        guard let actor = UserID(request.actor) else { throw Failure.invalid("actor", reason: "is not a user id") }
         let operations = request.operations.map { MetadataOperation($0) }
-        try validation.check(operations)
+        try validation.checkOperations(operations)
         let patch = MetadataPatch(
             app: try AppID(contract: request.appID), conversation: try ConversationID(contract: request.conversationID), actor: actor,
-            operations: operations, origin: request.hasOrigin ? Change.Origin(request.origin) : nil)
-        let change: Change?
+            operations: operations, origin: request.hasOrigin ? Change.Origin(request.origin) : nil,
+            mutation: request.hasMutation ? try Mutation(request.mutation) : nil)
+        let committed: MetadataStore.Committed
         do {
-            change = try await store.commit(patch, deadline: deadline)
+            committed = try await store.commit(patch, deadline: deadline)
         } catch let failure as Failure {
             refused.increment()
             throw failure
         }
-        guard let change else {
+        var response = ProtoPatchMetadataResponse()
+        response.place = ProtoChangePlace(committed.place)
+        guard let change = committed.change else {
             unchanged.increment()
-            return ProtoPatchMetadataResponse()
+            return response
         }
         patches.increment()
         redis.publishWithoutWaiting(
             try ConversationPublication.change(change).encoded(epoch: epoch()), to: Channels.conversation(change.conversationID))
-        var response = ProtoPatchMetadataResponse()
         response.change = ProtoChange(change)
         return response
     }

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Knows which history of the database this is (`conversations.check_epoch`), so that publications can say it.
 final class EpochWatch: Service {
-    private static let check = Statement("epoch.check", sql: "SELECT epoch FROM conversations.check_epoch(NULL, NULL)", isIdempotent: true)
+    static let check = Statement("epoch.check", sql: "SELECT epoch FROM conversations.check_epoch(NULL, NULL)", isIdempotent: true)
     /// How often the database is asked.
     private static let interval = Duration.seconds(2)
 

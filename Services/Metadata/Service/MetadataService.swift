@@ -1,80 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contracts
-public import Logging
-import Model
-public import NIOCore
+import DatabaseKit
+import Logging
+import NIOCore
 import Postgres
 import RPC
 import Redis
 public import ServiceKit
 public import ServiceLifecycle
+import StrataModel
 
 /// The metadata service: the tree of every conversation, in PostgreSQL; every change published on the conversation's channel.
 ///
 /// Stateless: any number of instances may run, and any may be killed at any moment.
-public final class MetadataService: Service {
-    private let writes: PostgresPool
-    private let large: PostgresPool
-    private let reads: PostgresPool
+public final class MetadataService: StrataService {
+    /// The executable's name.
+    public static let name = "metadata"
+
+    private let store: MetadataStore
     private let redis: RedisClient
     private let epoch: EpochWatch
     private let server: RPCServer
-    private let logger: Logger
 
-    /// Wires the service; nothing is connected before ``run()``.
+    /// Puts the service together; nothing is connected before it runs.
     /// - Throws: if a setting cannot be used.
-    public init(settings: MetadataSettings, eventLoopGroup: any EventLoopGroup, logger: Logger) throws {
-        func pool(_ mode: PostgresPool.Mode, _ connections: Int, _ name: String) throws -> PostgresPool {
-            var configuration = try PostgresConfiguration(url: settings.postgresURL)
-            configuration.connections = connections
-            configuration.queueLimitStatements = settings.postgresQueue
-            configuration.queueLimitBytes = settings.postgresQueueBytes
-            configuration.applicationName = "strata-metadata-\(name)"
-            return PostgresPool(configuration: configuration, mode: mode, logger: logger)
-        }
-        writes = try pool(.grouping, settings.writeConnections, "writes")
-        large = try pool(.exclusive, settings.largeConnections, "large")
-        reads = try pool(.grouping, settings.readConnections, "reads")
-        var configuration = try RedisConfiguration(url: settings.redisURL)
-        configuration.clientName = "strata-metadata"
-        configuration.queueLimit = settings.redisQueue
-        configuration.queueLimitBytes = settings.redisQueueBytes
-        redis = RedisClient(configuration: configuration, eventLoopGroup: eventLoopGroup, logger: logger)
-        let epoch = EpochWatch(database: large)
-        self.epoch = epoch
-        let store = MetadataStore(writes: writes, large: large, reads: reads, limits: settings.limits)
-        let router = MetadataService.router(
-            patches: PatchHandler(
+    public init(settings: MetadataSettings, environment: ServiceEnvironment) throws {
+        let (loops, logger) = (environment.eventLoopGroup, environment.logger)
+        let store = MetadataStore(
+            writes: try settings.postgres.pool("metadata-writes", .grouping, connections: settings.writeConnections, logger: logger),
+            large: try settings.postgres.pool("metadata-large", .exclusive, connections: settings.largeConnections, logger: logger),
+            reads: try settings.postgres.pool("metadata-reads", .grouping, connections: settings.readConnections, logger: logger),
+            limits: settings.limits)
+        let redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
+        let epoch = EpochWatch(database: store.large)
+        let handlers: [any CallHandler] = [
+            PatchHandler(
                 store: store, redis: redis, validation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems),
                 epoch: { epoch.known }),
-            trees: TreesHandler(store: store), logger: logger)
-        server = RPCServer(
-            configuration: settings.rpc, eventLoopGroup: eventLoopGroup, logger: logger,
-            handler: { context, payload in try await router.handle(context, payload) })
-        self.logger = logger
+            TreesHandler(store: store),
+        ]
+        server = RPCServer(handlers, configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
+        (self.store, self.redis, self.epoch) = (store, redis, epoch)
     }
 
-    private static func router(patches: PatchHandler, trees: TreesHandler, logger: Logger) -> CallRouter {
-        var router = CallRouter(logger: logger)
-        router.register(MetadataAPI.trees) { request, context in try await trees.trees(request, deadline: context.deadline) }
-        router.register(MetadataAPI.patch) { request, context in try await patches.patch(request, deadline: context.deadline) }
-        return router
-    }
+    /// Everything that has to run, in the order of dependency.
+    public var services: [any Service] { [store.writes, store.large, store.reads, redis, epoch, server] }
 
-    /// The port calls are answered at. Waits for ``run()`` to have got there.
+    /// The port at which calls are answered. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
 
     /// Ready means that the database answers. Redis is not asked: without it patches go on, and gateways find them by position.
     public func addChecks(to health: Health) {
-        health.add("postgres") { [writes] in
-            guard await writes.isReachable(deadline: .now + .seconds(1)) else { throw Failure.unavailable }
-        }
-    }
-
-    /// Serves until the task is cancelled or shuts down gracefully: then calls in flight are finished first, and connections closed after them.
-    public func run() async throws {
-        let services: [any Service] = [writes, large, reads, redis, epoch, server]
-        try await ServiceGroup(configuration: .init(services: services.map { .init(service: $0) }, logger: logger)).run()
+        health.add("postgres") { [store] in try await store.writes.check(within: .seconds(1)) }
     }
 }

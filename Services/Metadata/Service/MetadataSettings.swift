@@ -1,33 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contracts
-public import Model
+public import DatabaseKit
 public import RPC
 public import ServiceKit
+public import StrataModel
 
 /// What the metadata service can be told.
-public struct MetadataSettings: Sendable {
-    /// `STRATA_POSTGRES_URL`: the database, as the role `strata_metadata`. Secret. Required.
-    public var postgresURL: String
-    /// `STRATA_REDIS_URL`: where changes are published. Secret. Required.
-    public var redisURL: String
+public struct MetadataSettings: ServiceSettings {
+    /// The database, as the role `strata_metadata`.
+    public var postgres: PostgresSettings
+    /// Where changes are published.
+    public var redis: RedisSettings
     /// `STRATA_RPC_…`: where calls are answered, and the secret callers must hold.
     public var rpc: RPCServerConfiguration
     /// `STRATA_METADATA_WRITE_CONNECTIONS` (4; 1 to 64): connections for patches, which share commits; more are soon slower.
     public var writeConnections = 4
-    /// `STRATA_METADATA_LARGE_CONNECTIONS` (2; 1 to 64): connections for patches of many keys, each alone, so that nobody waits in one transaction
-    /// with them.
+    /// `STRATA_METADATA_LARGE_CONNECTIONS` (2; 1 to 64): connections for patches of many keys, each alone, so that no other patch waits in one
+    /// transaction with them.
     public var largeConnections = 2
     /// `STRATA_METADATA_READ_CONNECTIONS` (3; 1 to 64): connections for trees.
     public var readConnections = 3
-    /// `STRATA_POSTGRES_QUEUE` (8192; 1 to 1,048,576): statements of one of these that wait for a connection; beyond it calls fail at once.
-    public var postgresQueue = 8192
-    /// `STRATA_POSTGRES_QUEUE_BYTES` (32 MB; 64 KB to 2 GB): bytes of their parameters.
-    public var postgresQueueBytes = 32 << 20
-    /// `STRATA_REDIS_QUEUE` (16,384; 1 to 1,048,576): commands to Redis that wait or are in flight; beyond it publications are dropped, and counted.
-    public var redisQueue = 16_384
-    /// `STRATA_REDIS_QUEUE_BYTES` (64 MB; 64 KB to 2 GB): bytes of their arguments.
-    public var redisQueueBytes = 64 << 20
     /// `STRATA_METADATA_MAX_KEYS` (0: no limit; up to 10,000,000): values that one conversation may have. `STRATA_METADATA_MAX_BYTES` (1 MB; 0: no
     /// limit; up to 1 GB): bytes of their paths and values. The same as the conversations service has.
     public var limits = MetadataLimits(bytes: Limits.metadataTreeBytes)
@@ -37,24 +30,20 @@ public struct MetadataSettings: Sendable {
 
     /// Settings with these addresses, and for the rest the defaults above.
     public init(postgresURL: String, redisURL: String, rpc: RPCServerConfiguration) {
-        self.postgresURL = postgresURL
-        self.redisURL = redisURL
+        postgres = PostgresSettings(url: postgresURL)
+        redis = RedisSettings(url: redisURL)
         self.rpc = rpc
     }
 
     /// Reads them.
     /// - Throws: `SettingsError` naming the key that is missing or cannot be used.
     public init(_ settings: Settings, _ common: CommonSettings) throws {
-        self.init(
-            postgresURL: try settings.secret("STRATA_POSTGRES_URL").value, redisURL: try settings.secret("STRATA_REDIS_URL").value,
-            rpc: try settings.rpcServer(name: "metadata", common).withMethodNames)
+        postgres = try PostgresSettings(settings)
+        redis = try RedisSettings(settings)
+        rpc = try settings.rpcServer(name: "metadata", common).withMethodNames
         writeConnections = try settings.int("STRATA_METADATA_WRITE_CONNECTIONS", default: writeConnections, in: 1...64)
         largeConnections = try settings.int("STRATA_METADATA_LARGE_CONNECTIONS", default: largeConnections, in: 1...64)
         readConnections = try settings.int("STRATA_METADATA_READ_CONNECTIONS", default: readConnections, in: 1...64)
-        postgresQueue = try settings.int("STRATA_POSTGRES_QUEUE", default: postgresQueue, in: 1...1 << 20)
-        postgresQueueBytes = try settings.int("STRATA_POSTGRES_QUEUE_BYTES", default: postgresQueueBytes, in: 1 << 16...Int(Int32.max))
-        redisQueue = try settings.int("STRATA_REDIS_QUEUE", default: redisQueue, in: 1...1 << 20)
-        redisQueueBytes = try settings.int("STRATA_REDIS_QUEUE_BYTES", default: redisQueueBytes, in: 1 << 16...Int(Int32.max))
         let keys = try settings.int("STRATA_METADATA_MAX_KEYS", default: 0, in: 0...10_000_000)
         let bytes = try settings.int("STRATA_METADATA_MAX_BYTES", default: Limits.metadataTreeBytes, in: 0...1 << 30)
         limits = MetadataLimits(keys: keys == 0 ? nil : keys, bytes: bytes == 0 ? nil : bytes)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contracts
-import Model
+import DatabaseKit
+import Mutations
 import Postgres
+import StrataModel
 
 /// The service's statements; everything they promise is said beside the functions of schema `metadata` (Shared/Schema).
 struct MetadataStore: Sendable {
@@ -15,14 +17,12 @@ struct MetadataStore: Sendable {
     /// What a conversation's tree may grow to.
     let limits: MetadataLimits
 
-    private static let patch = Statement(
-        "metadata.patch",
-        sql: """
-            SELECT outcome, position, created_at, message_count, effects
-            FROM metadata.patch($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::int8, $6::int8, $7::int8, $8::int8)
-            """)
+    static let patch = WriteStatement(
+        "metadata.patch", columns: "r.outcome, r.position, r.created_at, r.message_count, r.effects", function: "metadata.patch",
+        arguments: ["$1::uuid", "$2::uuid", "$3::text", "$4::jsonb", "$5::int8", "$6::int8", "$7::int8", "$8::int8"],
+        place: WriteStatement.Place(conversation: "$2::uuid", position: "r.position"))
 
-    private static let readTrees = Statement(
+    static let readTrees = Statement(
         "metadata.trees",
         sql: "SELECT position, paths, vals FROM metadata.trees_within($1::uuid, $2::uuid[], $3::text[], $4::int8, $5::int8) ORDER BY n",
         isIdempotent: true)
@@ -30,31 +30,60 @@ struct MetadataStore: Sendable {
     /// A tree of more bytes does not fit into an answer, and is not read.
     static let mostBytes: Int64 = 64 << 20
 
-    /// Commits a patch.
-    /// - Returns: the change, or nil if the patch changed nothing.
-    /// - Throws: ``Model/Failure``; any other error is a fault of ours.
-    func commit(_ patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Change? {
-        let pool = patch.operations.isLarge ? large : writes
-        let rows: Rows
-        do {
-            rows = try await pool.query(
-                Self.patch,
-                [
-                    .uuid(patch.app.rawValue), .uuid(patch.conversation.rawValue), .text(patch.actor.rawValue),
-                    .jsonb(OperationsJSON.encode(patch.operations)),
-                    patch.origin.map { .int8(Int64(bitPattern: $0.connection)) } ?? .null,
-                    patch.origin.map { .int8(Int64(bitPattern: $0.request)) } ?? .null,
-                    limits.keys.map { .int8(Int64($0)) } ?? .null, limits.bytes.map { .int8(Int64($0)) } ?? .null,
-                ], lockKey: UInt64(hashing: patch.conversation.rawValue), deadline: deadline)
-        } catch {
-            throw refusal(error) ?? error
-        }
-        guard let row = rows.first else { throw MalformedAnswer() }
-        return try change(row, of: patch)
+    /// What a patch came to.
+    struct Committed: Sendable {
+        /// Nil if it changed nothing, or was committed under its name before.
+        var change: Change?
+        /// Where it is told.
+        var place: ChangePlace
     }
 
-    private func change(_ row: Row, of patch: MetadataPatch) throws -> Change? {
-        switch try row.get(0, as: String.self) {
+    /// Commits a patch, once if it has a name.
+    /// - Throws: ``StrataModel/Failure``; any other error is a fault of ours.
+    func commit(_ patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Committed {
+        try await EarlierChange.once(patch.mutation, until: deadline) {
+            try await carryOut(patch, deadline: deadline)
+        } find: { mutation in
+            let values = EarlierChange.values(mutation, of: patch.actor, in: patch.app)
+            return try EarlierChange(try await query(EarlierChange.find, values, on: reads, deadline: deadline), of: mutation)
+        } answer: { earlier in
+            Committed(place: earlier.place)
+        }
+    }
+
+    /// - Returns: nil if it was committed under its name before, or another request is committing it.
+    private func carryOut(_ patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Committed? {
+        let values: [Value] = [
+            .uuid(patch.app.rawValue), .uuid(patch.conversation.rawValue), .text(patch.actor.rawValue),
+            .jsonb(MetadataJSON.encode(patch.operations)),
+            patch.origin.map { .int8(Int64(bitPattern: $0.connection)) } ?? .null,
+            patch.origin.map { .int8(Int64(bitPattern: $0.request)) } ?? .null,
+            limits.keys.map { .int8(Int64($0)) } ?? .null, limits.bytes.map { .int8(Int64($0)) } ?? .null,
+        ]
+        let (statement, all) = Self.patch.asked(values, by: patch.actor, in: patch.app, as: patch.mutation)
+        let rows = try await query(
+            statement, all, on: patch.operations.isLarge ? large : writes, lockKey: UInt64(hashing: patch.conversation.rawValue), deadline: deadline)
+        guard let written = try Written(rows, isNamed: patch.mutation != nil) else {
+            if patch.mutation == nil { throw MalformedAnswer() }
+            return nil
+        }
+        let change = try change(written, of: patch)
+        return Committed(change: change, place: written.place ?? ChangePlace(position: change?.position))
+    }
+
+    private func query(
+        _ statement: Statement, _ values: [Value], on pool: PostgresPool, lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
+    ) async throws -> Rows {
+        do {
+            return try await pool.query(statement, values, lockKey: lockKey, deadline: deadline)
+        } catch {
+            throw error.refusal
+        }
+    }
+
+    private func change(_ written: Written, of patch: MetadataPatch) throws -> Change? {
+        let (row, first) = (written.rows[0], written.firstColumn)
+        switch try row.get(first, as: String.self) {
         case "ok": break
         case "none": return nil
         case "not_found": throw Failure.notFound("conversation")
@@ -64,16 +93,16 @@ struct MetadataStore: Sendable {
         default: throw MalformedAnswer()
         }
         return Change(
-            appID: patch.app, conversationID: patch.conversation, position: Position(try row.get(1, as: Int64.self)),
-            createdAt: Model.Timestamp(microseconds: try row.get(2, as: Postgres.Timestamp.self).microseconds), actor: patch.actor,
-            origin: patch.origin, messageCount: try row.get(3, as: Int64.self), numbers: [:],
-            content: .metadataChanged(try OperationsJSON.decodeEffects(try row.get(4, as: String.self))))
+            appID: patch.app, conversationID: patch.conversation, position: Position(try row.get(first + 1, as: Int64.self)),
+            createdAt: StrataModel.Timestamp(microseconds: try row.get(first + 2, as: Postgres.Timestamp.self).microseconds), actor: patch.actor,
+            origin: patch.origin, messageCount: try row.get(first + 3, as: Int64.self), numbers: [:],
+            content: .metadataChanged(try MetadataJSON.effects(try row.get(first + 4, as: String.self))))
     }
 
     /// A tree to read.
     struct TreeKey: Sendable {
         var conversation: ConversationID
-        /// Somebody who left: the tree as he last saw it.
+        /// A user who has left: the tree as they last saw it.
         var formerUser: UserID?
     }
 
@@ -85,7 +114,7 @@ struct MetadataStore: Sendable {
 
     /// Those that fit, from one snapshot, in the order of `keys`. What does not exist has position 0 and no leaves.
     /// - Parameter bytes: that they may have, about; nil: no bound. The first one is always among them.
-    /// - Throws: ``Model/Failure``, ``Model/Failure/answerTooLarge`` if the first one does not fit into any answer; any other error is a fault of ours.
+    /// - Throws: ``StrataModel/Failure``, ``StrataModel/Failure/answerTooLarge`` if the first one does not fit into any answer; any other error is a fault of ours.
     func trees(_ keys: [TreeKey], bytes: Int64? = nil, app: AppID, deadline: ContinuousClock.Instant) async throws -> [StoredTree] {
         let rows: Rows
         do {
@@ -96,7 +125,7 @@ struct MetadataStore: Sendable {
                     bytes.map { .int8($0) } ?? .null, .int8(Self.mostBytes),
                 ], deadline: deadline)
         } catch {
-            throw refusal(error) ?? error
+            throw error.refusal
         }
         guard rows.count <= keys.count, keys.isEmpty || !rows.isEmpty else { throw MalformedAnswer() }
         var trees: [StoredTree] = []
@@ -113,15 +142,6 @@ struct MetadataStore: Sendable {
         }
         guard bytes != nil || trees.count == keys.count else { throw Failure.answerTooLarge }
         return trees
-    }
-
-    /// What a client is told of an error that is nobody's fault; nil for faults of ours.
-    private func refusal(_ error: PostgresError) -> (any Error)? {
-        switch error.code {
-        case .cancelled: CancellationError()
-        case .deadlineExceeded, .connectionUnavailable, .queueFull, .closed, .fateUnknown: Failure.unavailable
-        default: error.isRetryable ? Failure.unavailable : nil
-        }
     }
 }
 

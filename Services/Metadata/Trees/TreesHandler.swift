@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contracts
-import Model
 import Postgres
 import RPC
+import StrataModel
 
 /// Answers what the gateway renders conversations with: the trees of many of them, each with the position it belongs to.
 ///
 /// Who may see a conversation is not asked here: the gateway has it from the conversations service for this very user.
-struct TreesHandler: Sendable {
+struct TreesHandler: CallHandler {
     let store: MetadataStore
     /// Trees of one request, at most.
     static let maximumItems = 1000
+
+    func register(on router: inout CallRouter) {
+        router.register(MetadataAPI.trees) { try await trees($0, deadline: $1.deadline) }
+    }
 
     func trees(_ request: ProtoTreesRequest, deadline: ContinuousClock.Instant) async throws -> ProtoTreesResponse {
         guard request.items.count <= Self.maximumItems else {
@@ -22,7 +26,7 @@ struct TreesHandler: Sendable {
         wanted.reserveCapacity(request.items.count)
         for item in request.items {
             let formerUser = item.hasFormerUserID ? UserID(item.formerUserID) : nil
-            guard formerUser != nil || !item.hasFormerUserID else { throw Failure.invalid("former_user_id", "is not a user id") }
+            guard formerUser != nil || !item.hasFormerUserID else { throw Failure.invalid("former_user_id", reason: "is not a user id") }
             wanted.append(.init(conversation: try ConversationID(contract: item.conversationID), formerUser: formerUser))
         }
         let trees = try await store.trees(

@@ -2,20 +2,28 @@
 
 import Contracts
 import FoundationEssentials
-import Model
+import RPC
 import Redis
+import StrataModel
 import SwiftProtobuf
 
 /// Answers what gateways ask about presence.
-struct PresenceHandler: Sendable {
+struct PresenceHandler: CallHandler {
     let store: PresenceStore
     /// When gateways are asked to renew leases.
     let renewAfter: Duration
 
+    func register(on router: inout CallRouter) {
+        router.register(PresenceAPI.setPresence) { try await set($0, deadline: $1.deadline) }
+        router.register(PresenceAPI.renewPresence) { try await renew($0, deadline: $1.deadline) }
+        router.register(PresenceAPI.releasePresence) { try await release($0, deadline: $1.deadline) }
+        router.register(PresenceAPI.getPresence) { try await get($0, deadline: $1.deadline) }
+    }
+
     func set(_ request: ProtoSetPresenceRequest, deadline: ContinuousClock.Instant) async throws -> ProtoSetPresenceResponse {
         let status = Presence.Status(rawValue: request.status)
         guard status != nil || request.status == "auto" else {
-            throw Failure.invalid("status", "must be available, busy, away, offline, invisible or auto")
+            throw Failure.invalid("status", reason: "must be available, busy, away, offline, invisible or auto")
         }
         let user = try user(request.lease)
         try await refusing { try await store.set(status, of: request.lease.connection, user, deadline: deadline) }
@@ -43,7 +51,7 @@ struct PresenceHandler: Sendable {
         try checkCount(request.userIds.count)
         let app = try AppID(contract: request.appID)
         let users = try request.userIds.map { id in
-            guard let user = UserID(id) else { throw Failure.invalid("user_ids", "holds something that is not a user id") }
+            guard let user = UserID(id) else { throw Failure.invalid("user_ids", reason: "holds something that is not a user id") }
             return PresenceStore.User(app: app, id: user)
         }
         let found = try await refusing { try await store.find(users, deadline: deadline) }
@@ -70,7 +78,7 @@ struct PresenceHandler: Sendable {
     }
 
     private func user(_ lease: ProtoLease) throws -> PresenceStore.User {
-        guard let id = UserID(lease.userID) else { throw Failure.invalid("user_id", "is not a user id") }
+        guard let id = UserID(lease.userID) else { throw Failure.invalid("user_id", reason: "is not a user id") }
         return PresenceStore.User(app: try AppID(contract: lease.appID), id: id)
     }
 

@@ -11,9 +11,10 @@ public struct PresencePeriods: Sendable {
     /// times in that period.
     public var lease: Duration = .seconds(27)
     /// `STRATA_PRESENCE_GRACE` (25s; 100ms to 15m): how long a user keeps a status after a disconnect, so that a short loss of the network
-    /// is not announced to all followers (spec 12.8).
+    /// is not announced to all followers (docs/conformance.md §12.8).
     public var grace: Duration = .seconds(25)
-    /// `STRATA_PRESENCE_RETENTION` (30d; 1h to 365d): how long a user's chosen status and the time he was last seen are remembered.
+    /// `STRATA_PRESENCE_RETENTION` (30d; 1h to 365d): how long the presence service remembers the status that a user chose, and when the user was
+    /// last seen.
     public var retention: Duration = .seconds(30 * 86_400)
     /// `STRATA_PRESENCE_SWEEP` (1s; 10ms to 1m): the mean time between two looks for leases that have ended.
     public var sweepEvery: Duration = .seconds(1)

@@ -2,18 +2,18 @@
 
 import Redis
 
-/// Presence, as it lives in Redis. A user's keys, his channel and the deadlines of his shard carry the same hash tag.
+/// Presence, as it lives in Redis. A user's keys, the user's channel and the deadlines of the user's shard carry the same hash tag.
 ///
-/// - `pl:{shard}:<app>:<user>` is a hash of his leases: connection → `<status>:<end in ms>`. It expires by itself after the last of them.
-/// - `pr:{shard}:<app>:<user>` is what is remembered of him for weeks: `status` as last announced, `chosen` (for `auto`), `seen` and `changed`
+/// - `pl:{shard}:<app>:<user>` is a hash of the user's leases: connection → `<status>:<end in ms>`. It expires by itself after the last of them.
+/// - `pr:{shard}:<app>:<user>` is what is remembered of the user for weeks: `status` as last announced, `chosen` (for `auto`), `seen` and `changed`
 ///   (microseconds).
-/// - `pd:{shard}` is a sorted set of `<app>:<user>` by the end (ms) of his first lease to end.
+/// - `pd:{shard}` is a sorted set of `<app>:<user>` by the end (ms) of the user's first lease to end.
 ///
 /// Every script ends in the same way, by settling: leases that have ended go, and if the best of the rest is another status than the announced one,
-/// that is recorded and published. So a change is announced once, whoever finds it first.
+/// that is recorded and published. So a change is announced once, whichever instance finds it first.
 ///
-/// `KEYS` of all but ``due`` and ``drop``: leases, record, deadlines, the user's channel. `ARGV` of all but these: member, the publication's fields that name
-/// the user, retention of the record (ms), then as each says. They answer what ``get`` does, unless they say otherwise.
+/// `KEYS` of all but ``due`` and ``drop``: leases, record, deadlines, the user's channel. `ARGV` of all but these: member, the publication's fields
+/// that name the user, retention of the record (ms), then as each says. They answer what ``get`` does, unless they say otherwise.
 struct PresenceScripts: Sendable {
     /// Sets a connection's status. `ARGV`: connection, status or `auto`, how long the lease lasts (ms).
     let set: RedisScript
@@ -24,7 +24,7 @@ struct PresenceScripts: Sendable {
     /// Settles, and answers status, when last seen, and when the status last changed (microseconds, or nil).
     let get: RedisScript
     /// Members of a shard of whom a lease has ended. `KEYS`: deadlines. `ARGV`: how many at most. Answers, if there are none, the time until there
-    /// will be (ms; -1: nobody has a lease); otherwise an array: the greatest lateness (ms), members.
+    /// will be (ms; -1: no user has a lease); otherwise an array: the greatest lateness (ms), members.
     let due: RedisScript
     /// Takes out of a shard's deadlines what is no user's. `KEYS`: deadlines. `ARGV`: members. Answers how many.
     let drop: RedisScript
@@ -41,10 +41,10 @@ struct PresenceScripts: Sendable {
             source: "local gone = 0 for i = 1, #ARGV do gone = gone + redis.call('ZREM', KEYS[1], ARGV[i]) end return gone")
     }
 
-    /// Best first: where he can be reached now, then where he is but would rather not be disturbed, then where he has been lately. Whatever others
-    /// may see comes before what they may not; of these two, `invisible` tells the user himself that he is connected.
+    /// Best first: where the user can be reached now, then where they are but would rather not be disturbed, then where they have been lately.
+    /// Whatever others may see comes before what they may not; of these two, `invisible` tells the user that they are connected.
     ///
-    /// A publication is the fields that name the user, then the status (field 3, text) and when he was last seen (field 4, varint).
+    /// A publication is the fields that name the user, then the status (field 3, text) and when the user was last seen (field 4, varint).
     private static let head = #"""
 
         local now_us = time[1] * 1000000 + time[2]

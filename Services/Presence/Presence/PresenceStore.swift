@@ -3,9 +3,9 @@
 import Contracts
 import FoundationEssentials
 import Metrics
-import Model
 import NIOCore
 import Redis
+import StrataModel
 
 /// Presence in Redis: leases of connections, and what follows from them for their user.
 struct PresenceStore: Sweepable {
@@ -27,27 +27,28 @@ struct PresenceStore: Sweepable {
         }
 
         var member: String { "\(app):\(id)" }
-        var shard: Int { Channels.presenceShard(app, id) }
+        var shard: Int { Channels.presenceShard(app: app, user: id) }
         var keys: [String] {
             let shard = shard
-            return ["pl:{\(shard)}:\(member)", "pr:{\(shard)}:\(member)", "pd:{\(shard)}", Channels.presence(app, id)]
+            return ["pl:{\(shard)}:\(member)", "pr:{\(shard)}:\(member)", "pd:{\(shard)}", Channels.presence(app: app, user: id)]
         }
     }
 
     /// What is known of a user.
     struct Found: Sendable {
         var presence: Presence
-        /// When his status last changed; nil: never, as far as anybody remembers.
+        /// When the user's status last changed; nil: never, as far as is remembered.
         var changedAt: Timestamp?
     }
 
     let name = "presence"
+    let metricPrefix = "strata_presence_lease"
     private let redis: RedisClient
     private let periods: PresencePeriods
     private let timeout: Duration
     private let scripts: PresenceScripts
-    private let settled = Counter(label: "presence_leases_swept_total")
-    private let dropped = Counter(label: "presence_members_dropped_total")
+    private let settled = Counter(label: "strata_presence_leases_swept_total")
+    private let dropped = Counter(label: "strata_presence_members_dropped_total")
 
     init(redis: RedisClient, periods: PresencePeriods, timeout: Duration, scripts: PresenceScripts = PresenceScripts()) {
         self.redis = redis

@@ -5,17 +5,13 @@ public import RPC
 public import ServiceKit
 
 /// What the presence service can be told.
-public struct PresenceSettings: Sendable {
-    /// `STRATA_REDIS_URL`: where all state is, and where it is published. Secret. Required.
-    public var redisURL: String
+public struct PresenceSettings: ServiceSettings {
+    /// Where all state is, and where it is published.
+    public var redis: RedisSettings
     /// `STRATA_RPC_…`: where calls are answered, and the secret callers must hold.
     public var rpc: RPCServerConfiguration
     /// `STRATA_PRESENCE_REDIS_TIMEOUT` (500ms; 10ms to 10s): how long one request waits for Redis. What is ephemeral is not worth a longer wait.
     public var redisTimeout: Duration = .milliseconds(500)
-    /// `STRATA_REDIS_QUEUE` (16,384; 1 to 1,048,576): commands to Redis that wait or are in flight; beyond it calls fail at once.
-    public var redisQueue = 16_384
-    /// `STRATA_REDIS_QUEUE_BYTES` (64 MB; 64 KB to 2 GB): bytes of their arguments.
-    public var redisQueueBytes = 64 << 20
     /// The periods of typing.
     public var typing = TypingSettings()
     /// The periods of presence.
@@ -23,18 +19,17 @@ public struct PresenceSettings: Sendable {
 
     /// Settings with these addresses, and for the rest the defaults above.
     public init(redisURL: String, rpc: RPCServerConfiguration) {
-        self.redisURL = redisURL
+        redis = RedisSettings(url: redisURL)
         self.rpc = rpc
     }
 
     /// Reads them.
     /// - Throws: `SettingsError` naming the key that is missing or cannot be used.
     public init(_ settings: Settings, _ common: CommonSettings) throws {
-        self.init(redisURL: try settings.secret("STRATA_REDIS_URL").value, rpc: try settings.rpcServer(name: "presence", common).withMethodNames)
+        redis = try RedisSettings(settings)
+        rpc = try settings.rpcServer(name: "presence", common).withMethodNames
         redisTimeout = try settings.duration(
             "STRATA_PRESENCE_REDIS_TIMEOUT", default: redisTimeout, in: .milliseconds(10) ... .seconds(10))
-        redisQueue = try settings.int("STRATA_REDIS_QUEUE", default: redisQueue, in: 1...1 << 20)
-        redisQueueBytes = try settings.int("STRATA_REDIS_QUEUE_BYTES", default: redisQueueBytes, in: 1 << 16...Int(Int32.max))
         typing = try TypingSettings(settings)
         presence = try PresencePeriods(settings)
     }

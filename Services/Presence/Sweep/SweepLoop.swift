@@ -6,14 +6,16 @@ import ServiceLifecycle
 
 /// Something that has deadlines on shards.
 protocol Sweepable: Sendable {
-    /// A word for logs and metrics.
+    /// What its deadlines are of, for logs.
     var name: String { get }
+    /// What the names of its metrics begin with.
+    var metricPrefix: String { get }
     /// Ends what is due on `shards`. Answers in their order.
     func sweep(_ shards: [Int]) async -> [SweepFinding]
 }
 
-/// Looks at all shards again and again. Every instance does: what is due is taken and announced in one script, so it is announced once whoever
-/// comes first, and nobody has to be elected.
+/// Looks at all shards again and again. Every instance does: one script takes what is due and announces it, so it is announced once whichever
+/// instance comes first, and no instance has to be elected.
 struct SweepLoop<Target: Sweepable>: Service {
     private let target: Target
     private let every: Duration
@@ -30,9 +32,9 @@ struct SweepLoop<Target: Sweepable>: Service {
         self.shortestPeriod = shortestPeriod
         self.shards = shards
         self.logger = logger
-        looks = Counter(label: "\(target.name)_sweeps_total")
-        failures = Counter(label: "\(target.name)_sweep_failures_total")
-        lateness = Timer(label: "\(target.name)_sweep_lateness_seconds")
+        looks = Counter(label: "\(target.metricPrefix)_sweeps_total")
+        failures = Counter(label: "\(target.metricPrefix)_sweep_failures_total")
+        lateness = Timer(label: "\(target.metricPrefix)_sweep_lateness_seconds")
     }
 
     func run() async throws {

@@ -3,7 +3,8 @@
 /// When each shard has to be looked at again: what makes an idle sweep cost next to nothing.
 ///
 /// A look that finds nothing due learns when something will be. Nothing that happens after it can be due earlier than the shortest period there is,
-/// so the shard is left alone until then; half of that period is used, lest instances of different settings wait for each other.
+/// so the shard is left alone until then. Half of that period is used: an instance whose periods are set longer than those of another one must not sleep through
+/// the other one's deadlines.
 struct SweepSchedule: Sendable {
     private var nextLook: [ContinuousClock.Instant?]
     private let longestRest: Duration

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contracts
-import Model
+import RPC
 import Redis
+import StrataModel
 
 /// Answers what gateways say of typists. Whether the user is a participant is the gateway's business.
-struct TypingHandler: Sendable {
+struct TypingHandler: CallHandler {
     let store: TypingStore
 
+    func register(on router: inout CallRouter) {
+        router.register(PresenceAPI.typing) { try await typing($0, deadline: $1.deadline) }
+    }
+
     func typing(_ request: ProtoTypingRequest, deadline: ContinuousClock.Instant) async throws -> ProtoEmpty {
-        guard let user = UserID(request.userID) else { throw Failure.invalid("user_id", "is not a user id") }
+        guard let user = UserID(request.userID) else { throw Failure.invalid("user_id", reason: "is not a user id") }
         guard let action = TypingAction(rawValue: request.action) else {
-            throw Failure.invalid("action", "must be started, paused or finished")
+            throw Failure.invalid("action", reason: "must be started, paused or finished")
         }
         let signal = TypingSignal(conversationID: try ConversationID(contract: request.conversationID), user: user, action: action)
         do {
@@ -24,7 +29,7 @@ struct TypingHandler: Sendable {
 }
 
 extension RedisError {
-    /// What a client is told: Redis is away or slow, which is nobody's fault; or itself, a fault of ours.
+    /// What a client is told: that Redis is away or slow; or the error itself, if it is a fault of ours.
     var refusal: any Error {
         switch code {
         case .cancelled: CancellationError()

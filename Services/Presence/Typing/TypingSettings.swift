@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Model
 public import ServiceKit
+import StrataModel
 
 /// The periods of typing. Every instance must have the same.
 public struct TypingSettings: Sendable {
@@ -33,8 +33,8 @@ public struct TypingSettings: Sendable {
     /// How long the announcement of `action` is good for. A gateway that hears nothing more for so long has missed the end, or Redis has lost it,
     /// and tells its clients `finished` itself.
     ///
-    /// After `started` nothing need be announced until an unannounced repetition has become `paused`, and that `finished`. The margin is for sweeps and
-    /// ways.
+    /// The longest silence after `started`: a repetition that is not announced may come up to ``repeatAfter`` later, and then both periods run. The 2.5 s are
+    /// for the sweep and the network.
     func goodFor(_ action: TypingAction) -> Duration {
         let margin = repeatAfter + max(.milliseconds(2500), sweepEvery * 2)
         return switch action {
@@ -44,6 +44,6 @@ public struct TypingSettings: Sendable {
         }
     }
 
-    /// How long the keys outlive the last event, should nobody sweep.
+    /// How long the keys outlive the last event, should no instance sweep.
     var timeToLive: Duration { pauseAfter + finishAfter + .seconds(60) }
 }

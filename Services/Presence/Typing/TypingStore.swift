@@ -2,8 +2,8 @@
 
 import Contracts
 import Metrics
-import Model
 import Redis
+import StrataModel
 
 /// Typing in Redis: events of typists, and the sweep that ends what they do not renew.
 struct TypingStore: Sweepable {
@@ -16,6 +16,7 @@ struct TypingStore: Sweepable {
     }
 
     let name = "typing"
+    let metricPrefix = "strata_presence_typing"
     private let redis: RedisClient
     private let settings: TypingSettings
     private let timeout: Duration
@@ -78,11 +79,11 @@ struct MalformedReply: Error {}
 struct TypingMetrics: Sendable {
     private let byEvent = TypingAction.allCases.map { TypingMetrics.counter($0, by: "event") }
     private let bySweep = TypingAction.allCases.map { TypingMetrics.counter($0, by: "sweep") }
-    private let again = Counter(label: "typing_announcements_repeated_total")
-    private let silent = Counter(label: "typing_events_merged_total")
+    private let again = Counter(label: "strata_presence_typing_announcements_repeated_total")
+    private let silent = Counter(label: "strata_presence_typing_events_merged_total")
 
     private static func counter(_ action: TypingAction, by cause: String) -> Counter {
-        Counter(label: "typing_transitions_total", dimensions: [("action", action.rawValue), ("by", cause)])
+        Counter(label: "strata_presence_typing_transitions_total", dimensions: [("action", action.rawValue), ("by", cause)])
     }
 
     func count(_ outcome: TypingStore.Outcome, _ action: TypingAction) {

@@ -2,7 +2,7 @@
 
 import ArgumentParser
 import Foundation
-import Model
+import StrataModel
 
 /// `strata announce`.
 struct AnnounceCommand: AsyncParsableCommand {
@@ -11,7 +11,7 @@ struct AnnounceCommand: AsyncParsableCommand {
         abstract: "Sends an announcement to users of an app: a message outside of every conversation.",
         discussion: """
             Sent by way of the conversations service of the running `strata dev`, or of --service with STRATA_CLUSTER_SECRET in the environment. \
-            Whoever is online sees it at once, everybody else when he is back.
+            Users who are online see it at once, the others when they connect again.
             """)
 
     @Option(help: "The app; may be left out where there is only one.")

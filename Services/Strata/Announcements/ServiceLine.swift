@@ -3,10 +3,10 @@
 import Contracts
 import Foundation
 import Logging
-import Model
 import NIOCore
 import NIOPosix
 import RPC
+import StrataModel
 import SwiftProtobuf
 
 /// A line to the conversations service, for what only an operator or the application's own server may ask.
@@ -23,15 +23,15 @@ struct ServiceLine {
             guard let secret = try settings.value("STRATA_CLUSTER_SECRET") else {
                 throw CommandFailure(.configuration, "A service elsewhere needs the secret of the cluster in STRATA_CLUSTER_SECRET.")
             }
-            configuration = Self.configuration(try Self.endpoints(text, from: addresses == nil ? key : "--service"), secret)
+            configuration = Self.configuration(try Self.endpoints(text, from: addresses == nil ? key : "--service"), secret: secret)
             return
         }
         let endpoints = try await RunningState.ofRunning(in: home).instances(of: Self.service)
             .compactMap { $0.port.map { RPCEndpoint(host: "127.0.0.1", port: $0) } }
-        configuration = Self.configuration(endpoints, try Secrets.ensure(in: home).cluster)
+        configuration = Self.configuration(endpoints, secret: try Secrets.ensure(in: home).cluster)
     }
 
-    private static func configuration(_ endpoints: [RPCEndpoint], _ secret: String) -> RPCClientConfiguration {
+    private static func configuration(_ endpoints: [RPCEndpoint], secret: String) -> RPCClientConfiguration {
         var configuration = RPCClientConfiguration(target: .fixed(endpoints), clusterSecret: secret, name: service)
         configuration.service = service
         return configuration
@@ -61,7 +61,7 @@ struct ServiceLine {
             $0.parts = [ProtoMessagePart(part)]
         }
         try await call { client in
-            _ = try await client.call(AccountAPI.sendAnnouncement, request, deadline: .now + .seconds(30), trace: .random())
+            _ = try await client.call(AccountAPI.sendAnnouncement, with: request, deadline: .now + .seconds(30), trace: .random())
         }
     }
 

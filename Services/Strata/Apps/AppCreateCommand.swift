@@ -35,10 +35,10 @@ struct AppCreateCommand: AsyncParsableCommand {
         let home = StrataHome()
         let url = try await database.url(in: home)
         let app = try NewApp(name: name, publicKeyFile: publicKey)
-        // The key first: an app in the database whose key was never written would be of no use to anybody.
+        // The key first: an app in the database whose key was never written would be of no use.
         let ring = KeyRing(home: home)
         let new = home.newDirectories
-        let file = try app.privateKey.map { try ring.add(app, privateKey: $0) }
+        let file = try app.privateKey.map { try ring.addApp(app, privateKey: $0) }
         do {
             try await AppStore(url: url).insert(app)
         } catch {

@@ -65,7 +65,7 @@ struct AppDeletion: Sendable {
                 let removed = try await pass(connection) { tell(rows + $0) }
                 rows += removed
                 if removed > 0 { continue }
-                if remaining > .zero { try await Task.sleep(for: remaining) } else if try await end(connection) { return rows }
+                if remaining > .zero { try await Task.sleep(for: remaining) } else if try await deleteEmptyApp(connection) { return rows }
             }
         }
     }
@@ -89,7 +89,7 @@ struct AppDeletion: Sendable {
     }
 
     /// Deletes the app itself, unless it still has a conversation: one that was locked was stepped over. This waits for it, and it goes the next time round.
-    private func end(_ connection: PostgresPool) async throws -> Bool {
+    private func deleteEmptyApp(_ connection: PostgresPool) async throws -> Bool {
         let answer = try await connection.query(.appDeletionEnd, [.uuid(app)], deadline: .now + Self.patience)
         return try answer.first?.get(0, as: Bool.self) ?? false
     }
@@ -101,20 +101,20 @@ struct AppDeletion: Sendable {
 }
 
 extension Statement {
-    fileprivate static let appExtent = Statement(
+    static let appExtent = Statement(
         "app.extent", sql: "SELECT a.name, e.* FROM conversations.app a, conversations.app_extent(a.id) e WHERE a.id = $1", isIdempotent: true)
-    fileprivate static let appDeletionBegin = Statement(
+    static let appDeletionBegin = Statement(
         "app.deletion.begin",
         sql: "UPDATE conversations.app SET suspended = true, deleting_since = coalesce(deleting_since, now()) WHERE id = $1", isIdempotent: true)
-    fileprivate static let appDeletionAge = Statement(
+    static let appDeletionAge = Statement(
         "app.deletion.age",
         sql: "SELECT (extract(epoch FROM clock_timestamp() - deleting_since) * 1000)::int8 FROM conversations.app WHERE id = $1", isIdempotent: true)
-    fileprivate static let appDeletionParts = Statement(
+    static let appDeletionParts = Statement(
         "app.deletion.parts", sql: "SELECT part FROM conversations.app_deletion_parts()", isIdempotent: true)
-    fileprivate static let appDeletionStep = Statement(
+    static let appDeletionStep = Statement(
         "app.deletion.step", sql: "SELECT removed, next_block FROM conversations.delete_app_rows($1, $2, $3)", isIdempotent: true)
     /// Its keys and server tokens go with it. False: a conversation is left.
-    fileprivate static let appDeletionEnd = Statement(
+    static let appDeletionEnd = Statement(
         "app.deletion.end",
         sql: """
             WITH remaining AS (SELECT c.id FROM conversations.conversation c WHERE c.app_id = $1 LIMIT 1 FOR UPDATE),

@@ -16,10 +16,10 @@ package enum AppKeyPair {
     /// - Returns: it as PEM (SubjectPublicKeyInfo).
     /// - Throws: ``CommandFailure`` if it is not an RSA public key of at least 2048 bits.
     static func publicKey(ofFile path: String) throws -> String {
-        let text = try read(path)
+        let text = try readText(at: path)
         guard !text.contains("PRIVATE KEY") else {
             throw CommandFailure(
-                .usage, "\(path) holds a private key. Only its public half is wanted here, and the private one should be shown to nobody.")
+                .usage, "\(path) holds a private key. Give the public key instead, and keep the private one secret.")
         }
         guard let key = try? _RSA.Signing.PublicKey(pemRepresentation: text) else {
             throw CommandFailure(.usage, "\(path) does not hold an RSA public key of at least 2048 bits in PEM form.")
@@ -31,7 +31,7 @@ package enum AppKeyPair {
     /// - Returns: the text of the file.
     /// - Throws: ``CommandFailure`` if it is not an RSA private key of at least 2048 bits.
     static func privateKey(ofFile path: String) throws -> String {
-        let text = try read(path)
+        let text = try readText(at: path)
         guard (try? _RSA.Signing.PrivateKey(pemRepresentation: text)) != nil else {
             throw CommandFailure(.usage, "\(path) does not hold an RSA private key of at least 2048 bits in PEM form.")
         }
@@ -39,7 +39,7 @@ package enum AppKeyPair {
     }
 
     /// Reads the text of a key file.
-    static func read(_ path: String) throws -> String {
+    static func readText(at path: String) throws -> String {
         do {
             return try String(contentsOfFile: path, encoding: .utf8)
         } catch {

@@ -24,7 +24,7 @@ public struct AppStore: Sendable {
         self.url = url
     }
 
-    private static let insertApp = Statement(
+    static let insertApp = Statement(
         "app.insert",
         sql: """
             WITH app AS (INSERT INTO conversations.app (id, name, provider_id) VALUES ($1, $2, $3) RETURNING id),
@@ -32,7 +32,7 @@ public struct AppStore: Sendable {
             INSERT INTO conversations.server_token (digest, app_id) SELECT $6, id FROM app
             """)
 
-    private static let listApps = Statement(
+    static let listApps = Statement(
         "app.list",
         sql: """
             SELECT a.id, a.provider_id, coalesce(array_agg(k.id ORDER BY k.created_at) FILTER (WHERE k.id IS NOT NULL), '{}'), a.name, a.suspended,
@@ -41,7 +41,7 @@ public struct AppStore: Sendable {
             GROUP BY a.id ORDER BY a.created_at, a.id
             """, isIdempotent: true)
 
-    private static let suspendApp = Statement(
+    static let suspendApp = Statement(
         "app.suspend",
         sql: """
             UPDATE conversations.app SET suspended = $2 OR deleting_since IS NOT NULL WHERE id = $1 RETURNING name, deleting_since IS NOT NULL
@@ -50,8 +50,8 @@ public struct AppStore: Sendable {
     /// Suspends an app, or ends that. Its sessions stay, and are good for something again when it is resumed.
     /// - Returns: its name; nil if there is no such app.
     /// - Throws: ``CommandFailure`` if it is being deleted, which nothing undoes.
-    func setSuspended(_ isSuspended: Bool, _ app: UUID) async throws -> String? {
-        guard let row = try await query(Self.suspendApp, [.uuid(app), .bool(isSuspended)]).first else { return nil }
+    func setSuspended(_ isSuspended: Bool, for app: UUID) async throws -> String? {
+        guard let row = try await query(Self.suspendApp, parameters: [.uuid(app), .bool(isSuspended)]).first else { return nil }
         let name: String = try row.get(0)
         guard try isSuspended || !row.get(1, as: Bool.self) else {
             throw CommandFailure(.unavailable, "\(LayerID.app.text(app)) is being deleted, and cannot be taken into service again.")
@@ -63,7 +63,7 @@ public struct AppStore: Sendable {
     public func insert(_ app: NewApp) async throws {
         _ = try await query(
             Self.insertApp,
-            [
+            parameters: [
                 .uuid(app.id), .text(app.name), .uuid(app.providerID), .uuid(app.keyID), .text(app.publicKey), .bytes(app.serverTokenDigest),
             ])
     }
@@ -79,7 +79,7 @@ public struct AppStore: Sendable {
     }
 
     /// Runs one statement over a connection that is made for it.
-    private func query(_ statement: Statement, _ parameters: [Value] = []) async throws -> Rows {
+    private func query(_ statement: Statement, parameters: [Value] = []) async throws -> Rows {
         try await withConnection { try await $0.query(statement, parameters, deadline: .now + .seconds(10)) }
     }
 

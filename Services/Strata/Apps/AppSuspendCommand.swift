@@ -6,7 +6,7 @@ import Foundation
 /// `strata app suspend`.
 struct AppSuspendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "suspend", abstract: "Suspends an app: nobody can sign in to it, and who is signed in is cut off within half a minute.")
+        commandName: "suspend", abstract: "Suspends an app: its users cannot sign in, and those who are signed in are cut off within half a minute.")
 
     @OptionGroup var target: SuspensionTarget
 
@@ -32,7 +32,7 @@ struct SuspensionTarget: ParsableArguments {
     func suspend(_ isSuspended: Bool) async throws {
         let id = try LayerID.app.parse(app, option: "The app")
         let store = AppStore(url: try await database.url(in: StrataHome()))
-        guard let name = try await store.setSuspended(isSuspended, id) else {
+        guard let name = try await store.setSuspended(isSuspended, for: id) else {
             throw CommandFailure(.usage, "There is no app \(LayerID.app.text(id)). \(OwnCommand.name) app list shows all.")
         }
         Console.standard.say("\(LayerID.app.text(id))  \(name)  is \(isSuspended ? "suspended" : "in service")")

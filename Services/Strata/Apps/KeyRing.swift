@@ -17,7 +17,7 @@ struct KeyRing {
 
     /// Keeps the private key of an app.
     /// - Returns: its file, mode 0600.
-    func add(_ app: NewApp, privateKey: String) throws -> String {
+    func addApp(_ app: NewApp, privateKey: String) throws -> String {
         try home.makeKeys()
         let file = keyFile(app.keyID)
         try PrivateFile.write(privateKey, to: file)
@@ -35,7 +35,7 @@ struct KeyRing {
     /// Forgets the key of an app that is no more.
     /// - Returns: whether there was one.
     func forget(_ app: UUID) -> Bool {
-        guard let entry = read(entryFile(app)) else { return false }
+        guard let entry = readEntry(at: entryFile(app)) else { return false }
         unlink(entryFile(app))
         unlink(keyFile(entry.key))
         return true
@@ -45,7 +45,7 @@ struct KeyRing {
     /// - Parameter app: which; nil is the only one there is.
     func entry(for app: UUID?) throws -> Entry {
         if let app {
-            guard let entry = read(entryFile(app)) else {
+            guard let entry = readEntry(at: entryFile(app)) else {
                 throw CommandFailure(
                     .noInput,
                     "There is no private key for \(LayerID.app.text(app)) in \(home.keys). Sign with the key you made the app with: --key FILE.")
@@ -65,15 +65,16 @@ struct KeyRing {
 
     /// The private key of an app, PEM.
     func privateKey(of entry: Entry) throws -> String {
-        try AppKeyPair.read(keyFile(entry.key))
+        try AppKeyPair.readText(at: keyFile(entry.key))
     }
 
-    private func entries() -> [Entry] {
+    /// All apps whose keys are here.
+    func entries() -> [Entry] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: home.keys)) ?? []
-        return names.filter { $0.hasSuffix(".json") }.sorted().compactMap { read("\(home.keys)/\($0)") }
+        return names.filter { $0.hasSuffix(".json") }.sorted().compactMap { readEntry(at: "\(home.keys)/\($0)") }
     }
 
-    private func read(_ path: String) -> Entry? {
+    private func readEntry(at path: String) -> Entry? {
         FileManager.default.contents(atPath: path).flatMap { try? JSONDecoder().decode(Entry.self, from: $0) }
     }
 

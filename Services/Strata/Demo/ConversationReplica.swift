@@ -28,7 +28,7 @@ struct ConversationReplica: Sendable, Equatable {
     }
 
     /// Applies the operations of an update.
-    mutating func apply(_ operations: JSONValue) {
+    mutating func applyOperations(_ operations: JSONValue) {
         for operation in operations.array ?? [] {
             let path = (operation["property"].string ?? "").split(separator: ".").map(String.init)
             switch path.first {

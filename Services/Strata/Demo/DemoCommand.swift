@@ -44,7 +44,7 @@ struct DemoCommand: AsyncParsableCommand {
         // What is wrong with the words is said before anything is asked or made.
         let known = try knownApp(home)
         let given = try url ?? OperatorSettings().value("STRATA_URL")
-        let (urls, trust) = try await addresses(home, given)
+        let (urls, trust) = try await addresses(in: home, given: given)
         try await GatewayClients.with(urls, trusting: trust) { gateways in
             for gateway in gateways { _ = try await GatewayClients.nonce(of: gateway) }
             let new = known == nil ? try await newApp(home) : nil
@@ -71,7 +71,7 @@ struct DemoCommand: AsyncParsableCommand {
     // MARK: Gateways
 
     /// - Parameter given: the URL of a gateway; nil for those of the running `strata dev`.
-    private func addresses(_ home: StrataHome, _ given: String?) async throws -> ([String], ServerTrust) {
+    private func addresses(in home: StrataHome, given: String?) async throws -> ([String], ServerTrust) {
         if let given {
             let gateways = [given, secondURL].compactMap { $0 }
             return (gateways, try trust.serverTrust(for: gateways))

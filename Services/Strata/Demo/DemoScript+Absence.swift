@@ -10,17 +10,19 @@ extension DemoScript {
         await ben.loseNetwork()
         transcript.say("Ben's connection is cut")
         guard let messages = await changesMeanwhile(in: id) else { return }
-        for message in messages { await ana.sees("her own message", "create", "Message", message) }
+        for message in messages { await ana.sees("the new message", operation: "create", of: "Message", id: message) }
         transcript.chapter("Ben comes back" + (system.gateways.count > 1 ? ", through another gateway" : ""))
         ben.comeBack()
-        for (number, message) in messages.enumerated() { await ben.sees("message \(number + 1) of \(messages.count)", "create", "Message", message) }
+        for (number, message) in messages.enumerated() {
+            await ben.sees("message \(number + 1) of \(messages.count)", operation: "create", of: "Message", id: message)
+        }
         _ = await ben.readySocket()
-        await knows(ben, "trip.hotel = Lello, and the title gone", id) { $0.metadata == ["trip": ["city": "Porto", "hotel": "Lello"]] }
-        await knows(ben, "Cleo among the participants", id) { [cleo] in $0.participants.contains(cleo) }
-        await knows(ben, "three unread messages of six", id) { $0.unread == 3 && $0.total == 6 }
+        await knows(ben, what: "trip.hotel = Lello, and the title gone", of: id) { $0.metadata == ["trip": ["city": "Porto", "hotel": "Lello"]] }
+        await knows(ben, what: "Cleo among the participants", of: id) { [cleo] in $0.participants.contains(cleo) }
+        await knows(ben, what: "three unread messages of six", of: id) { $0.unread == 3 && $0.total == 6 }
     }
 
-    /// - Returns: the ids of the messages Ana wrote; nil if she could not.
+    /// - Returns: the ids of the messages Ana wrote; nil if Ana could not.
     private func changesMeanwhile(in id: String) async -> [String]? {
         let path = Self.path(id)
         var messages: [String] = []
@@ -29,11 +31,11 @@ extension DemoScript {
             messages.append(message)
         }
         let hotel: JSONValue = [["operation": "set", "property": "metadata.trip.hotel", "value": "Lello"]]
-        await ana.patches("sets trip.hotel to “Lello”", path, hotel) { $0["metadata"]["trip"]["hotel"].string == "Lello" }
+        await ana.patches("sets trip.hotel to “Lello”", path: path, operations: hotel) { $0["metadata"]["trip"]["hotel"].string == "Lello" }
         let title: JSONValue = [["operation": "delete", "property": "metadata.title"]]
-        await ana.patches("deletes the title", path, title) { $0["metadata"]["title"].isNull }
+        await ana.patches("deletes the title", path: path, operations: title) { $0["metadata"]["title"].isNull }
         let addition: JSONValue = [["operation": "add", "property": "participants", "id": .string(cleo)]]
-        await ana.patches("adds Cleo", path, addition) { [cleo] conversation in
+        await ana.patches("adds Cleo", path: path, operations: addition) { [cleo] conversation in
             (conversation["participants"].array ?? []).contains { $0["id"].string == cleo }
         }
         return messages

@@ -20,7 +20,7 @@ extension DemoScript {
     }
 
     func typing(in id: String) async {
-        transcript.chapter("Ana types, and stops; the server ends it for her")
+        transcript.chapter("Ana types and then stops; the server ends the typing")
         for attempt in 1...4 {
             let before = surroundings()
             let outcome = await typeOnce(in: id)
@@ -42,34 +42,35 @@ extension DemoScript {
     private func typeOnce(in id: String) async -> Outcome {
         ben.forget { $0.isTyping() }
         guard let started = await startTyping(in: id) else { return .missed("Ben did not see that Ana types") }
-        // An idle Redis that was replaced by an empty one has forgotten her; gateways then end it, without a pause, after 25 s of silence.
+        // An idle Redis that was replaced by an empty one has forgotten the typist; gateways then end it, without a pause, after 25 s of silence.
         let limit = typingPeriod * 2 + .seconds(30)
         guard
-            let next = await ben.take(within: limit, where: { $0.isTyping("paused", conversation: id) || $0.isTyping("finished", conversation: id) })
+            let next = await ben.takePacket(
+                within: limit, where: { $0.isTyping("paused", conversation: id) || $0.isTyping("finished", conversation: id) })
         else { return .missed("Ben did not see that Ana paused") }
         guard next.isTyping("paused") else { return .late("Ben saw no pause before the end") }
         let pausedAfter = started.duration(to: next.receivedAt)
-        transcript.say("Ben sees that Ana paused, \(pausedAfter.brief) after her last sign")
-        guard let finished = await ben.take(within: limit, where: { $0.isTyping("finished", conversation: id) }) else {
+        transcript.say("Ben sees that Ana paused, \(pausedAfter.brief) after the last signal")
+        guard let finished = await ben.takePacket(within: limit, where: { $0.isTyping("finished", conversation: id) }) else {
             return .missed("Ben did not see that Ana finished")
         }
         let finishedAfter = next.receivedAt.duration(to: finished.receivedAt)
         transcript.say("Ben sees that Ana finished, \(finishedAfter.brief) later")
-        if await ben.take(within: .seconds(3), where: { $0.isTyping(conversation: id) }) != nil { return .late("Ben saw typing after its end") }
+        if await ben.takePacket(within: .seconds(3), where: { $0.isTyping(conversation: id) }) != nil { return .late("Ben saw typing after its end") }
         transcript.say("Ben sees nothing more of it")
         let isPunctual = [pausedAfter, finishedAfter].allSatisfy { $0 > typingPeriod * 0.9 && $0 < typingPeriod + .seconds(3) }
         return isPunctual ? .seen : .late("typing ended after \(pausedAfter.brief) and \(finishedAfter.brief)")
     }
 
     /// Says that Ana types, as often as stock clients do, until Ben sees it.
-    /// - Returns: when she said so last.
+    /// - Returns: when Ana said so last.
     private func startTyping(in id: String) async -> ContinuousClock.Instant? {
         transcript.say("Ana types")
         for _ in 1...10 {
             guard let socket = await ana.readySocket() else { return nil }
             let now = ContinuousClock.now
             try? await socket.typing("started", in: id)
-            if await ben.take(within: .milliseconds(2500), where: { $0.isTyping("started", conversation: id) }) != nil {
+            if await ben.takePacket(within: .milliseconds(2500), where: { $0.isTyping("started", conversation: id) }) != nil {
                 transcript.say("Ben sees that Ana types")
                 return now
             }

@@ -76,19 +76,19 @@ struct DemoScript: Sendable {
     static func newID(_ kind: String) -> String { "layer:///\(kind)/\(UUID().uuidString.lowercased())" }
 
     private func conversation() async -> String? {
-        transcript.chapter("They get one conversation, whoever asks for it")
+        transcript.chapter("Ana and Ben get the same conversation")
         let data: JSONValue = [
             "id": .string(Self.newID("conversations")), "participants": [.string(ben.identity)], "distinct": true,
             "metadata": ["title": "Weekend trip"],
         ]
-        let created = await ana.creates("creates a conversation with Ben, entitled “Weekend trip”", "Conversation.create", data)
+        let created = await ana.creates("creates a conversation with Ben, entitled “Weekend trip”", method: "Conversation.create", data: data)
         guard let id = created?["id"].string else { return nil }
-        await ana.sees("the conversation", "create", "Conversation", id)
-        await ben.sees("the conversation", "create", "Conversation", id) { $0["metadata"]["title"].string == "Weekend trip" }
+        await ana.sees("the conversation", operation: "create", of: "Conversation", id: id)
+        await ben.sees("the conversation", operation: "create", of: "Conversation", id: id) { $0["metadata"]["title"].string == "Weekend trip" }
         let again: JSONValue = [
             "id": .string(Self.newID("conversations")), "participants": [.string(ana.identity)], "distinct": true,
         ]
-        let found = await ben.does("asks for a conversation with Ana", "POST", "/conversations", body: again)
+        let found = await ben.does("asks for a conversation with Ana", method: "POST", path: "/conversations", body: again)
         if found["id"].string == id {
             transcript.say("Ben is given the same one")
         } else {
@@ -104,31 +104,36 @@ struct DemoScript: Sendable {
             ["operation": "set", "property": "metadata.trip.city", "value": "Porto"],
             ["operation": "set", "property": "metadata.trip.hotel", "value": "Aurora"],
         ]
-        await ana.patches("sets trip.city to “Porto” and trip.hotel to “Aurora”", path, plan) { $0["metadata"]["trip"]["hotel"].string == "Aurora" }
+        await ana.patches("sets trip.city to “Porto” and trip.hotel to “Aurora”", path: path, operations: plan) {
+            $0["metadata"]["trip"]["hotel"].string == "Aurora"
+        }
         for user in [ben, ana] {
-            await knows(user, "trip.city = Porto, trip.hotel = Aurora", id) { $0.metadata["trip"] == ["city": "Porto", "hotel": "Aurora"] }
+            await knows(user, what: "trip.city = Porto, trip.hotel = Aurora", of: id) { $0.metadata["trip"] == ["city": "Porto", "hotel": "Aurora"] }
         }
         let deletion: JSONValue = [["operation": "delete", "property": "metadata.trip.hotel"]]
-        await ben.patches("deletes trip.hotel", path, deletion) { $0["metadata"]["trip"]["hotel"].isNull }
-        for user in [ana, ben] { await knows(user, "trip.hotel gone", id) { $0.metadata["trip"] == ["city": "Porto"] } }
+        await ben.patches("deletes trip.hotel", path: path, operations: deletion) { $0["metadata"]["trip"]["hotel"].isNull }
+        for user in [ana, ben] { await knows(user, what: "trip.hotel gone", of: id) { $0.metadata["trip"] == ["city": "Porto"] } }
     }
 
     private func messages(in id: String) async {
         transcript.chapter("A message, its receipts, and the counts")
-        guard let first = await send("Train leaves at 8", by: ana, to: ben, in: id) else { return }
-        await knows(ben, "one unread message of one", id) { $0.unread == 1 && $0.total == 1 }
+        guard let first = await sendMessage("Train leaves at 8", by: ana, to: ben, in: id) else { return }
+        await knows(ben, what: "one unread message of one", of: id) { $0.unread == 1 && $0.total == 1 }
         let receipts = Self.path(first) + "/receipts"
         let status = "recipient_status.\(ben.identity)"
-        await ben.does("says it was delivered", "POST", receipts, body: ["type": "delivery"])
-        await ana.sees("that it was delivered to Ben", "update", "Message", first) { $0.has("set", status, value: "delivered") }
-        await ben.does("reads it", "POST", receipts, body: ["type": "read"])
-        await ana.sees("that Ben has read it", "update", "Message", first) { $0.has("set", status, value: "read") }
-        await knows(ben, "nothing unread", id) { $0.unread == 0 && $0.total == 1 }
-        guard await send("I will be there", by: ben, to: ana, in: id) != nil, await send("With coffee", by: ben, to: ana, in: id) != nil else {
+        await ben.does("says it was delivered", method: "POST", path: receipts, body: ["type": "delivery"])
+        await ana.sees("that it was delivered to Ben", operation: "update", of: "Message", id: first) {
+            $0.has("set", property: status, value: "delivered")
+        }
+        await ben.does("reads it", method: "POST", path: receipts, body: ["type": "read"])
+        await ana.sees("that Ben has read it", operation: "update", of: "Message", id: first) { $0.has("set", property: status, value: "read") }
+        await knows(ben, what: "nothing unread", of: id) { $0.unread == 0 && $0.total == 1 }
+        guard await sendMessage("I will be there", by: ben, to: ana, in: id) != nil, await sendMessage("With coffee", by: ben, to: ana, in: id) != nil
+        else {
             return
         }
-        await knows(ana, "two unread messages of three", id) { $0.unread == 2 && $0.total == 3 }
-        await ana.does("reads everything", "POST", Self.path(id) + "/mark_all_read", body: [:])
+        await knows(ana, what: "two unread messages of three", of: id) { $0.unread == 2 && $0.total == 3 }
+        await ana.does("reads everything", method: "POST", path: Self.path(id) + "/mark_all_read", body: [:])
         let reader = ana.identity
         for user in [ben, ana] {
             await user.sees("that Ana has read everything") {
@@ -136,14 +141,14 @@ struct DemoScript: Sendable {
                     && $0.data["identity"]["id"].string == reader
             }
         }
-        await knows(ana, "nothing unread", id) { $0.unread == 0 && $0.total == 3 }
+        await knows(ana, what: "nothing unread", of: id) { $0.unread == 0 && $0.total == 3 }
     }
 
     /// Sends a message, which both have to see.
     /// - Returns: its id.
-    private func send(_ text: String, by sender: DemoUser, to receiver: DemoUser, in id: String) async -> String? {
+    private func sendMessage(_ text: String, by sender: DemoUser, to receiver: DemoUser, in id: String) async -> String? {
         guard let message = await post(text, by: sender, in: id) else { return nil }
-        for user in [receiver, sender] { await user.sees("“\(text)”", "create", "Message", message) }
+        for user in [receiver, sender] { await user.sees("“\(text)”", operation: "create", of: "Message", id: message) }
         return message
     }
 
@@ -152,11 +157,11 @@ struct DemoScript: Sendable {
     func post(_ text: String, by sender: DemoUser, in id: String) async -> String? {
         let message = Self.newID("messages")
         let data: JSONValue = ["id": .string(message), "parts": [["mime_type": "text/plain", "body": .string(text)]]]
-        return await sender.creates("writes “\(text)”", "Message.create", in: id, data)?["id"].string
+        return await sender.creates("writes “\(text)”", method: "Message.create", in: id, data: data)?["id"].string
     }
 
     /// Waits until what a user has been told amounts to this.
-    func knows(_ user: DemoUser, _ what: String, _ id: String, where matches: @escaping @Sendable (ConversationReplica) -> Bool) async {
+    func knows(_ user: DemoUser, what: String, of id: String, where matches: @escaping @Sendable (ConversationReplica) -> Bool) async {
         let limit = transcript.missing.isEmpty ? DemoUser.patience : .seconds(8)
         let known = await user.state.first(within: limit) { $0.replicas[id].flatMap { matches($0) ? true : nil } }
         if known == true { transcript.say("\(user.name) sees \(what)") } else { transcript.miss("\(user.name) was not told: \(what)") }

@@ -11,7 +11,7 @@ struct DemoSystem: Sendable {
         let provider: UUID
         let key: UUID
         let privateKey: String
-        /// Whether nobody has used it before.
+        /// Whether the system has not been used before.
         let isNew: Bool
     }
 

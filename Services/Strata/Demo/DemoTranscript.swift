@@ -21,7 +21,7 @@ final class DemoTranscript: Sendable {
         console.say("\n\(title)")
     }
 
-    /// Somebody does something, or sees something.
+    /// One line: a user does something, or sees something.
     func say(_ text: String) {
         console.say("\(clock)  \(text)")
     }

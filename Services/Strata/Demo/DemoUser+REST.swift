@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// Calls as stock clients make them: what fails in transit, or is answered with 408, 502, 503 or 504, is tried again (spec 1.10).
+/// Calls as stock clients make them: what fails in transit, or is answered with 408, 502, 503 or 504, is tried again.
 extension DemoUser {
     /// Signs in.
     /// - Returns: whether it worked.
@@ -42,7 +42,7 @@ extension DemoUser {
             let answer = try await client.call(
                 "GET", "/?action=validateConnectionForWebsocket&client=demo", token: token, deadline: .now + .seconds(5))
             guard answer.status == 401 else { return answer.isSuccess }
-            transcript.miss("\(name)'s session was ended by nobody")
+            transcript.miss("\(name)'s session ended, though no request ended it")
             return await signIn()
         } catch {
             takeNextGateway()
@@ -57,23 +57,24 @@ extension DemoUser {
             if let answer = await once(method, path, body: body) { return answer }
             await pause(attempt)
         }
-        transcript.miss("\(name): \(method) \(path) was answered by nobody")
+        transcript.miss("\(name): \(method) \(path) got no answer")
         return nil
     }
 
     /// Makes a call that has to succeed and may be repeated.
     /// - Returns: the body of the answer.
     @discardableResult
-    func does(_ what: String, _ method: String, _ path: String, body: JSONValue? = nil) async -> JSONValue {
+    func does(_ what: String, method: String, path: String, body: JSONValue? = nil) async -> JSONValue {
         transcript.say("\(name) \(what)")
         guard let answer = await call(method, path, body: body) else { return .null }
         if !answer.isSuccess { transcript.miss("\(name): \(method) \(path) was refused: \(answer.errorID ?? "status \(answer.status)")") }
         return answer.json
     }
 
-    /// Patches a conversation. A patch is never repeated blindly: after a failure the client looks whether it was carried out (ARCHITECTURE §10).
+    /// Patches a conversation. A patch is never repeated blindly: after a failure the client looks whether it was carried out
+    /// (docs/architecture.md §10).
     /// - Parameter isApplied: whether the conversation looks as it should afterwards.
-    func patches(_ what: String, _ path: String, _ operations: JSONValue, isApplied: @Sendable (JSONValue) -> Bool) async {
+    func patches(_ what: String, path: String, operations: JSONValue, isApplied: @Sendable (JSONValue) -> Bool) async {
         transcript.say("\(name) \(what)")
         for attempt in 1...20 {
             if let answer = await once("PATCH", path, body: operations) {
@@ -89,7 +90,7 @@ extension DemoUser {
 
     /// Creates something over the socket. The id makes it safe to ask again.
     /// - Returns: what was created or found; nil if that failed.
-    func creates(_ what: String, _ method: String, in object: String? = nil, _ data: JSONValue) async -> JSONValue? {
+    func creates(_ what: String, method: String, in object: String? = nil, data: JSONValue) async -> JSONValue? {
         transcript.say("\(name) \(what)")
         for attempt in 1...20 {
             guard let socket = await readySocket() else { break }

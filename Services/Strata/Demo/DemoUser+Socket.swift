@@ -2,7 +2,7 @@
 
 import ProtocolClient
 
-/// The socket of a stock client (spec 12.9): back-off, session check, open, replay, subscribe; and all of it again when it is lost.
+/// The socket of a stock client (docs/conformance.md §16.7): back-off, session check, open, replay, subscribe; and all of it again when it is lost.
 extension DemoUser {
     /// Keeps a socket open until the task is cancelled.
     func run() async {
@@ -73,7 +73,7 @@ extension DemoUser {
         let isWanted = state.change { state in
             state.opened = nil
             state.socket = nil
-            state.ledger.add(faults: socket.violations)
+            state.ledger.addFaults(socket.violations)
             return state.isOnline
         }
         if isWanted, !Task.isCancelled { transcript.trouble("\(name)'s connection was lost") }

@@ -19,18 +19,18 @@ final class DemoUser: Sendable {
         /// Whether the network is there.
         var isOnline = true
         var ledger = PacketLedger()
-        /// New packets nobody has been waiting for yet.
+        /// New packets that no wait has asked for yet.
         var unclaimed: [ReceivedPacket] = []
         var replicas: [String: ConversationReplica] = [:]
     }
 
-    /// As people call him.
+    /// As people call the user.
     let name: String
-    /// His id in the app.
+    /// The user's id in the app.
     let id: String
     let system: DemoSystem
     let transcript: DemoTranscript
-    let state: Watched<State>
+    let state: ObservedState<State>
 
     /// How long something that has to happen may take: a lost notice is made good within 15 s and a bit, a killed process is back after a few.
     static let patience = Duration.seconds(45)
@@ -40,7 +40,7 @@ final class DemoUser: Sendable {
         self.id = id
         self.system = system
         self.transcript = transcript
-        state = Watched(State(gateway: gateway % system.gateways.count))
+        state = ObservedState(State(gateway: gateway % system.gateways.count))
     }
 
     /// `layer:///identities/…`
@@ -55,18 +55,18 @@ final class DemoUser: Sendable {
         return "gateway \(index + 1) (\(system.gateways[index].baseURL))"
     }
 
-    /// Takes the next gateway, as whoever balances load between them would, when one does not answer.
+    /// Takes the next gateway when one does not answer, as a load balancer in front of them would.
     func takeNextGateway() {
         state.change { $0.gateway = ($0.gateway + 1) % system.gateways.count }
     }
 
     /// Waits for a packet that has to come, and takes it. If it does not come, that is written down.
-    /// - Parameter what: what he sees when it comes.
+    /// - Parameter what: what the user sees when it comes.
     @discardableResult
     func sees(_ what: String, within limit: Duration? = nil, where matches: @escaping @Sendable (ReceivedPacket) -> Bool) async -> ReceivedPacket? {
-        // Once something is missing the rest is likely to be, and nobody wants to wait for all of it.
+        // Once something is missing the rest is likely to be, and a reader should not have to wait for all of it.
         let patience = limit ?? (transcript.missing.isEmpty ? Self.patience : .seconds(8))
-        guard let packet = await take(within: patience, where: matches) else {
+        guard let packet = await takePacket(within: patience, where: matches) else {
             transcript.miss("\(name) did not see: \(what)")
             return nil
         }
@@ -77,19 +77,19 @@ final class DemoUser: Sendable {
     /// Waits for a change of an object.
     @discardableResult
     func sees(
-        _ what: String, _ operation: String, _ type: String, _ id: String, where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
+        _ what: String, operation: String, of type: String, id: String, where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
     ) async -> ReceivedPacket? {
-        await sees(what) { $0.isChange(operation, type, id: id) && matches($0.data) }
+        await sees(what) { $0.isChange(operation, of: type, id: id) && matches($0.data) }
     }
 
     /// Takes the oldest packet that matches, waiting for it.
-    func take(within limit: Duration, where matches: @escaping @Sendable (ReceivedPacket) -> Bool) async -> ReceivedPacket? {
+    func takePacket(within limit: Duration, where matches: @escaping @Sendable (ReceivedPacket) -> Bool) async -> ReceivedPacket? {
         await state.first(within: limit) { state in
             state.unclaimed.firstIndex(where: matches).map { state.unclaimed.remove(at: $0) }
         }
     }
 
-    /// Forgets packets nobody has taken.
+    /// Forgets packets that no wait has taken.
     func forget(where matches: (ReceivedPacket) -> Bool) {
         state.change { $0.unclaimed.removeAll(where: matches) }
     }
@@ -99,16 +99,16 @@ final class DemoUser: Sendable {
         state.change { state in
             let verdict = state.ledger.note(packet)
             guard verdict != .fault else { return }
-            if let id = packet.conversationID { Self.apply(packet, to: &state.replicas[id]) }
+            if let id = packet.conversationID { Self.applyPacket(packet, to: &state.replicas[id]) }
             if verdict == .new { state.unclaimed.append(packet) }
         }
     }
 
-    private static func apply(_ packet: ReceivedPacket, to replica: inout ConversationReplica?) {
+    private static func applyPacket(_ packet: ReceivedPacket, to replica: inout ConversationReplica?) {
         guard packet.objectType == "Conversation" else { return }
         switch packet.operation {
         case "create": replica = ConversationReplica(packet.data)
-        case "update": replica?.apply(packet.data)
+        case "update": replica?.applyOperations(packet.data)
         case "delete": replica = nil
         default: break
         }
@@ -117,7 +117,7 @@ final class DemoUser: Sendable {
 
 extension JSONValue {
     /// Whether a patch has this operation.
-    func has(_ operation: String, _ property: String, value: JSONValue? = nil) -> Bool {
+    func has(_ operation: String, property: String, value: JSONValue? = nil) -> Bool {
         (array ?? [])
             .contains { $0["operation"].string == operation && $0["property"].string == property && (value == nil || $0["value"] == value) }
     }

@@ -53,9 +53,9 @@ package struct PacketLedger: Sendable {
         if isInTurn, let timestamp = packet.timestamp { lastTimestamp = timestamp }
         // A replay that failed half-way is asked for again, and begins again.
         if packet.type == "response", packet.body["method"].string == "Event.replay", packet.body["success"].bool != true { beginAnew() }
-        if packet.isChange("delete", "Conversation"), let conversation = packet.objectID { forget(conversation) }
+        if packet.isChange("delete", of: "Conversation"), let conversation = packet.objectID { forget(conversation) }
         guard let position = packet.body["position"].int, let conversation = packet.conversationID else { return isInTurn ? .new : .fault }
-        return note(packet, conversation, position)
+        return note(packet, conversation: conversation, position: position)
     }
 
     private mutating func beginAnew() {
@@ -69,12 +69,12 @@ package struct PacketLedger: Sendable {
         knownNow = knownNow.filter { !$0.hasPrefix(conversation + "|") }
     }
 
-    private mutating func note(_ packet: ReceivedPacket, _ conversation: String, _ position: Int) -> Verdict {
+    private mutating func note(_ packet: ReceivedPacket, conversation: String, position: Int) -> Verdict {
         positions[conversation, default: []].insert(position)
-        if packet.isChange("create", "Conversation"), let until = packet.data["position"].int {
+        if packet.isChange("create", of: "Conversation"), let until = packet.data["position"].int {
             shown[conversation] = max(shown[conversation] ?? 0, until)
         }
-        let key = Self.key(packet, conversation, position)
+        let key = Self.key(of: packet, conversation: conversation, position: position)
         let isNew = known.insert(key).inserted
         let last = lastPosition[conversation] ?? 0
         lastPosition[conversation] = max(last, position)
@@ -91,7 +91,7 @@ package struct PacketLedger: Sendable {
     }
 
     /// What tells two packets of one position apart: a message, say, and the update of its conversation.
-    private static func key(_ packet: ReceivedPacket, _ conversation: String, _ position: Int) -> String {
+    private static func key(of packet: ReceivedPacket, conversation: String, position: Int) -> String {
         let properties = (packet.data.array ?? []).map { "\($0["operation"].string ?? "") \($0["property"].string ?? "")" }
         return
             ([conversation, "\(position)", packet.type, packet.operation ?? "", packet.objectType ?? "", packet.objectID ?? ""] + properties)
@@ -107,7 +107,7 @@ package struct PacketLedger: Sendable {
     }
 
     /// Notes what the connection itself found wrong.
-    package mutating func add(faults more: [String]) { faults += more }
+    package mutating func addFaults(_ more: [String]) { faults += more }
 }
 
 extension ReceivedPacket {

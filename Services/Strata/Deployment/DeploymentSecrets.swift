@@ -14,7 +14,7 @@ import Glibc
 /// | `owner/conversations-password`, `owner/metadata-password` | `strata migrate` | what the roles are given |
 /// | `redis/password` | Redis | |
 /// | `tls/edge.pem` | the edge | certificate and key |
-/// | `certificate.pem` | everybody | for clients to trust |
+/// | `certificate.pem` | every user | for clients to trust |
 ///
 /// What is there stays, so an operator may bring passwords of their own; URLs are written anew each time.
 struct DeploymentSecrets {
@@ -56,16 +56,18 @@ struct DeploymentSecrets {
     func ensure() throws -> [String] {
         for group in Group.allCases { try makeDirectory(group) }
         var made: [String] = []
-        let cluster = try secret("secret", .cluster, &made)
-        guard cluster.count >= 32 else { throw CommandFailure(.configuration, "\(path("secret", .cluster)) must hold at least 32 characters.") }
-        let owner = try secret("password", .owner, &made)
-        let conversations = try secret("conversations-password", .owner, &made)
-        let metadata = try secret("metadata-password", .owner, &made)
-        let redis = try secret("password", .redis, &made)
-        try write(databaseURL(places.owner, owner), "url", .owner)
-        try write(databaseURL("strata_conversations", conversations), "conversations-url", .services)
-        try write(databaseURL("strata_metadata", metadata), "metadata-url", .services)
-        try write("redis://:\(Self.escaped(redis))@\(places.redis)", "redis-url", .cluster)
+        let cluster = try secret("secret", in: .cluster, made: &made)
+        guard cluster.count >= 32 else {
+            throw CommandFailure(.configuration, "\(path(of: "secret", in: .cluster)) must hold at least 32 characters.")
+        }
+        let owner = try secret("password", in: .owner, made: &made)
+        let conversations = try secret("conversations-password", in: .owner, made: &made)
+        let metadata = try secret("metadata-password", in: .owner, made: &made)
+        let redis = try secret("password", in: .redis, made: &made)
+        try writeFile(databaseURL(user: places.owner, password: owner), named: "url", in: .owner)
+        try writeFile(databaseURL(user: "strata_conversations", password: conversations), named: "conversations-url", in: .services)
+        try writeFile(databaseURL(user: "strata_metadata", password: metadata), named: "metadata-url", in: .services)
+        try writeFile("redis://:\(Self.escaped(redis))@\(places.redis)", named: "redis-url", in: .cluster)
         try certificate(&made)
         return made
     }
@@ -74,8 +76,8 @@ struct DeploymentSecrets {
         let tls = directory + "/tls"
         let certificate = try TLSCertificate.ensure(in: tls, hosts: places.hosts)
         if certificate.isNew { made.append(certificate.certificate) }
-        let (chain, key) = (try read(certificate.certificate), try read(certificate.key))
-        try write(chain + key, "edge.pem", .tls)
+        let (chain, key) = (try readFile(certificate.certificate), try readFile(certificate.key))
+        try writeFile(chain + key, named: "edge.pem", in: .tls)
         try PrivateFile.write(chain, to: directory + "/certificate.pem")
         guard chmod(directory + "/certificate.pem", 0o444) == 0 else { throw failure("certificate.pem") }
     }
@@ -89,44 +91,44 @@ struct DeploymentSecrets {
         } catch {
             throw CommandFailure(.cannotCreate, "The directory \(path) cannot be made: \(error.localizedDescription)")
         }
-        // Nobody but the group looks into it, whatever umask made of it.
-        try protect(path, group, mode: 0o750)
+        // Only the group may look into it, whatever umask made of it.
+        try protect(path, for: group, mode: 0o750)
         _ = chmod(directory, 0o755)
     }
 
     /// The content of a file; a random one if there is no such file.
-    private func secret(_ name: String, _ group: Group, _ made: inout [String]) throws -> String {
-        let path = path(name, group)
+    private func secret(_ name: String, in group: Group, made: inout [String]) throws -> String {
+        let path = path(of: name, in: group)
         if FileManager.default.fileExists(atPath: path) {
-            try protect(path, group, mode: 0o440)
-            return try read(path).trimmingCharacters(in: .newlines)
+            try protect(path, for: group, mode: 0o440)
+            return try readFile(path).trimmingCharacters(in: .newlines)
         }
         let token = RandomToken.make()
-        try write(token, name, group)
+        try writeFile(token, named: name, in: group)
         made.append(path)
         return token
     }
 
-    private func write(_ text: String, _ name: String, _ group: Group) throws {
-        let path = path(name, group)
+    private func writeFile(_ text: String, named name: String, in group: Group) throws {
+        let path = path(of: name, in: group)
         try PrivateFile.write(text, to: path)
-        try protect(path, group, mode: 0o440)
+        try protect(path, for: group, mode: 0o440)
     }
 
     /// Gives it to its group; who is not root has no others to give it to.
-    private func protect(_ path: String, _ group: Group, mode: mode_t) throws {
+    private func protect(_ path: String, for group: Group, mode: mode_t) throws {
         guard getuid() == 0 else { return }
         guard chown(path, 0, group.id) == 0, chmod(path, mode) == 0 else { throw failure(path) }
     }
 
-    private func read(_ path: String) throws -> String {
+    private func readFile(_ path: String) throws -> String {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             throw CommandFailure(.noInput, "The file \(path) cannot be read.")
         }
         return text
     }
 
-    private func path(_ name: String, _ group: Group) -> String { "\(directory)/\(group.rawValue)/\(name)" }
+    private func path(of name: String, in group: Group) -> String { "\(directory)/\(group.rawValue)/\(name)" }
 
     private func failure(_ path: String) -> CommandFailure {
         CommandFailure(.cannotCreate, "The permissions of \(path) cannot be set: \(String(cString: strerror(errno)))")
@@ -134,7 +136,7 @@ struct DeploymentSecrets {
 
     // MARK: URLs
 
-    private func databaseURL(_ user: String, _ password: String) -> String {
+    private func databaseURL(user: String, password: String) -> String {
         "postgresql://\(user):\(Self.escaped(password))@\(places.postgres)/\(Self.escaped(places.database))"
     }
 

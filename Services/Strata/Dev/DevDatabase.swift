@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LocalServers
+import Postgres
 
 /// The database of a system on this machine: one database, a role for each service.
 enum DevDatabase {
@@ -8,10 +9,10 @@ enum DevDatabase {
     static let name = "strata"
 
     /// Makes the database and the roles if there are none, and brings the schema up to date.
-    /// - Returns: how many migrations were applied.
-    static func prepare(on server: PrivatePostgres, _ secrets: Secrets) async throws -> Int {
-        if try await server.run("SELECT 1 FROM pg_database WHERE datname = '\(name)'").isEmpty {
-            try await server.run("CREATE DATABASE \(name)")
+    /// - Returns: what was done.
+    static func prepare(on server: PrivatePostgres, _ secrets: Secrets) async throws -> MigrationReport {
+        if try await server.runSQL("SELECT 1 FROM pg_database WHERE datname = '\(name)'").isEmpty {
+            try await server.runSQL("CREATE DATABASE \(name)")
         }
         return try await DatabaseMigration.run(
             url: server.url(database: name), passwords: DatabaseMigration.Passwords(conversations: secrets.conversations, metadata: secrets.metadata))

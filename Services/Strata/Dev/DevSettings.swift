@@ -49,8 +49,8 @@ struct DevSettings: Equatable, Sendable {
             throw CommandFailure(
                 .configuration, "The address gateways listen on (--host, STRATA_HTTP_HOST) must be an IPv4 address, such as 0.0.0.0.")
         }
-        httpPort = try Self.port(flags.httpPort, flag: "--http-port", environment, "STRATA_HTTP_PORT", default: 8080)
-        httpsPort = try Self.port(flags.httpsPort, flag: "--https-port", environment, "STRATA_HTTPS_PORT", default: 8443)
+        httpPort = try Self.port(flags.httpPort, flag: "--http-port", environment: environment, key: "STRATA_HTTP_PORT", default: 8080)
+        httpsPort = try Self.port(flags.httpsPort, flag: "--https-port", environment: environment, key: "STRATA_HTTPS_PORT", default: 8443)
         guard httpPort != httpsPort else {
             throw CommandFailure(.configuration, "HTTP and HTTPS cannot share port \(httpPort); change --http-port or --https-port.")
         }
@@ -70,7 +70,7 @@ struct DevSettings: Equatable, Sendable {
         return own + [publicHost].compactMap { $0 }.filter { !own.contains($0) }
     }
 
-    private static func port(_ flag: Int?, flag name: String, _ environment: [String: String], _ key: String, default: Int) throws -> Int {
+    private static func port(_ flag: Int?, flag name: String, environment: [String: String], key: String, default: Int) throws -> Int {
         let (value, source) = flag.map { ("\($0)", name) } ?? environment[key].map { ($0, key) } ?? ("\(`default`)", key)
         guard let number = Int(value), (1...65_535).contains(number) else {
             throw CommandFailure(.configuration, "\(source) must be a port number between 1 and 65535.")

@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import LocalServers
+import NetKit
 import RPC
 
 /// Everything `strata dev` runs. ``start()`` brings it up step by step, saying so; ``stop()`` takes it down in the opposite order.
@@ -45,7 +46,7 @@ actor DevSystem {
     /// Brings everything up, and returns when every service says that it is ready.
     /// - Throws: ``CommandFailure`` or ``LocalServerError``; what runs then is for ``stop()``.
     func start() async throws {
-        console.say("Strata \(StrataVersion.current), home \(home.path)")
+        console.say("Strata \(StrataVersion.description), home \(home.path)")
         try binaries.check()
         let new = home.newDirectories
         try home.make()
@@ -59,15 +60,15 @@ actor DevSystem {
         let secrets = try Secrets.ensure(in: home)
         let postgres = try await startPostgres(secrets)
         let redis = try await startRedis()
-        try await migrate(postgres, secrets)
+        try await migrate(postgres, secrets: secrets)
         let certificate = try makeCertificate()
         let context = ServicePlan.Context(
             settings: settings, clusterSecret: secrets.cluster, postgresURLs: DevDatabase.urls(on: postgres, secrets), redisURL: redis.url,
             certificate: certificate.certificate, key: certificate.key, inherited: environment, contentDirectory: home.content)
-        state = await initialState(plan, postgres, redis, certificate)
+        state = await initialState(plan: plan, postgres: postgres, redis: redis, certificate: certificate)
         listening = Task { for await happening in happenings { heard(happening) } }
-        await superviseServers(postgres, redis)
-        try await startServices(plan, context)
+        await superviseServers(postgres: postgres, redis: redis)
+        try await startServices(of: plan, in: context)
         try writeState()
     }
 
@@ -88,7 +89,7 @@ actor DevSystem {
         // Without the lock the home is another system's.
         if lock != nil {
             unlink(home.state)
-            // Nothing ran, so there is nothing in it that anybody could want: no data, and no log of what went wrong.
+            // Nothing ran, so there is nothing in it worth keeping: no data, and no log of what went wrong.
             if postgres == nil { newHome.map(home.remove) }
         }
         lock = nil
@@ -121,10 +122,10 @@ actor DevSystem {
         return server
     }
 
-    private func migrate(_ postgres: PrivatePostgres, _ secrets: Secrets) async throws {
+    private func migrate(_ postgres: PrivatePostgres, secrets: Secrets) async throws {
         let began = ContinuousClock.now
-        let applied = try await DevDatabase.prepare(on: postgres, secrets)
-        let what = applied == 0 ? "Database is up to date" : "Database migrated, \(applied) step\(applied == 1 ? "" : "s")"
+        let report = try await DevDatabase.prepare(on: postgres, secrets)
+        let what = report.isEmpty ? "Database is up to date" : "Database migrated, \(report.summary)"
         console.done("\(what) (\(began.duration(to: .now).brief))")
     }
 
@@ -135,7 +136,7 @@ actor DevSystem {
     }
 
     private func initialState(
-        _ plan: ServicePlan, _ postgres: PrivatePostgres, _ redis: PrivateRedis, _ certificate: TLSCertificate
+        plan: ServicePlan, postgres: PrivatePostgres, redis: PrivateRedis, certificate: TLSCertificate
     ) async -> RunningState {
         let gateways = plan.instances.filter { $0.kind == .gateway }
         return RunningState(
@@ -150,16 +151,16 @@ actor DevSystem {
     }
 
     /// The services first; gateways when those are ready.
-    private func startServices(_ plan: ServicePlan, _ context: ServicePlan.Context) async throws {
+    private func startServices(of plan: ServicePlan, in context: ServicePlan.Context) async throws {
         for takesCalls in [true, false] {
             let group = plan.instances.filter { $0.kind.takesCalls == takesCalls }
             var started: [(ServicePlan.Instance, Supervisor)] = []
-            for instance in group { started.append((instance, await supervise(instance, plan, context))) }
-            for (instance, supervisor) in started { try await awaitReady(instance, supervisor) }
+            for instance in group { started.append((instance, await supervise(instance, plan: plan, context: context))) }
+            for (instance, supervisor) in started { try await awaitReady(instance, supervisor: supervisor) }
         }
     }
 
-    private func supervise(_ instance: ServicePlan.Instance, _ plan: ServicePlan, _ context: ServicePlan.Context) async -> Supervisor {
+    private func supervise(_ instance: ServicePlan.Instance, plan: ServicePlan, context: ServicePlan.Context) async -> Supervisor {
         let log = "\(home.logs)/\(instance.name).log"
         // Logs begin anew with each start of the system, and go on when a process is started again.
         unlink(log)
@@ -173,7 +174,7 @@ actor DevSystem {
     }
 
     /// PostgreSQL and Redis have started once; from here on they are started again when they die.
-    private func superviseServers(_ postgres: PrivatePostgres, _ redis: PrivateRedis) async {
+    private func superviseServers(postgres: PrivatePostgres, redis: PrivateRedis) async {
         for process in state?.processes ?? [] {
             if process.name == "postgres" {
                 await supervise(process, stopSignal: SIGINT) {
@@ -202,7 +203,7 @@ actor DevSystem {
     }
 
     /// A service that dies again and again before it was ever ready will not become so.
-    private func awaitReady(_ instance: ServicePlan.Instance, _ supervisor: Supervisor) async throws {
+    private func awaitReady(_ instance: ServicePlan.Instance, supervisor: Supervisor) async throws {
         let began = ContinuousClock.now
         let probe = ReadyProbe(adminPort: instance.adminPort)
         guard try await probe.wait(limit: .seconds(60), isHopeless: { await supervisor.restarts >= 4 }) else {
@@ -223,12 +224,12 @@ actor DevSystem {
             process.pid = pid
             process.restarts = restarts
             note(process)
-        case .died(let exit, let pause): warn(process, exit, pause)
+        case .died(let exit, let pause): warn(about: process, exit: exit, pause: pause)
         case .startFailed(let reason, let pause): console.warn("\(process.name) could not be started (\(reason)); again in \(pause.brief)")
         }
     }
 
-    private func warn(_ process: RunningState.Process, _ exit: ChildProcess.Exit, _ pause: Duration) {
+    private func warn(about process: RunningState.Process, exit: ChildProcess.Exit, pause: Duration) {
         guard !isStopping else { return }
         let how = exit.signal.map { "was killed by signal \($0)" } ?? "ended with status \(exit.status)"
         let tail = exit.signal == SIGKILL ? "" : LogTail.last(5, of: process.log ?? "").split(separator: "\n").map { "\n      \($0)" }.joined()

@@ -4,7 +4,7 @@ import Foundation
 
 /// Finds who listens on a TCP port of this machine, as far as we may see it.
 enum PortOwner {
-    /// `nginx (process 123)`; nil if nobody listens, or it is somebody whose files we may not see.
+    /// `nginx (process 123)`; nil if no process listens, or if it belongs to a user whose files we may not see.
     static func listening(on port: Int) -> String? {
         // The kernel finds its place again by counting, so a socket that goes between two pieces of the table may hide another: a second look.
         look(for: port) ?? look(for: port)

@@ -41,7 +41,7 @@ struct ServicePlan: Equatable, Sendable {
     /// - Parameters:
     ///   - settings: what is wanted.
     ///   - isFree: whether a gateway can listen on a port.
-    ///   - takePorts: so many ports nobody uses, for what happens between processes.
+    ///   - takePorts: so many unused ports, for what happens between processes.
     /// - Throws: ``CommandFailure`` that names the port of the first gateway that is in use.
     init(settings: DevSettings, isFree: (Int) -> Bool, takePorts: (Int) throws -> [Int]) throws {
         let services: [(ServiceKind, Int)] = ServiceKind.allCases.flatMap { kind in (0..<(settings.instances[kind] ?? 0)).map { (kind, $0 + 1) } }
@@ -49,8 +49,10 @@ struct ServicePlan: Equatable, Sendable {
         var inner = Set(try takePorts(services.count * 2 + 2)).subtracting([settings.httpPort, settings.httpsPort]).sorted()
         var taken = Set(inner)
         let count = settings.instances[.gateway] ?? 0
-        let http = try Self.gatewayPorts(count, from: settings.httpPort, "HTTP", "--http-port", &taken, reserved: [settings.httpsPort], isFree)
-        let https = try Self.gatewayPorts(count, from: settings.httpsPort, "HTTPS", "--https-port", &taken, reserved: [], isFree)
+        let http = try Self.gatewayPorts(
+            count, from: settings.httpPort, for: "HTTP", flag: "--http-port", taken: &taken, reserved: [settings.httpsPort], isFree: isFree)
+        let https = try Self.gatewayPorts(
+            count, from: settings.httpsPort, for: "HTTPS", flag: "--https-port", taken: &taken, reserved: [], isFree: isFree)
         instances = services.map { kind, number in
             let admin = inner.removeLast()
             let rpc = inner.removeLast()
@@ -63,7 +65,7 @@ struct ServicePlan: Equatable, Sendable {
 
     /// The first gateway gets exactly the port that was asked for, the others the next ones that are free.
     private static func gatewayPorts(
-        _ count: Int, from first: Int, _ what: String, _ flag: String, _ taken: inout Set<Int>, reserved: Set<Int>, _ isFree: (Int) -> Bool
+        _ count: Int, from first: Int, for what: String, flag: String, taken: inout Set<Int>, reserved: Set<Int>, isFree: (Int) -> Bool
     ) throws -> [Int] {
         guard isFree(first) else {
             let who = PortOwner.listening(on: first).map { " by \($0)" } ?? ""
@@ -100,7 +102,7 @@ struct ServicePlan: Equatable, Sendable {
     /// The whole environment of a process.
     func environment(of instance: Instance, in context: Context) -> [String: String] {
         var environment = context.inherited.filter { !Self.ownKeys.contains($0.key) && !$0.key.hasPrefix("STRATA_TEST_") }
-        // On one machine nobody waits long for strangers' connections to end.
+        // On one machine there is no need to wait long for clients to end their connections.
         if environment["STRATA_SHUTDOWN_TIMEOUT"] == nil { environment["STRATA_SHUTDOWN_TIMEOUT"] = "10s" }
         environment["STRATA_INSTANCE"] = instance.name
         environment["STRATA_CLUSTER_SECRET"] = context.clusterSecret

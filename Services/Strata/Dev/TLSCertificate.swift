@@ -5,7 +5,7 @@ import Foundation
 import SwiftASN1
 import X509
 
-/// The self-signed certificate of a system on this machine, kept over starts so that whoever trusts it need not do so again.
+/// The self-signed certificate of a system on this machine, kept over starts so that users who trust it need not do so again.
 struct TLSCertificate: Sendable, Equatable {
     /// PEM file of the certificate; clients may be told to trust it.
     let certificate: String
@@ -30,19 +30,19 @@ struct TLSCertificate: Sendable, Equatable {
         if isUsable(certificate: certificate, key: key, hosts: hosts, now: now) {
             return TLSCertificate(certificate: certificate, key: key, isNew: false)
         }
-        let (newCertificate, newKey) = try make(hosts: hosts, now: now)
+        let (newCertificate, newKey) = try makeCertificate(hosts: hosts, now: now)
         try PrivateFile.write(newKey, to: key)
         try PrivateFile.write(newCertificate, to: certificate)
         return TLSCertificate(certificate: certificate, key: key, isNew: true)
     }
 
     /// When the certificate in a PEM file ends; nil if there is none.
-    static func end(of path: String) -> Date? {
-        read(path)?.notValidAfter
+    static func expiry(ofCertificateAt path: String) -> Date? {
+        readCertificate(at: path)?.notValidAfter
     }
 
     private static func isUsable(certificate: String, key: String, hosts: [String], now: Date) -> Bool {
-        guard let found = read(certificate), let keyText = try? String(contentsOfFile: key, encoding: .utf8),
+        guard let found = readCertificate(at: certificate), let keyText = try? String(contentsOfFile: key, encoding: .utf8),
             let privateKey = try? P256.Signing.PrivateKey(pemRepresentation: keyText),
             Certificate.PublicKey(privateKey.publicKey) == found.publicKey,
             found.notValidBefore <= now, found.notValidAfter > now.addingTimeInterval(margin),
@@ -51,12 +51,12 @@ struct TLSCertificate: Sendable, Equatable {
         return wanted.allSatisfy { covered.contains($0) }
     }
 
-    private static func read(_ path: String) -> Certificate? {
+    private static func readCertificate(at path: String) -> Certificate? {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }
         return try? Certificate(pemEncoded: text)
     }
 
-    private static func make(hosts: [String], now: Date) throws -> (certificate: String, key: String) {
+    private static func makeCertificate(hosts: [String], now: Date) throws -> (certificate: String, key: String) {
         let key = P256.Signing.PrivateKey()
         let name = try DistinguishedName { CommonName("Strata on this machine") }
         let certificate = try Certificate(

@@ -8,7 +8,7 @@ package struct TerminationSignals: Sendable {
     /// One element for each signal that arrives.
     package let stream: AsyncStream<Int32>
 
-    /// From now on these signals do not end the process, and neither does writing to a pipe nobody reads.
+    /// From now on these signals do not end the process, and neither does writing to a pipe that has no reader.
     package init(_ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP]) {
         signal(SIGPIPE, SIG_IGN)
         let (stream, continuation) = AsyncStream.makeStream(of: Int32.self)
@@ -27,7 +27,7 @@ package struct TerminationSignals: Sendable {
         }
     }
 
-    /// Whether whoever started us had it ignored, as `nohup` does.
+    /// Whether the process that started us had it ignored, as `nohup` does.
     private static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         guard sigaction(number, nil, &action) == 0 else { return false }

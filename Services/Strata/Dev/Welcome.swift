@@ -26,10 +26,19 @@ struct Welcome {
 
               \(command) app create --name "My app"      an app, its key, and a token for its server
               \(command) token --app APP --user alice    an identity token, to sign in with
-              \(command) demo                            two users try everything
+              \(command) demo                            two users try everything\(chat(command))
               \(command) doctor                          what is missing, what is wrong
 
             Ctrl-C stops everything and keeps the data.
             """
+    }
+
+    /// A build without the client library has no such command.
+    private func chat(_ command: String) -> String {
+        #if STRATA_CHAT
+        "\n  \(command) chat --user alice               a chat in the terminal; bob is in another one"
+        #else
+        ""
+        #endif
     }
 }

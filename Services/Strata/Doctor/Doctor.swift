@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import LocalServers
+import NetKit
 import RPC
 
 /// Looks at this machine and says what `strata dev` would miss.
@@ -14,99 +15,105 @@ struct Doctor: Sendable {
     /// All checks, in the order in which they are shown.
     func examine() async -> [DoctorCheck] {
         var checks = [
-            await program("PostgreSQL", { try Programs.findPostgres("postgres") }, "--version", atLeast: 15, package: "postgresql"),
-            await program("psql", { try Programs.findPostgres("psql") }, "--version", atLeast: 15, package: "postgresql-client"),
-            await program("Redis", { try Programs.find("redis-server") }, "--version", atLeast: 7, package: "redis-server"),
-            await program("setpriv", { try Programs.find("setpriv") }, "--version", atLeast: 2, package: "util-linux"),
+            await program("PostgreSQL", find: { try Programs.findPostgres("postgres") }, question: "--version", atLeast: 15, package: "postgresql"),
+            await program("psql", find: { try Programs.findPostgres("psql") }, question: "--version", atLeast: 15, package: "postgresql-client"),
+            await program("Redis", find: { try Programs.find("redis-server") }, question: "--version", atLeast: 7, package: "redis-server"),
+            await program("setpriv", find: { try Programs.find("setpriv") }, question: "--version", atLeast: 2, package: "util-linux"),
             services, user, openFiles, homeDirectory, disk,
         ]
         let running = HomeLock.isHeld(home) ? try? RunningState.read(home.state) : nil
         if let running {
-            checks.append(.fine("system", "runs in \(home.path) (process \(running.pid)), \(running.publicURL)"))
+            checks.append(.fine("system", finding: "runs in \(home.path) (process \(running.pid)), \(running.publicURL)"))
             for process in running.processes { checks.append(await health(process)) }
         } else {
-            checks.append(.notice("system", "does not run in \(home.path)", remedy: "\(OwnCommand.name) dev"))
-            checks += [port(settings.httpPort, "HTTP port", "--http-port"), port(settings.httpsPort, "HTTPS port", "--https-port")]
+            checks.append(.notice("system", finding: "does not run in \(home.path)", remedy: "\(OwnCommand.name) dev"))
+            checks += [
+                port(settings.httpPort, subject: "HTTP port", flag: "--http-port"),
+                port(settings.httpsPort, subject: "HTTPS port", flag: "--https-port"),
+            ]
         }
         return checks + [certificate].compactMap { $0 }
     }
 
     private func program(
-        _ subject: String, _ find: () throws -> String, _ question: String, atLeast minimum: Int, package: String
+        _ subject: String, find: () throws -> String, question: String, atLeast minimum: Int, package: String
     ) async -> DoctorCheck {
         let install = "apt-get install \(package)"
-        guard let path = try? find() else { return .bad(subject, "not found", remedy: install) }
+        guard let path = try? find() else { return .bad(subject, finding: "not found", remedy: install) }
         guard let answer = try? await ChildProcess.run(Launch(path, [question], directory: "/"), timeout: .seconds(10)), answer.isSuccess,
             let version = ProgramVersion(in: answer.output)
-        else { return .bad(subject, "\(path) does not say its version", remedy: install) }
+        else { return .bad(subject, finding: "\(path) does not say its version", remedy: install) }
         guard version.major >= minimum else {
             return .bad(
-                subject, "\(version.text) at \(path) is too old; \(minimum) is needed", remedy: "Install a newer one, or put it first in PATH.")
+                subject, finding: "\(version.text) at \(path) is too old; \(minimum) is needed",
+                remedy: "Install a newer one, or put it first in PATH.")
         }
-        return .fine(subject, "\(version.text), \(path)")
+        return .fine(subject, finding: "\(version.text), \(path)")
     }
 
     private var services: DoctorCheck {
         let missing = binaries.missing.map(\.rawValue)
         guard missing.isEmpty else {
-            return .bad("services", "not in \(binaries.directory): \(missing.joined(separator: ", "))", remedy: "swift build")
+            return .bad("services", finding: "not in \(binaries.directory): \(missing.joined(separator: ", "))", remedy: "swift build")
         }
-        return .fine("services", "all four in \(binaries.directory)")
+        return .fine("services", finding: "all four in \(binaries.directory)")
     }
 
     private var user: DoctorCheck {
-        guard SystemUser.isRoot else { return .fine("user", "not root; PostgreSQL runs as you") }
+        guard SystemUser.isRoot else { return .fine("user", finding: "not root; PostgreSQL runs as you") }
         guard let other = SystemUser.forPostgres else {
-            return .bad("user", "root, and there is no user postgres or nobody to run PostgreSQL as", remedy: "useradd --system postgres")
+            return .bad("user", finding: "root, and there is no user postgres or nobody to run PostgreSQL as", remedy: "useradd --system postgres")
         }
-        return .fine("user", "root; PostgreSQL runs as \(other.name)")
+        return .fine("user", finding: "root; PostgreSQL runs as \(other.name)")
     }
 
     private var openFiles: DoctorCheck {
         let limit = OpenFileLimit.current?.hard ?? 1024
-        guard limit < 8192 else { return .fine("open files", limit > 1 << 40 ? "unlimited" : "up to \(limit)") }
-        return .notice("open files", "at most \(limit), which bounds the number of connections", remedy: "ulimit -Hn 65536")
+        guard limit < 8192 else { return .fine("open files", finding: limit > 1 << 40 ? "unlimited" : "up to \(limit)") }
+        return .notice("open files", finding: "at most \(limit), which bounds the number of connections", remedy: "ulimit -Hn 65536")
     }
 
     private var homeDirectory: DoctorCheck {
         var path = home.path
         while !FileManager.default.fileExists(atPath: path), path != "/" { path = (path as NSString).deletingLastPathComponent }
         guard access(path, W_OK | X_OK) == 0 else {
-            return .bad("home", "\(path) cannot be written", remedy: "Set STRATA_HOME to a directory of your own.")
+            return .bad("home", finding: "\(path) cannot be written", remedy: "Set STRATA_HOME to a directory of your own.")
         }
-        return .fine("home", home.path + (path == home.path ? "" : " (will be made)"))
+        return .fine("home", finding: home.path + (path == home.path ? "" : " (will be made)"))
     }
 
     private var disk: DoctorCheck {
         var path = home.path
         while !FileManager.default.fileExists(atPath: path), path != "/" { path = (path as NSString).deletingLastPathComponent }
         var info = statvfs()
-        guard statvfs(path, &info) == 0 else { return .notice("disk", "the free space of \(path) is not known") }
+        guard statvfs(path, &info) == 0 else { return .notice("disk", finding: "the free space of \(path) is not known") }
         let megabytes = UInt64(info.f_bavail) * UInt64(info.f_frsize) / 1_048_576
-        guard megabytes >= 512 else { return .bad("disk", "\(megabytes) MB free at \(path)", remedy: "PostgreSQL needs some 500 MB to begin with.") }
-        return .fine("disk", megabytes >= 10_240 ? "\(megabytes / 1024) GB free" : "\(megabytes) MB free")
+        guard megabytes >= 512 else {
+            return .bad("disk", finding: "\(megabytes) MB free at \(path)", remedy: "PostgreSQL needs some 500 MB to begin with.")
+        }
+        return .fine("disk", finding: megabytes >= 10_240 ? "\(megabytes / 1024) GB free" : "\(megabytes) MB free")
     }
 
-    private func port(_ number: Int, _ subject: String, _ flag: String) -> DoctorCheck {
-        guard !LoopbackPort.isFree(number, host: settings.host) else { return .fine(subject, "\(number) is free") }
+    private func port(_ number: Int, subject: String, flag: String) -> DoctorCheck {
+        guard !LoopbackPort.isFree(number, host: settings.host) else { return .fine(subject, finding: "\(number) is free") }
         let who = PortOwner.listening(on: number).map { " by \($0)" } ?? ""
-        return .bad(subject, "\(number) is in use\(who)", remedy: "Stop that, or start with \(flag) and another number.")
+        return .bad(subject, finding: "\(number) is in use\(who)", remedy: "Stop that, or start with \(flag) and another number.")
     }
 
     private func health(_ process: RunningState.Process) async -> DoctorCheck {
         let restarts = process.restarts == 0 ? "" : ", started again \(process.restarts)×"
-        guard let adminPort = process.adminPort else { return .fine(process.name, "process \(process.pid)\(restarts)") }
+        guard let adminPort = process.adminPort else { return .fine(process.name, finding: "process \(process.pid)\(restarts)") }
         guard await ReadyProbe(adminPort: adminPort).isReady() else {
-            return .bad(process.name, "process \(process.pid) is not ready\(restarts)", remedy: "See \(process.log ?? home.logs).")
+            return .bad(process.name, finding: "process \(process.pid) is not ready\(restarts)", remedy: "See \(process.log ?? home.logs).")
         }
-        return .fine(process.name, "ready, process \(process.pid)\(restarts)")
+        return .fine(process.name, finding: "ready, process \(process.pid)\(restarts)")
     }
 
     private var certificate: DoctorCheck? {
-        guard let end = TLSCertificate.end(of: home.tls + "/certificate.pem") else { return nil }
+        guard let end = TLSCertificate.expiry(ofCertificateAt: home.tls + "/certificate.pem") else { return nil }
         let days = Int(end.timeIntervalSinceNow / 86_400)
         return days > 30
-            ? .fine("certificate", "good for \(days) more days")
-            : .notice("certificate", "ends in \(days) days", remedy: "The next start makes another one.")
+            ? .fine("certificate", finding: "good for \(days) more days")
+            : .notice("certificate", finding: "ends in \(days) days", remedy: "The next start makes another one.")
     }
 }

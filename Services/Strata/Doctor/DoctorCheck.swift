@@ -6,7 +6,7 @@ struct DoctorCheck: Codable, Equatable, Sendable {
     enum Verdict: String, Codable, Sendable {
         /// All is well.
         case fine
-        /// It works, but somebody should know.
+        /// It works, but the operator should know.
         case notice
         /// Something will not work.
         case bad
@@ -20,15 +20,15 @@ struct DoctorCheck: Codable, Equatable, Sendable {
     /// What to do about it.
     let remedy: String?
 
-    static func fine(_ subject: String, _ finding: String) -> DoctorCheck {
+    static func fine(_ subject: String, finding: String) -> DoctorCheck {
         DoctorCheck(subject: subject, verdict: .fine, finding: finding, remedy: nil)
     }
 
-    static func notice(_ subject: String, _ finding: String, remedy: String? = nil) -> DoctorCheck {
+    static func notice(_ subject: String, finding: String, remedy: String? = nil) -> DoctorCheck {
         DoctorCheck(subject: subject, verdict: .notice, finding: finding, remedy: remedy)
     }
 
-    static func bad(_ subject: String, _ finding: String, remedy: String) -> DoctorCheck {
+    static func bad(_ subject: String, finding: String, remedy: String) -> DoctorCheck {
         DoctorCheck(subject: subject, verdict: .bad, finding: finding, remedy: remedy)
     }
 

@@ -16,7 +16,7 @@ enum GatewayClients {
     ) async throws -> Answer {
         var clients: [ProtocolClient] = []
         do {
-            for url in urls { clients.append(try client(url, trust)) }
+            for url in urls { clients.append(try client(for: url, trusting: trust)) }
             let answer = try await body(clients)
             await close(clients)
             return answer
@@ -44,7 +44,7 @@ enum GatewayClients {
         for client in clients { try? await client.shutdown() }
     }
 
-    private static func client(_ url: String, _ trust: ServerTrust) throws -> ProtocolClient {
+    private static func client(for url: String, trusting trust: ServerTrust) throws -> ProtocolClient {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme, ["http", "https"].contains(scheme), parts.host?.isEmpty == false,
             parts.port.map({ (1...65_535).contains($0) }) != false, parts.query == nil, parts.fragment == nil, parts.user == nil
         else { throw CommandFailure(.usage, "\(url.onOneLine) is not the base URL of a gateway, such as https://chat.example.org.") }

@@ -21,10 +21,16 @@ struct TrustOption: ParsableArguments {
         if insecure { return .anyCertificate }
         let hasCertificate = gateways.contains { $0.lowercased().hasPrefix("https:") }
         guard let file = try ca ?? (hasCertificate ? settings.value("STRATA_CA") : nil) else { return .system }
+        return .roots(pem: try Self.certificates(inFile: file))
+    }
+
+    /// Certificates, in PEM.
+    /// - Throws: ``CommandFailure`` that names the file.
+    static func certificates(inFile file: String) throws -> String {
         guard let pem = try? String(contentsOfFile: file, encoding: .utf8) else { throw CommandFailure(.noInput, "The file \(file) cannot be read.") }
         guard let documents = try? PEMDocument.parseMultiple(pemString: pem), !documents.isEmpty,
             documents.allSatisfy({ (try? Certificate(pemDocument: $0)) != nil })
         else { throw CommandFailure(.usage, "\(file) does not hold certificates in PEM form.") }
-        return .roots(pem: pem)
+        return pem
     }
 }

@@ -28,7 +28,7 @@ struct StrataHome: Sendable, Equatable {
     var secrets: String { path + "/secrets.json" }
     var state: String { path + "/state.json" }
 
-    /// Makes the directories. The home itself can be entered by everybody, since PostgreSQL may run as another user; what is secret in it cannot be read.
+    /// Makes the directories. Every user may enter the home itself, since PostgreSQL may run as another user; what is secret in it cannot be read.
     func make() throws {
         try Self.makeDirectory(path, mode: 0o711)
         for directory in [logs, content, keys, tls, redis] { try Self.makeDirectory(directory, mode: 0o700) }

@@ -33,16 +33,27 @@ enum DatabaseMigration {
     /// - Parameters:
     ///   - url: the database, as its owner.
     ///   - passwords: what the services' roles are to have; nil leaves them as they are.
-    /// - Returns: how many migrations were applied.
-    static func run(url: String, passwords: Passwords?) async throws -> Int {
+    /// - Returns: what was done.
+    static func run(url: String, passwords: Passwords?) async throws -> MigrationReport {
         let migrator = Migrator(configuration: try PostgresConfiguration(url: url))
         // The command tells the operator itself what was done.
         let quiet = Logger(label: "strata.migrate") { _ in SwiftLogNoOpLogHandler() }
-        let applied = try await migrator.migrate(Schema.migrations, logger: quiet)
+        let report = try await migrator.migrate(Schema.migrations, functions: Schema.functions, logger: quiet)
         if let passwords {
             try await migrator.execute(
                 script: Schema.roleScript(conversationsPassword: passwords.conversations, metadataPassword: passwords.metadata))
         }
-        return applied.count
+        return report
+    }
+}
+
+extension MigrationReport {
+    /// Whether nothing was to be done.
+    var isEmpty: Bool { steps.isEmpty && !replacedFunctions }
+
+    /// What was done, in words.
+    var summary: String {
+        let applied = steps.isEmpty ? [] : ["\(steps.count) step\(steps.count == 1 ? "" : "s")"]
+        return (applied + (replacedFunctions ? ["the functions"] : [])).joined(separator: " and ")
     }
 }

@@ -9,7 +9,8 @@ struct MigrateCommand: AsyncParsableCommand {
         commandName: "migrate",
         abstract: "Brings a database's schema up to date.",
         discussion: """
-            Applies what is missing, each step in a transaction, under a lock, so that it may be run from several places at once. Where \
+            Applies what is missing, each step in a transaction, and replaces the functions if they have changed, under a lock, so that it may be run from \
+            several places at once. Functions of a newer release stay as they are. Where \
             STRATA_CONVERSATIONS_PASSWORD and STRATA_METADATA_PASSWORD are set, or files with them are named by …_FILE, the services' roles get these passwords.
             """)
 
@@ -18,7 +19,7 @@ struct MigrateCommand: AsyncParsableCommand {
     func run() async throws {
         let passwords = try DatabaseMigration.Passwords(OperatorSettings())
         let url = try await database.url(in: StrataHome())
-        let applied = try await DatabaseMigration.run(url: url, passwords: passwords)
-        Console.standard.say(applied == 0 ? "Nothing to do: the database is up to date." : "Applied \(applied) step\(applied == 1 ? "" : "s").")
+        let report = try await DatabaseMigration.run(url: url, passwords: passwords)
+        Console.standard.say(report.isEmpty ? "Nothing to do: the database is up to date." : "Applied \(report.summary).")
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import NetKit
+
 /// Decides when a child is started, how long to wait after it died, and when there is nothing left to do. Pure: time enters as a parameter.
 ///
 /// A child that dies is started again almost at once; one that keeps dying waits twice as long each time. Having lived for a while it is
@@ -11,7 +13,7 @@ struct SupervisionStateMachine: Sendable {
         var first = Duration.milliseconds(100)
         /// The longest one.
         var longest = Duration.seconds(10)
-        /// Who lives this long starts again with the first pause.
+        /// A child that lives this long starts again with the first pause.
         var forgivenAfter = Duration.seconds(15)
     }
 
@@ -40,13 +42,13 @@ struct SupervisionStateMachine: Sendable {
 
     private let backOff: BackOff
     private var state = State.idle
-    private var next: Duration
+    private var pauses: Backoff
     /// How many times the child has been started again.
     private(set) var restarts = 0
 
     init(backOff: BackOff = BackOff()) {
         self.backOff = backOff
-        self.next = backOff.first
+        pauses = Backoff(initial: backOff.first, maximum: backOff.longest)
     }
 
     /// The owner begins.
@@ -67,7 +69,7 @@ struct SupervisionStateMachine: Sendable {
             state = .running(since: now)
             return .nothing
         case .stopping: return .stopChild
-        case .idle, .running, .pausing, .finished: preconditionFailure("a child started that nobody asked for")
+        case .idle, .running, .pausing, .finished: preconditionFailure("a child started without a request")
         }
     }
 
@@ -78,15 +80,15 @@ struct SupervisionStateMachine: Sendable {
         case .stopping:
             state = .finished
             return .finish
-        case .idle, .running, .pausing, .finished: preconditionFailure("a start failed that nobody asked for")
+        case .idle, .running, .pausing, .finished: preconditionFailure("a start failed without a request")
         }
     }
 
     /// The process has ended.
-    mutating func ended(at now: ContinuousClock.Instant) -> Action {
+    mutating func processEnded(at now: ContinuousClock.Instant) -> Action {
         switch state {
         case .running(let since):
-            if since.duration(to: now) >= backOff.forgivenAfter { next = backOff.first }
+            if since.duration(to: now) >= backOff.forgivenAfter { pauses.reset() }
             return pause()
         case .stopping:
             state = .finished
@@ -126,7 +128,7 @@ struct SupervisionStateMachine: Sendable {
 
     private mutating func pause() -> Action {
         state = .pausing
-        defer { next = min(next * 2, backOff.longest) }
-        return .pause(next)
+        // Without chance: there is one child, and nothing to spread.
+        return .pause(pauses.next(random: 1))
     }
 }

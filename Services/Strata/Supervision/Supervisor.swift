@@ -105,7 +105,7 @@ actor Supervisor {
     private func awaitEnd() async -> SupervisionStateMachine.Action {
         guard let child else { return .finish }
         let exit = await Task { await child.waitForExit() }.value
-        let action = machine.ended(at: .now)
+        let action = machine.processEnded(at: .now)
         if case .pause(let pause) = action, let exit { report(.died(exit, pause: pause)) }
         return action
     }

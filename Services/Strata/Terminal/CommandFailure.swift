@@ -18,7 +18,7 @@ public struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertibl
         case software = 70
         /// A file cannot be written.
         case cannotCreate = 73
-        /// Somebody else is at it; the same command may work later.
+        /// Another process is at it; the same command may work later.
         case temporary = 75
         /// A setting is wrong.
         case configuration = 78

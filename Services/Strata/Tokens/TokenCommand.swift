@@ -2,7 +2,7 @@
 
 import ArgumentParser
 import Foundation
-import Model
+import StrataModel
 
 /// `strata token`.
 struct TokenCommand: AsyncParsableCommand {
@@ -37,7 +37,7 @@ struct TokenCommand: AsyncParsableCommand {
     var json = false
 
     /// Unicode scalars, as the service counts them.
-    private static let displayNameLimit = 128
+    static let displayNameLimit = 128
 
     func validate() throws {
         guard UserID(user) != nil else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-public import Model
+public import StrataModel
 import SwiftProtobuf
 
 extension ProtoOrigin {
@@ -59,16 +59,16 @@ extension Change.Content {
         case .conversationDeleted: self = .conversationDeleted
         case .messageCreated(let value):
             self = .messageCreated(
-                id: try MessageID(contract: value.id), ordinal: value.ordinal, value.hasMessage ? try Model.Message(value.message) : nil)
+                id: try MessageID(contract: value.id), ordinal: value.ordinal, value.hasMessage ? try StrataModel.Message(value.message) : nil)
         case .messageDeleted(let value):
-            var overrides: [UserID: Model.Message?] = [:]
+            var overrides: [UserID: StrataModel.Message?] = [:]
             for override in value.overrides {
-                overrides[UserID(trusted: override.userID)] = .some(override.hasLastMessage ? try Model.Message(override.lastMessage) : nil)
+                overrides[UserID(trusted: override.userID)] = .some(override.hasLastMessage ? try StrataModel.Message(override.lastMessage) : nil)
             }
             self = .messageDeleted(
                 id: try MessageID(contract: value.id), ordinal: value.ordinal,
                 lastMessage: Change.LastMessage(
-                    changed: value.lastMessageChanged, message: value.hasLastMessage ? try Model.Message(value.lastMessage) : nil,
+                    changed: value.lastMessageChanged, message: value.hasLastMessage ? try StrataModel.Message(value.lastMessage) : nil,
                     overrides: overrides))
         case .receipts(let value):
             var receipts: [Change.Receipt] = []
@@ -88,7 +88,7 @@ extension Change.Content {
         case .partsChanged(let value):
             self = .partsChanged(
                 id: try MessageID(contract: value.id), ordinal: value.ordinal, try value.edits.map(Change.PartEdit.init(contract:)),
-                value.hasMessage ? try Model.Message(value.message) : nil)
+                value.hasMessage ? try StrataModel.Message(value.message) : nil)
         case nil: throw ContractViolation("Change.content")
         }
     }
@@ -218,7 +218,8 @@ extension ProtoChange.PartEdit {
 extension UserChange {
     /// An entry of a user's own log, out of an answer or a notice.
     ///
-    /// - Throws: ``ContractViolation`` naming the field; also for a kind of entry this version does not know.
+    /// A kind of entry that this version does not know is obsolete: it has a position, and nothing that could be told.
+    /// - Throws: ``ContractViolation`` naming the field.
     public init(_ proto: ProtoUserChange) throws(ContractViolation) {
         let content: Content
         switch proto.content {
@@ -238,7 +239,13 @@ extension UserChange {
                 try AnnouncementID(contract: value.announcementID), RecipientStatus(rawValue: Int(value.status)) ?? .delivered)
         case .announcementDeleted(let id): content = .announcementDeleted(try AnnouncementID(contract: id))
         case .obsolete: content = .obsolete
-        case nil: throw ContractViolation("UserChange.content")
+        case .messagesHidden(let value): content = .messagesHidden(upTo: Position(value.upTo), view: try ConversationView(value.view))
+        case .messageDeleted(let value):
+            content = .messageDeleted(
+                try MessageID(contract: value.messageID), in: try ConversationID(contract: value.conversationID),
+                view: value.hasView ? try ConversationView(value.view) : nil)
+        case .conversationDeleted(let id): content = .conversationDeleted(try ConversationID(contract: id))
+        case nil: content = .obsolete
         }
         self.init(
             appID: try AppID(contract: proto.appID), user: UserID(trusted: proto.userID), position: Position(proto.position),
@@ -282,6 +289,20 @@ extension ProtoUserChange {
                 })
         case .announcementDeleted(let id): content = .announcementDeleted(Data(id))
         case .obsolete: content = .obsolete(true)
+        case .messagesHidden(let upTo, let view):
+            content = .messagesHidden(
+                .with {
+                    $0.upTo = upTo.rawValue
+                    $0.view = ProtoConversationView(view)
+                })
+        case .messageDeleted(let id, let conversation, let view):
+            content = .messageDeleted(
+                .with {
+                    $0.messageID = Data(id)
+                    $0.conversationID = Data(conversation)
+                    if let view { $0.view = ProtoConversationView(view) }
+                })
+        case .conversationDeleted(let id): content = .conversationDeleted(Data(id))
         }
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 import SwiftProtobuf
 
 extension Failure {
@@ -13,7 +13,7 @@ extension Failure {
         case .header(let name): detail = .header(name)
         case .nonce(let nonce): detail = .nonce(nonce)
         case .conversation(let view): detail = (try? ConversationView(view)).map { .conversation($0) } ?? .none
-        case .existingMessage(let message): detail = (try? Model.Message(message)).map { .message($0) } ?? .none
+        case .existingMessage(let message): detail = (try? StrataModel.Message(message)).map { .message($0) } ?? .none
         case nil: detail = .none
         }
         self.init(Code(rawValue: Int(proto.code)) ?? .internalServerError, proto.message, detail: detail)
@@ -27,7 +27,7 @@ extension ProtoFailure {
         code = Int32(failure.code.rawValue)
         message = failure.message
         switch failure.detail {
-        case .none: break
+        case .none, .predecessor: break
         case .property(let name): detail = .property(name)
         case .header(let name): detail = .header(name)
         case .nonce(let nonce): detail = .nonce(nonce)

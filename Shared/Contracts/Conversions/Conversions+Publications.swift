@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-public import Model
 public import NIOCore
+public import StrataModel
 import SwiftProtobuf
 
 /// What a conversation's channel carries.
@@ -75,6 +75,7 @@ extension UserNotice {
         case .added(let value): content = .added(try ConversationID(contract: value.conversationID), position: Position(value.position))
         case .change(let value): content = .change(try UserChange(value))
         case .sessionEnded(let value): content = .sessionEnded(tokenDigest: value.hasTokenDigest ? [UInt8](value.tokenDigest) : nil)
+        case .logged(let value): content = .logged(Position(value.position), at: Timestamp(microseconds: value.createdAt))
         case nil: throw ContractViolation("UserPublication.content")
         }
         self.init(appID: try AppID(contract: proto.appID), user: UserID(trusted: proto.userID), content: content)
@@ -96,19 +97,24 @@ extension UserNotice {
                         $0.position = position.rawValue
                     }
                 case .change(let change): $0.change = ProtoUserChange(change)
+                case .logged(let position, let time):
+                    $0.logged = .with {
+                        $0.position = position.rawValue
+                        $0.createdAt = time.microseconds
+                    }
                 case .sessionEnded(let digest): $0.sessionEnded = .with { if let digest { $0.tokenDigest = Data(digest) } }
                 }
             })
     }
 }
 
-/// A change of somebody's presence, as published on his presence channel. Holds the real status.
+/// A change of a user's presence, as published on that user's presence channel. Holds the real status.
 public struct PresencePublication: Hashable, Sendable {
     /// The app in which ``user`` is a user.
     public var appID: AppID
-    /// Whose presence it is; the channel is named by him and his app.
+    /// The user whose presence it is. The channel's name has the user and the app in it.
     public var user: UserID
-    /// As it is, `invisible` included: whoever shows it to others takes ``Model/Presence/forOthers``.
+    /// As it is, `invisible` included: others are shown ``StrataModel/Presence/forOthers``.
     public var presence: Presence
     /// Takes the real status.
     public init(appID: AppID, user: UserID, presence: Presence) {
@@ -143,19 +149,19 @@ public struct PresencePublication: Hashable, Sendable {
     public func encoded() throws -> ByteBuffer { try ByteBuffer(protobuf: proto) }
 }
 
-/// The names of the pub/sub channels and of nothing else (ARCHITECTURE §6).
+/// The names of the pub/sub channels and of nothing else (docs/architecture.md §6).
 public enum Channels {
     /// A conversation's durable changes and its typing: `c:{shard}:<uuid>`, the shard being the Redis hash tag.
     public static func conversation(_ id: ConversationID) -> String { "c:{\(id.shard)}:\(id)" }
     /// A user's own log and notices: `u:<app>:<user>`.
-    public static func user(_ app: AppID, _ user: UserID) -> String { "u:\(app):\(user)" }
+    public static func user(app: AppID, user: UserID) -> String { "u:\(app):\(user)" }
     /// A user's presence, for those who subscribed: `p:{shard}:<app>:<user>`. The hash tag stands before the user id, which may contain braces.
-    public static func presence(_ app: AppID, _ user: UserID) -> String { "p:{\(presenceShard(app, user))}:\(app):\(user)" }
+    public static func presence(app: AppID, user: UserID) -> String { "p:{\(presenceShard(app: app, user: user))}:\(app):\(user)" }
 
     /// How many hash tags there are, for conversations and for users.
     public static let shards = 64
     /// The hash tag of everything ephemeral about a user, 0 to 63: the same in every process (FNV-1a over the app's and the user's bytes).
-    public static func presenceShard(_ app: AppID, _ user: UserID) -> Int {
+    public static func presenceShard(app: AppID, user: UserID) -> Int {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         func mix(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         withUnsafeBytes(of: app.rawValue.uuid) { $0.forEach(mix) }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 public import FoundationEssentials
-public import Model
+public import StrataModel
 import SwiftProtobuf
 
 /// Bytes from another process that do not have the shape they must have. Never caused by a client.
 public struct ContractViolation: Error, Sendable {
     /// The message and field at fault.
     public let field: String
-    /// Names the message and the field; for an identifier, its ``Model/ObjectID/path``.
+    /// Names the message and the field; for an identifier, its ``StrataModel/ObjectID/path``.
     public init(_ field: String) { self.field = field }
 }
 
@@ -107,7 +107,7 @@ extension ProtoMessagePart {
     }
 }
 
-extension Model.Message {
+extension StrataModel.Message {
     /// A message with its parts; a status this version does not know counts as `sent`.
     ///
     /// - Throws: ``ContractViolation`` unless all its ids have 16 bytes.
@@ -132,7 +132,7 @@ extension Model.Message {
 
 extension ProtoMessage {
     /// Parts and recipients in their order, the recipients as sorted as they were.
-    public init(_ message: Model.Message) {
+    public init(_ message: StrataModel.Message) {
         self.init()
         id = Data(message.id)
         conversationID = Data(message.conversationID)
@@ -244,7 +244,7 @@ extension ConversationView {
     public init(_ proto: ProtoConversationView) throws(ContractViolation) {
         self.init(
             conversation: try Conversation(proto.conversation), isParticipant: proto.isParticipant,
-            lastMessage: proto.hasLastMessage ? try Model.Message(proto.lastMessage) : nil, numbers: UserNumbers(proto.numbers),
+            lastMessage: proto.hasLastMessage ? try StrataModel.Message(proto.lastMessage) : nil, numbers: UserNumbers(proto.numbers),
             messageCount: proto.messageCount)
     }
 }

@@ -218,7 +218,7 @@ public nonisolated struct ProtoRecipient: Sendable {
   /// 0 sent, 1 delivered, 2 read
   public var status: Int32 = 0
 
-  /// What others are shown, if that is something else.
+  /// The status that other users see. Absent: the same as `status`.
   public var shownStatus: Int32 {
     get {_shownStatus ?? 0}
     set {_shownStatus = newValue}
@@ -272,7 +272,7 @@ public nonisolated struct ProtoMessage: Sendable {
   /// Clears the value of `notification`. Subsequent reads from it will return its default value.
   public mutating func clearNotification() {self._notification = nil}
 
-  /// When a part was changed last.
+  /// When a part last changed.
   public var updatedAt: Int64 {
     get {_updatedAt ?? 0}
     set {_updatedAt = newValue}
@@ -282,7 +282,7 @@ public nonisolated struct ProtoMessage: Sendable {
   /// Clears the value of `updatedAt`. Subsequent reads from it will return its default value.
   public mutating func clearUpdatedAt() {self._updatedAt = nil}
 
-  /// Of its conversation: 1 delivery receipts are off, 2 read receipts are off.
+  /// The receipt policy of the conversation: 1 delivery receipts are off, 2 read receipts are off.
   public var receiptPolicy: Int32 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -364,7 +364,7 @@ public nonisolated struct ProtoAnnouncement: Sendable {
 
   public var id: Data = Data()
 
-  /// Of the entry of the recipient's own log that told him of it.
+  /// The position of the entry that announces it, in the recipient's own log.
   public var position: Int64 = 0
 
   public var sender: ProtoAnnouncement.OneOf_Sender? = nil
@@ -389,7 +389,7 @@ public nonisolated struct ProtoAnnouncement: Sendable {
 
   public var parts: [ProtoMessagePart] = []
 
-  /// Of the recipient: 0 sent, 1 delivered, 2 read.
+  /// The recipient's status: 0 sent, 1 delivered, 2 read.
   public var status: Int32 = 0
 
   public var notification: String {
@@ -866,10 +866,10 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
 
     public var status: Int32 = 0
 
-    /// Of the message.
+    /// The sender of the message.
     public var sender: String = String()
 
-    /// Who is told: 0 everybody, 1 the sender of the message and the reader, 2 the reader.
+    /// Who is told: 0 all participants, 1 the sender of the message and the reader, 2 the reader.
     public var audience: Int32 = 0
 
     public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -886,7 +886,7 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
 
     public var upTo: Int64 = 0
 
-    /// Absent: everybody is told. Otherwise these, and the reader.
+    /// Absent: all participants are told. Otherwise these users and the reader.
     public var audience: ProtoChange.Audience {
       get {_audience ?? ProtoChange.Audience()}
       set {_audience = newValue}
@@ -926,7 +926,7 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
 
     public var edits: [ProtoChange.PartEdit] = []
 
-    /// As it is now.
+    /// The message as it is now.
     public var message: ProtoMessage {
       get {_message ?? ProtoMessage()}
       set {_message = newValue}
@@ -950,10 +950,10 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
 
     public var kind: ProtoChange.PartEdit.Kind = .added
 
-    /// Not with ALL_REPLACED.
+    /// Empty for ALL_REPLACED.
     public var partID: Data = Data()
 
-    /// Of REMOVED: where the part stood.
+    /// For REMOVED: the index that the part had.
     public var index: Int32 = 0
 
     public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1047,7 +1047,7 @@ public nonisolated struct ProtoUserChange: Sendable {
     set {content = .messageHidden(newValue)}
   }
 
-  /// The user's own, or that of somebody he follows.
+  /// The user's own, or that of a user they follow.
   public var identityChanged: ProtoIdentity {
     get {
       if case .identityChanged(let v)? = content {return v}
@@ -1096,7 +1096,7 @@ public nonisolated struct ProtoUserChange: Sendable {
     set {content = .announcementDeleted(newValue)}
   }
 
-  /// What it was about is gone; nothing is left to tell.
+  /// The subject of the entry no longer exists; there is nothing to tell.
   public var obsolete: Bool {
     get {
       if case .obsolete(let v)? = content {return v}
@@ -1105,21 +1105,52 @@ public nonisolated struct ProtoUserChange: Sendable {
     set {content = .obsolete(newValue)}
   }
 
+  public var messagesHidden: ProtoUserChange.MessagesHidden {
+    get {
+      if case .messagesHidden(let v)? = content {return v}
+      return ProtoUserChange.MessagesHidden()
+    }
+    set {content = .messagesHidden(newValue)}
+  }
+
+  /// A message was deleted in a conversation that the user has left.
+  public var messageDeleted: ProtoUserChange.MessageDeleted {
+    get {
+      if case .messageDeleted(let v)? = content {return v}
+      return ProtoUserChange.MessageDeleted()
+    }
+    set {content = .messageDeleted(newValue)}
+  }
+
+  /// A conversation that the user has left was deleted.
+  public var conversationDeleted: Data {
+    get {
+      if case .conversationDeleted(let v)? = content {return v}
+      return Data()
+    }
+    set {content = .conversationDeleted(newValue)}
+  }
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated enum OneOf_Content: Equatable, Sendable {
     case conversationHidden(ProtoUserChange.ConversationHidden)
     case conversationShown(ProtoUserChange.ConversationShown)
     case messageHidden(ProtoUserChange.MessageHidden)
-    /// The user's own, or that of somebody he follows.
+    /// The user's own, or that of a user they follow.
     case identityChanged(ProtoIdentity)
     case followed(ProtoIdentity)
     case unfollowed(String)
     case announced(ProtoAnnouncement)
     case announcementStatus(ProtoUserChange.AnnouncementStatus)
     case announcementDeleted(Data)
-    /// What it was about is gone; nothing is left to tell.
+    /// The subject of the entry no longer exists; there is nothing to tell.
     case obsolete(Bool)
+    case messagesHidden(ProtoUserChange.MessagesHidden)
+    /// A message was deleted in a conversation that the user has left.
+    case messageDeleted(ProtoUserChange.MessageDeleted)
+    /// A conversation that the user has left was deleted.
+    case conversationDeleted(Data)
 
   }
 
@@ -1197,6 +1228,55 @@ public nonisolated struct ProtoUserChange: Sendable {
     public init() {}
   }
 
+  public nonisolated struct MessagesHidden: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    public var upTo: Int64 = 0
+
+    public var view: ProtoConversationView {
+      get {_view ?? ProtoConversationView()}
+      set {_view = newValue}
+    }
+    /// Returns true if `view` has been explicitly set.
+    public var hasView: Bool {self._view != nil}
+    /// Clears the value of `view`. Subsequent reads from it will return its default value.
+    public mutating func clearView() {self._view = nil}
+
+    public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    public init() {}
+
+    fileprivate var _view: ProtoConversationView? = nil
+  }
+
+  public nonisolated struct MessageDeleted: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    public var messageID: Data = Data()
+
+    public var conversationID: Data = Data()
+
+    /// Absent if the user takes part again.
+    public var view: ProtoConversationView {
+      get {_view ?? ProtoConversationView()}
+      set {_view = newValue}
+    }
+    /// Returns true if `view` has been explicitly set.
+    public var hasView: Bool {self._view != nil}
+    /// Clears the value of `view`. Subsequent reads from it will return its default value.
+    public mutating func clearView() {self._view = nil}
+
+    public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    public init() {}
+
+    fileprivate var _view: ProtoConversationView? = nil
+  }
+
   public init() {}
 }
 
@@ -1212,7 +1292,7 @@ public nonisolated struct ProtoTypingSignal: Sendable {
   /// 0 started, 1 paused, 2 finished
   public var action: Int32 = 0
 
-  /// If nothing more is heard of this typist for so long, they have finished. Absent from older services.
+  /// If no further signal comes for this long, the typist has finished. Older services leave it out.
   public var goodForMs: UInt32 {
     get {_goodForMs ?? 0}
     set {_goodForMs = newValue}
@@ -1281,7 +1361,7 @@ public nonisolated struct ProtoConversationPublication: Sendable {
     set {content = .typing(newValue)}
   }
 
-  /// Of the database in which the change was made, as far as its publisher knows; empty: it does not say.
+  /// The epoch of the database in which the change was made. Empty: the publisher does not say.
   public var epoch: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1340,6 +1420,14 @@ public nonisolated struct ProtoUserPublication: @unchecked Sendable {
     set {_uniqueStorage()._content = .sessionEnded(newValue)}
   }
 
+  public var logged: ProtoUserPublication.Logged {
+    get {
+      if case .logged(let v)? = _storage._content {return v}
+      return ProtoUserPublication.Logged()
+    }
+    set {_uniqueStorage()._content = .logged(newValue)}
+  }
+
   /// As in ConversationPublication.
   public var epoch: String {
     get {_storage._epoch}
@@ -1352,6 +1440,7 @@ public nonisolated struct ProtoUserPublication: @unchecked Sendable {
     case added(ProtoUserPublication.Added)
     case change(ProtoUserChange)
     case sessionEnded(ProtoUserPublication.SessionEnded)
+    case logged(ProtoUserPublication.Logged)
 
   }
 
@@ -1389,6 +1478,22 @@ public nonisolated struct ProtoUserPublication: @unchecked Sendable {
     public init() {}
 
     fileprivate var _tokenDigest: Data? = nil
+  }
+
+  /// The user's own log has reached this position. A gateway that has sockets of the user reads the new entries.
+  public nonisolated struct Logged: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    public var position: Int64 = 0
+
+    /// Microseconds since 1970.
+    public var createdAt: Int64 = 0
+
+    public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    public init() {}
   }
 
   public init() {}
@@ -3123,7 +3228,7 @@ nonisolated extension ProtoChange.PartEdit.Kind: SwiftProtobuf._ProtoNameProvidi
 
 nonisolated extension ProtoUserChange: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".UserChange"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}position\0\u{3}created_at\0\u{4}\u{6}conversation_hidden\0\u{3}conversation_shown\0\u{3}message_hidden\0\u{3}identity_changed\0\u{1}followed\0\u{1}unfollowed\0\u{1}announced\0\u{3}announcement_status\0\u{3}announcement_deleted\0\u{1}obsolete\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}position\0\u{3}created_at\0\u{4}\u{6}conversation_hidden\0\u{3}conversation_shown\0\u{3}message_hidden\0\u{3}identity_changed\0\u{1}followed\0\u{1}unfollowed\0\u{1}announced\0\u{3}announcement_status\0\u{3}announcement_deleted\0\u{1}obsolete\0\u{4}]\u{3}messages_hidden\0\u{3}message_deleted\0\u{3}conversation_deleted\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3250,6 +3355,40 @@ nonisolated extension ProtoUserChange: SwiftProtobuf.Message, SwiftProtobuf._Mes
           self.content = .obsolete(v)
         }
       }()
+      case 240: try {
+        var v: ProtoUserChange.MessagesHidden?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .messagesHidden(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .messagesHidden(v)
+        }
+      }()
+      case 241: try {
+        var v: ProtoUserChange.MessageDeleted?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .messageDeleted(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .messageDeleted(v)
+        }
+      }()
+      case 242: try {
+        var v: Data?
+        try decoder.decodeSingularBytesField(value: &v)
+        if let v = v {
+          if self.content != nil {try decoder.handleConflictingOneOf()}
+          self.content = .conversationDeleted(v)
+        }
+      }()
       default: break
       }
     }
@@ -3312,6 +3451,18 @@ nonisolated extension ProtoUserChange: SwiftProtobuf.Message, SwiftProtobuf._Mes
     case .obsolete?: try {
       guard case .obsolete(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularBoolField(value: v, fieldNumber: 19)
+    }()
+    case .messagesHidden?: try {
+      guard case .messagesHidden(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 240)
+    }()
+    case .messageDeleted?: try {
+      guard case .messageDeleted(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 241)
+    }()
+    case .conversationDeleted?: try {
+      guard case .conversationDeleted(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularBytesField(value: v, fieldNumber: 242)
     }()
     case nil: break
     }
@@ -3472,6 +3623,89 @@ nonisolated extension ProtoUserChange.AnnouncementStatus: SwiftProtobuf.Message,
   public static func ==(lhs: ProtoUserChange.AnnouncementStatus, rhs: ProtoUserChange.AnnouncementStatus) -> Bool {
     if lhs.announcementID != rhs.announcementID {return false}
     if lhs.status != rhs.status {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoUserChange.MessagesHidden: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = ProtoUserChange.protoMessageName + ".MessagesHidden"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}up_to\0\u{1}view\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.upTo) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._view) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.upTo != 0 {
+      try visitor.visitSingularInt64Field(value: self.upTo, fieldNumber: 1)
+    }
+    try { if let v = self._view {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoUserChange.MessagesHidden, rhs: ProtoUserChange.MessagesHidden) -> Bool {
+    if lhs.upTo != rhs.upTo {return false}
+    if lhs._view != rhs._view {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoUserChange.MessageDeleted: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = ProtoUserChange.protoMessageName + ".MessageDeleted"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}message_id\0\u{3}conversation_id\0\u{1}view\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.messageID) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.conversationID) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._view) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.messageID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.messageID, fieldNumber: 1)
+    }
+    if !self.conversationID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.conversationID, fieldNumber: 2)
+    }
+    try { if let v = self._view {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoUserChange.MessageDeleted, rhs: ProtoUserChange.MessageDeleted) -> Bool {
+    if lhs.messageID != rhs.messageID {return false}
+    if lhs.conversationID != rhs.conversationID {return false}
+    if lhs._view != rhs._view {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3649,7 +3883,7 @@ nonisolated extension ProtoConversationPublication: SwiftProtobuf.Message, Swift
 
 nonisolated extension ProtoUserPublication: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".UserPublication"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}added\0\u{1}change\0\u{3}session_ended\0\u{2}s\u{1}epoch\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}added\0\u{1}change\0\u{3}session_ended\0\u{2}s\u{1}epoch\0\u{2}{\u{1}logged\0")
 
   fileprivate class _StorageClass {
     var _appID: Data = Data()
@@ -3730,6 +3964,19 @@ nonisolated extension ProtoUserPublication: SwiftProtobuf.Message, SwiftProtobuf
           }
         }()
         case 120: try { try decoder.decodeSingularStringField(value: &_storage._epoch) }()
+        case 243: try {
+          var v: ProtoUserPublication.Logged?
+          var hadOneofValue = false
+          if let current = _storage._content {
+            hadOneofValue = true
+            if case .logged(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._content = .logged(v)
+          }
+        }()
         default: break
         }
       }
@@ -3761,11 +4008,14 @@ nonisolated extension ProtoUserPublication: SwiftProtobuf.Message, SwiftProtobuf
         guard case .sessionEnded(let v)? = _storage._content else { preconditionFailure() }
         try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
       }()
-      case nil: break
+      default: break
       }
       if !_storage._epoch.isEmpty {
         try visitor.visitSingularStringField(value: _storage._epoch, fieldNumber: 120)
       }
+      try { if case .logged(let v)? = _storage._content {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 243)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -3852,6 +4102,41 @@ nonisolated extension ProtoUserPublication.SessionEnded: SwiftProtobuf.Message, 
 
   public static func ==(lhs: ProtoUserPublication.SessionEnded, rhs: ProtoUserPublication.SessionEnded) -> Bool {
     if lhs._tokenDigest != rhs._tokenDigest {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoUserPublication.Logged: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = ProtoUserPublication.protoMessageName + ".Logged"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}position\0\u{3}created_at\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.position) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.createdAt) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.position != 0 {
+      try visitor.visitSingularInt64Field(value: self.position, fieldNumber: 1)
+    }
+    if self.createdAt != 0 {
+      try visitor.visitSingularInt64Field(value: self.createdAt, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoUserPublication.Logged, rhs: ProtoUserPublication.Logged) -> Bool {
+    if lhs.position != rhs.position {return false}
+    if lhs.createdAt != rhs.createdAt {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -9,7 +9,7 @@
 //   https://github.com/apple/swift-protobuf/
 
 /// SPDX-License-Identifier: Apache-2.0
-/// What the gateway asks of the three services. Method numbers stand in Contracts/Endpoints.swift.
+/// The calls of the gateway to the three services. Contracts/Endpoints.swift numbers the methods.
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -36,6 +36,80 @@ public nonisolated struct ProtoEmpty: Sendable {
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+}
+
+/// The name that a client gives a change. A repeated request with the same name gets the first answer again and changes nothing.
+public nonisolated struct ProtoMutation: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// A UUID, 16 bytes, of the user's choice.
+  public var id: Data = Data()
+
+  /// The fingerprint of the request. The same id with another fingerprint is refused.
+  public var fingerprint: UInt64 = 0
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+/// The log positions that tell of a change. A change without effect has them only if the client gave it a name.
+public nonisolated struct ProtoChangePlace: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// In the conversation's log.
+  public var position: Int64 {
+    get {_position ?? 0}
+    set {_position = newValue}
+  }
+  /// Returns true if `position` has been explicitly set.
+  public var hasPosition: Bool {self._position != nil}
+  /// Clears the value of `position`. Subsequent reads from it will return its default value.
+  public mutating func clearPosition() {self._position = nil}
+
+  /// In the log of the user who made it.
+  public var userPosition: Int64 {
+    get {_userPosition ?? 0}
+    set {_userPosition = newValue}
+  }
+  /// Returns true if `userPosition` has been explicitly set.
+  public var hasUserPosition: Bool {self._userPosition != nil}
+  /// Clears the value of `userPosition`. Subsequent reads from it will return its default value.
+  public mutating func clearUserPosition() {self._userPosition = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _position: Int64? = nil
+  fileprivate var _userPosition: Int64? = nil
+}
+
+/// The end of a page of a list.
+public nonisolated struct ProtoPageEnd: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The page's last object, even if the answer holds only a part of the page. The next page begins after it. Absent: there is no next page.
+  public var lastID: Data {
+    get {_lastID ?? Data()}
+    set {_lastID = newValue}
+  }
+  /// Returns true if `lastID` has been explicitly set.
+  public var hasLastID: Bool {self._lastID != nil}
+  /// Clears the value of `lastID`. Subsequent reads from it will return its default value.
+  public mutating func clearLastID() {self._lastID = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _lastID: Data? = nil
 }
 
 public nonisolated struct ProtoSignInRequest: Sendable {
@@ -109,7 +183,7 @@ public nonisolated struct ProtoSession: Sendable {
 
   public var createdAt: Int64 = 0
 
-  /// A replay from then on is complete: when the session was made or, for an older one, where the log begins.
+  /// A replay from this time on is complete: the time when the session was made, or the beginning of the log if that is later.
   public var replayableSince: Int64 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -148,7 +222,7 @@ public nonisolated struct ProtoCheckSessionsResponse: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Those of the request that are not valid any more.
+  /// The sessions of the request that are no longer valid.
   public var ended: [Data] = []
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -163,7 +237,7 @@ public nonisolated struct ProtoIdentitiesRequest: Sendable {
 
   public var appID: Data = Data()
 
-  /// Users never heard of get a minimal identity, so that conversations can be started with them.
+  /// Unknown users get a minimal identity, so that conversations can be started with them.
   public var userIds: [String] = []
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -237,9 +311,20 @@ public nonisolated struct ProtoFollowRequest: Sendable {
 
   public var followed: [String] = []
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoUnfollowRequest: Sendable {
@@ -253,9 +338,20 @@ public nonisolated struct ProtoUnfollowRequest: Sendable {
 
   public var followed: String = String()
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoIsFollowedRequest: Sendable {
@@ -352,11 +448,21 @@ public nonisolated struct ProtoSetPushTokenRequest: Sendable {
   /// Clears the value of `token`. Subsequent reads from it will return its default value.
   public mutating func clearToken() {self._token = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _token: ProtoPushToken? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoDeletePushTokenRequest: Sendable {
@@ -370,9 +476,20 @@ public nonisolated struct ProtoDeletePushTokenRequest: Sendable {
 
   public var deviceID: String = String()
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoSendAnnouncementRequest: Sendable {
@@ -476,7 +593,7 @@ public nonisolated struct ProtoListAnnouncementsRequest: Sendable {
   /// Clears the value of `fromID`. Subsequent reads from it will return its default value.
   public mutating func clearFromID() {self._fromID = nil}
 
-  /// Of the answer, about; 0 is no bound. There is at least one object in it.
+  /// The approximate limit of the answer; 0 is no limit. The answer holds at least one object.
   public var maxBytes: Int64 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -496,12 +613,24 @@ public nonisolated struct ProtoListAnnouncementsResponse: Sendable {
 
   public var total: Int64 = 0
 
-  /// The page goes on: the bytes did not suffice for it.
+  /// The answer holds only a part of the page: the limit left no room for the rest.
   public var isCut: Bool = false
+
+  /// Older services leave it out.
+  public var end: ProtoPageEnd {
+    get {_end ?? ProtoPageEnd()}
+    set {_end = newValue}
+  }
+  /// Returns true if `end` has been explicitly set.
+  public var hasEnd: Bool {self._end != nil}
+  /// Clears the value of `end`. Subsequent reads from it will return its default value.
+  public mutating func clearEnd() {self._end = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _end: ProtoPageEnd? = nil
 }
 
 public nonisolated struct ProtoGiveAnnouncementReceiptRequest: Sendable {
@@ -518,9 +647,20 @@ public nonisolated struct ProtoGiveAnnouncementReceiptRequest: Sendable {
   /// delivery or read
   public var kind: String = String()
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoDeleteAnnouncementRequest: Sendable {
@@ -534,9 +674,20 @@ public nonisolated struct ProtoDeleteAnnouncementRequest: Sendable {
 
   public var announcementID: Data = Data()
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoCreateContentRequest: Sendable {
@@ -564,7 +715,7 @@ public nonisolated struct ProtoFinishContentRequest: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// All of its bytes are stored.
+  /// All bytes of this content are stored.
   public var contentID: Data = Data()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -611,7 +762,7 @@ public nonisolated struct ProtoSweepContentsRequest: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Older than this and in no message: seconds.
+  /// Seconds. Finds content that is older than this and in no message.
   public var age: Int64 = 0
 
   public var limit: Int32 = 0
@@ -626,7 +777,7 @@ public nonisolated struct ProtoSweepContentsResponse: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Nobody can refer to these any more; their bytes are to be removed, and then forgotten.
+  /// No message can refer to these any more. The gateway removes their bytes, and then forgets them (ForgetContentsRequest).
   public var doomed: [Data] = []
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -655,14 +806,14 @@ public nonisolated struct ProtoCreateConversationRequest: Sendable {
 
   public var actor: String = String()
 
-  /// The gateway gives one where the client did not.
+  /// The gateway chooses one if the client did not.
   public var id: Data = Data()
 
   public var participants: [String] = []
 
   public var distinct: Bool = false
 
-  /// Absent: not given, which for a distinct match equals anything.
+  /// Absent: not given; a distinct conversation then matches with any metadata.
   public var metadata: ProtoTree {
     get {_metadata ?? ProtoTree()}
     set {_metadata = newValue}
@@ -684,12 +835,22 @@ public nonisolated struct ProtoCreateConversationRequest: Sendable {
   /// 1 delivery receipts are off, 2 read receipts are off.
   public var receiptPolicy: Int32 = 0
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _metadata: ProtoTree? = nil
   fileprivate var _origin: ProtoOrigin? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoCreateConversationResponse: Sendable {
@@ -706,14 +867,24 @@ public nonisolated struct ProtoCreateConversationResponse: Sendable {
   /// Clears the value of `view`. Subsequent reads from it will return its default value.
   public mutating func clearView() {self._view = nil}
 
-  /// False: the distinct match.
+  /// False: this is the distinct conversation that existed already.
   public var created: Bool = false
+
+  public var place: ProtoChangePlace {
+    get {_place ?? ProtoChangePlace()}
+    set {_place = newValue}
+  }
+  /// Returns true if `place` has been explicitly set.
+  public var hasPlace: Bool {self._place != nil}
+  /// Clears the value of `place`. Subsequent reads from it will return its default value.
+  public mutating func clearPlace() {self._place = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _view: ProtoConversationView? = nil
+  fileprivate var _place: ProtoChangePlace? = nil
 }
 
 public nonisolated struct ProtoGetConversationRequest: Sendable {
@@ -754,7 +925,7 @@ public nonisolated struct ProtoListConversationsRequest: Sendable {
   /// Clears the value of `fromID`. Subsequent reads from it will return its default value.
   public mutating func clearFromID() {self._fromID = nil}
 
-  /// Of the answer, about; 0 is no bound. There is at least one object in it.
+  /// The approximate limit of the answer; 0 is no limit. The answer holds at least one object.
   public var maxBytes: Int64 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -773,12 +944,121 @@ public nonisolated struct ProtoListConversationsResponse: Sendable {
 
   public var total: Int64 = 0
 
-  /// The rest of the page, for which there was no room: to be asked for by id.
+  /// The rest of the page, for which there was no room. The caller asks for these by id.
   public var later: [Data] = []
+
+  /// Older services leave it out.
+  public var end: ProtoPageEnd {
+    get {_end ?? ProtoPageEnd()}
+    set {_end = newValue}
+  }
+  /// Returns true if `end` has been explicitly set.
+  public var hasEnd: Bool {self._end != nil}
+  /// Clears the value of `end`. Subsequent reads from it will return its default value.
+  public mutating func clearEnd() {self._end = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _end: ProtoPageEnd? = nil
+}
+
+/// A page of conversations with messages and without metadata, all read at one moment. The page ends before a conversation for which there is no room, but
+/// holds at least one.
+public nonisolated struct ProtoLoadConversationsRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var appID: Data = Data()
+
+  public var userID: String = String()
+
+  public var byLastMessage: Bool = false
+
+  public var pageSize: Int32 = 0
+
+  public var fromID: Data {
+    get {_fromID ?? Data()}
+    set {_fromID = newValue}
+  }
+  /// Returns true if `fromID` has been explicitly set.
+  public var hasFromID: Bool {self._fromID != nil}
+  /// Clears the value of `fromID`. Subsequent reads from it will return its default value.
+  public mutating func clearFromID() {self._fromID = nil}
+
+  /// The number of newest messages of each conversation. Absent: all from the first unread message on, or the newest one if all are read.
+  public var messages: Int32 {
+    get {_messages ?? 0}
+    set {_messages = newValue}
+  }
+  /// Returns true if `messages` has been explicitly set.
+  public var hasMessages: Bool {self._messages != nil}
+  /// Clears the value of `messages`. Subsequent reads from it will return its default value.
+  public mutating func clearMessages() {self._messages = nil}
+
+  /// The approximate limit of the answer; 0 is no limit.
+  public var maxBytes: Int64 = 0
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _fromID: Data? = nil
+  fileprivate var _messages: Int32? = nil
+}
+
+public nonisolated struct ProtoLoadConversationsResponse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var items: [ProtoLoadConversationsResponse.Item] = []
+
+  public var total: Int64 = 0
+
+  public var end: ProtoPageEnd {
+    get {_end ?? ProtoPageEnd()}
+    set {_end = newValue}
+  }
+  /// Returns true if `end` has been explicitly set.
+  public var hasEnd: Bool {self._end != nil}
+  /// Clears the value of `end`. Subsequent reads from it will return its default value.
+  public mutating func clearEnd() {self._end = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public nonisolated struct Item: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    public var view: ProtoConversationView {
+      get {_view ?? ProtoConversationView()}
+      set {_view = newValue}
+    }
+    /// Returns true if `view` has been explicitly set.
+    public var hasView: Bool {self._view != nil}
+    /// Clears the value of `view`. Subsequent reads from it will return its default value.
+    public mutating func clearView() {self._view = nil}
+
+    /// The messages before the view's last message, newest first.
+    public var earlier: [ProtoMessage] = []
+
+    /// More messages were asked for than the answer holds.
+    public var isCut: Bool = false
+
+    public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    public init() {}
+
+    fileprivate var _view: ProtoConversationView? = nil
+  }
+
+  public init() {}
+
+  fileprivate var _end: ProtoPageEnd? = nil
 }
 
 /// Conversations as a user sees them, without metadata.
@@ -793,7 +1073,7 @@ public nonisolated struct ProtoGetConversationsRequest: Sendable {
 
   public var conversationIds: [Data] = []
 
-  /// Of the answer, about; 0 is no bound. There is at least one object in it.
+  /// The approximate limit of the answer; 0 is no limit. The answer holds at least one object.
   public var maxBytes: Int64 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -806,10 +1086,10 @@ public nonisolated struct ProtoGetConversationsResponse: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// In the order of the request; what the user does not see is left out.
+  /// In the order of the request, without those that the user does not see.
   public var views: [ProtoConversationView] = []
 
-  /// How many of the ids the answer covers; the rest is to be asked for again.
+  /// How many of the ids the answer covers. The caller asks again for the rest.
   public var covered: Int32 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -894,11 +1174,21 @@ public nonisolated struct ProtoPatchConversationRequest: Sendable {
   /// Clears the value of `origin`. Subsequent reads from it will return its default value.
   public mutating func clearOrigin() {self._origin = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _origin: ProtoOrigin? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoPatchConversationResponse: Sendable {
@@ -909,9 +1199,20 @@ public nonisolated struct ProtoPatchConversationResponse: Sendable {
   /// Empty if nothing had an effect.
   public var changes: [ProtoChange] = []
 
+  public var place: ProtoChangePlace {
+    get {_place ?? ProtoChangePlace()}
+    set {_place = newValue}
+  }
+  /// Returns true if `place` has been explicitly set.
+  public var hasPlace: Bool {self._place != nil}
+  /// Clears the value of `place`. Subsequent reads from it will return its default value.
+  public mutating func clearPlace() {self._place = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _place: ProtoChangePlace? = nil
 }
 
 public nonisolated struct ProtoDeleteConversationRequest: Sendable {
@@ -939,11 +1240,32 @@ public nonisolated struct ProtoDeleteConversationRequest: Sendable {
   /// Clears the value of `origin`. Subsequent reads from it will return its default value.
   public mutating func clearOrigin() {self._origin = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
+  /// For my_devices, a change position: newer messages stay. Absent: the whole conversation goes.
+  public var upTo: Int64 {
+    get {_upTo ?? 0}
+    set {_upTo = newValue}
+  }
+  /// Returns true if `upTo` has been explicitly set.
+  public var hasUpTo: Bool {self._upTo != nil}
+  /// Clears the value of `upTo`. Subsequent reads from it will return its default value.
+  public mutating func clearUpTo() {self._upTo = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _origin: ProtoOrigin? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
+  fileprivate var _upTo: Int64? = nil
 }
 
 public nonisolated struct ProtoMarkAllReadRequest: Sendable {
@@ -976,12 +1298,22 @@ public nonisolated struct ProtoMarkAllReadRequest: Sendable {
   /// Clears the value of `origin`. Subsequent reads from it will return its default value.
   public mutating func clearOrigin() {self._origin = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _upTo: Int64? = nil
   fileprivate var _origin: ProtoOrigin? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoSendMessageRequest: Sendable {
@@ -1017,12 +1349,22 @@ public nonisolated struct ProtoSendMessageRequest: Sendable {
   /// Clears the value of `origin`. Subsequent reads from it will return its default value.
   public mutating func clearOrigin() {self._origin = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _notification: String? = nil
   fileprivate var _origin: ProtoOrigin? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoSendMessageResponse: Sendable {
@@ -1039,11 +1381,21 @@ public nonisolated struct ProtoSendMessageResponse: Sendable {
   /// Clears the value of `message`. Subsequent reads from it will return its default value.
   public mutating func clearMessage() {self._message = nil}
 
+  public var place: ProtoChangePlace {
+    get {_place ?? ProtoChangePlace()}
+    set {_place = newValue}
+  }
+  /// Returns true if `place` has been explicitly set.
+  public var hasPlace: Bool {self._place != nil}
+  /// Clears the value of `place`. Subsequent reads from it will return its default value.
+  public mutating func clearPlace() {self._place = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _message: ProtoMessage? = nil
+  fileprivate var _place: ProtoChangePlace? = nil
 }
 
 public nonisolated struct ProtoGetMessageRequest: Sendable {
@@ -1084,7 +1436,7 @@ public nonisolated struct ProtoListMessagesRequest: Sendable {
   /// Clears the value of `fromID`. Subsequent reads from it will return its default value.
   public mutating func clearFromID() {self._fromID = nil}
 
-  /// Of the answer, about; 0 is no bound. There is at least one object in it.
+  /// The approximate limit of the answer; 0 is no limit. The answer holds at least one object.
   public var maxBytes: Int64 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1104,12 +1456,24 @@ public nonisolated struct ProtoListMessagesResponse: Sendable {
 
   public var total: Int64 = 0
 
-  /// The page goes on: the bytes did not suffice for it.
+  /// The answer holds only a part of the page: the limit left no room for the rest.
   public var isCut: Bool = false
+
+  /// Older services leave it out.
+  public var end: ProtoPageEnd {
+    get {_end ?? ProtoPageEnd()}
+    set {_end = newValue}
+  }
+  /// Returns true if `end` has been explicitly set.
+  public var hasEnd: Bool {self._end != nil}
+  /// Clears the value of `end`. Subsequent reads from it will return its default value.
+  public mutating func clearEnd() {self._end = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _end: ProtoPageEnd? = nil
 }
 
 public nonisolated struct ProtoDeleteMessageRequest: Sendable {
@@ -1134,11 +1498,21 @@ public nonisolated struct ProtoDeleteMessageRequest: Sendable {
   /// Clears the value of `origin`. Subsequent reads from it will return its default value.
   public mutating func clearOrigin() {self._origin = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _origin: ProtoOrigin? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoEditPartsRequest: Sendable {
@@ -1195,6 +1569,15 @@ public nonisolated struct ProtoEditPartsRequest: Sendable {
   /// Clears the value of `origin`. Subsequent reads from it will return its default value.
   public mutating func clearOrigin() {self._origin = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated enum OneOf_Edit: Equatable, Sendable {
@@ -1239,6 +1622,7 @@ public nonisolated struct ProtoEditPartsRequest: Sendable {
   public init() {}
 
   fileprivate var _origin: ProtoOrigin? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoPartReference: Sendable {
@@ -1289,14 +1673,24 @@ public nonisolated struct ProtoEditPartsResponse: Sendable {
   /// Clears the value of `message`. Subsequent reads from it will return its default value.
   public mutating func clearMessage() {self._message = nil}
 
-  /// Of the part that was added or replaced.
+  /// The index of the part that was added or replaced.
   public var index: Int32 = 0
+
+  public var place: ProtoChangePlace {
+    get {_place ?? ProtoChangePlace()}
+    set {_place = newValue}
+  }
+  /// Returns true if `place` has been explicitly set.
+  public var hasPlace: Bool {self._place != nil}
+  /// Clears the value of `place`. Subsequent reads from it will return its default value.
+  public mutating func clearPlace() {self._place = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _message: ProtoMessage? = nil
+  fileprivate var _place: ProtoChangePlace? = nil
 }
 
 public nonisolated struct ProtoGiveReceiptRequest: Sendable {
@@ -1322,11 +1716,89 @@ public nonisolated struct ProtoGiveReceiptRequest: Sendable {
   /// Clears the value of `origin`. Subsequent reads from it will return its default value.
   public mutating func clearOrigin() {self._origin = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _origin: ProtoOrigin? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
+}
+
+/// Receipts of one user for messages of one conversation.
+public nonisolated struct ProtoGiveReceiptsRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var appID: Data = Data()
+
+  public var actor: String = String()
+
+  public var conversationID: Data = Data()
+
+  /// At most 1,000, each once.
+  public var messageIds: [Data] = []
+
+  /// delivery or read
+  public var kind: String = String()
+
+  public var origin: ProtoOrigin {
+    get {_origin ?? ProtoOrigin()}
+    set {_origin = newValue}
+  }
+  /// Returns true if `origin` has been explicitly set.
+  public var hasOrigin: Bool {self._origin != nil}
+  /// Clears the value of `origin`. Subsequent reads from it will return its default value.
+  public mutating func clearOrigin() {self._origin = nil}
+
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _origin: ProtoOrigin? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
+}
+
+public nonisolated struct ProtoGiveReceiptsResponse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The messages of the request that the user does not see in this conversation.
+  public var ignored: [Data] = []
+
+  public var place: ProtoChangePlace {
+    get {_place ?? ProtoChangePlace()}
+    set {_place = newValue}
+  }
+  /// Returns true if `place` has been explicitly set.
+  public var hasPlace: Bool {self._place != nil}
+  /// Clears the value of `place`. Subsequent reads from it will return its default value.
+  public mutating func clearPlace() {self._place = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _place: ProtoChangePlace? = nil
 }
 
 public nonisolated struct ProtoLogCursor: Sendable {
@@ -1336,7 +1808,7 @@ public nonisolated struct ProtoLogCursor: Sendable {
 
   public var conversationID: Data = Data()
 
-  /// Changes after this position are still owed.
+  /// Changes after this position are still to be delivered.
   public var after: Int64 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1356,6 +1828,15 @@ public nonisolated struct ProtoBaselineRequest: Sendable {
   /// Positions are also reported as they were at this time, with the service's own safety margin before it.
   public var since: Int64 = 0
 
+  /// The answer says the epoch of the database that was read.
+  public var wantsEpoch: Bool = false
+
+  /// Microseconds; 0: `since` applies. Otherwise positions are reported as they were this long ago by the database's clock, but not before `not_before`
+  /// unless that lies in the future. `since` is for older services, which do not know this field.
+  public var recent: Int64 = 0
+
+  public var notBefore: Int64 = 0
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1368,7 +1849,7 @@ public nonisolated struct ProtoBaselineResponse: Sendable {
 
   public var entries: [ProtoBaselineResponse.Entry] = []
 
-  /// Of the user's own log.
+  /// The position of the user's own log.
   public var userPosition: Int64 = 0
 
   public var userAfter: Int64 = 0
@@ -1376,8 +1857,11 @@ public nonisolated struct ProtoBaselineResponse: Sendable {
   /// The database's clock.
   public var asOf: Int64 = 0
 
-  /// False: `since` lies before what the log still holds.
+  /// False: `since` lies before the beginning of the log, or the clock was set back since then.
   public var complete: Bool = false
+
+  /// The epoch of the database that was read, if the request wants it.
+  public var epoch: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1420,7 +1904,7 @@ public nonisolated struct ProtoBaselineResponse: Sendable {
   public init() {}
 }
 
-/// Reads the logs of several conversations and the user's own, merged by time, for one user: what he may see, with bodies.
+/// Reads the logs of several conversations and the user's own, merged by time, for one user: what the user may see, with bodies.
 public nonisolated struct ProtoReadLogsRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1443,8 +1927,11 @@ public nonisolated struct ProtoReadLogsRequest: Sendable {
 
   public var limit: Int32 = 0
 
-  /// Of the answer, about; 0 is no bound. There is at least one entry in it, if there is any.
+  /// The approximate limit of the answer; 0 is no limit. The answer holds at least one entry, if there is any.
   public var maxBytes: Int64 = 0
+
+  /// The caller understands the entries messages_hidden, message_deleted and conversation_deleted of users' logs.
+  public var knowsDeletions: Bool = false
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1461,7 +1948,7 @@ public nonisolated struct ProtoReadLogsResponse: Sendable {
   /// Oldest first; within a conversation by position, without a gap.
   public var entries: [ProtoReadLogsResponse.Entry] = []
 
-  /// True: nothing is left beyond these entries, at the time of reading.
+  /// True: at the time of reading, there was nothing beyond these entries.
   public var metHeads: Bool = false
 
   /// The user's numbers on the conversations asked for, as they are now.
@@ -1492,7 +1979,7 @@ public nonisolated struct ProtoReadLogsResponse: Sendable {
       set {content = .userChange(newValue)}
     }
 
-    /// A change the user may not see, or of which nothing is left to tell: only the cursor moves.
+    /// A change that the user may not see, or that has nothing left to tell: only the cursor moves.
     public var skipped: ProtoLogCursor {
       get {
         if case .skipped(let v)? = content {return v}
@@ -1506,7 +1993,7 @@ public nonisolated struct ProtoReadLogsResponse: Sendable {
     public nonisolated enum OneOf_Content: Equatable, Sendable {
       case change(ProtoChange)
       case userChange(ProtoUserChange)
-      /// A change the user may not see, or of which nothing is left to tell: only the cursor moves.
+      /// A change that the user may not see, or that has nothing left to tell: only the cursor moves.
       case skipped(ProtoLogCursor)
 
     }
@@ -1558,10 +2045,10 @@ public nonisolated struct ProtoReadChangesRequest: Sendable {
 
   public var limit: Int32 = 0
 
-  /// Their current numbers are reported.
+  /// The answer has the current numbers of these users.
   public var userIds: [String] = []
 
-  /// Of the answer, about; 0 is no bound. There is at least one change in it, if there is any.
+  /// The approximate limit of the answer; 0 is no limit. The answer holds at least one change, if there is any.
   public var maxBytes: Int64 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1611,7 +2098,7 @@ public nonisolated struct ProtoHeadsResponse: Sendable {
 
   public var asOf: Int64 = 0
 
-  /// Of the database that was read, or of one that has taken its place since.
+  /// The epoch of the database that was read, or of the one that has replaced it since.
   public var epoch: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1688,7 +2175,7 @@ public nonisolated struct ProtoTreesRequest: Sendable {
 
   public var items: [ProtoTreesRequest.Item] = []
 
-  /// Of the answer, about; 0 is no bound. There is at least one tree in it.
+  /// The approximate limit of the answer; 0 is no limit. The answer holds at least one tree.
   public var maxBytes: Int64 = 0
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1700,7 +2187,7 @@ public nonisolated struct ProtoTreesRequest: Sendable {
 
     public var conversationID: Data = Data()
 
-    /// Who asks: if he has left, the tree is as he last saw it.
+    /// The user who asks: if they have left, the tree is as they last saw it.
     public var formerUserID: String {
       get {_formerUserID ?? String()}
       set {_formerUserID = newValue}
@@ -1725,7 +2212,7 @@ public nonisolated struct ProtoTreesResponse: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// In the order of the request; where there was no room for all, the first of them.
+  /// In the order of the request. If there was no room for all, the first ones.
   public var items: [ProtoTreesResponse.Item] = []
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1779,11 +2266,21 @@ public nonisolated struct ProtoPatchMetadataRequest: Sendable {
   /// Clears the value of `origin`. Subsequent reads from it will return its default value.
   public mutating func clearOrigin() {self._origin = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _origin: ProtoOrigin? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoPatchMetadataResponse: Sendable {
@@ -1801,11 +2298,21 @@ public nonisolated struct ProtoPatchMetadataResponse: Sendable {
   /// Clears the value of `change`. Subsequent reads from it will return its default value.
   public mutating func clearChange() {self._change = nil}
 
+  public var place: ProtoChangePlace {
+    get {_place ?? ProtoChangePlace()}
+    set {_place = newValue}
+  }
+  /// Returns true if `place` has been explicitly set.
+  public var hasPlace: Bool {self._place != nil}
+  /// Clears the value of `place`. Subsequent reads from it will return its default value.
+  public mutating func clearPlace() {self._place = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _change: ProtoChange? = nil
+  fileprivate var _place: ProtoChangePlace? = nil
 }
 
 public nonisolated struct ProtoTypingRequest: Sendable {
@@ -1976,6 +2483,114 @@ nonisolated extension ProtoEmpty: SwiftProtobuf.Message, SwiftProtobuf._MessageI
   }
 
   public static func ==(lhs: ProtoEmpty, rhs: ProtoEmpty) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoMutation: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".Mutation"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}fingerprint\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.id) }()
+      case 2: try { try decoder.decodeSingularFixed64Field(value: &self.fingerprint) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.id.isEmpty {
+      try visitor.visitSingularBytesField(value: self.id, fieldNumber: 1)
+    }
+    if self.fingerprint != 0 {
+      try visitor.visitSingularFixed64Field(value: self.fingerprint, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoMutation, rhs: ProtoMutation) -> Bool {
+    if lhs.id != rhs.id {return false}
+    if lhs.fingerprint != rhs.fingerprint {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoChangePlace: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".ChangePlace"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}position\0\u{3}user_position\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self._position) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self._userPosition) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._position {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 1)
+    } }()
+    try { if let v = self._userPosition {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoChangePlace, rhs: ProtoChangePlace) -> Bool {
+    if lhs._position != rhs._position {return false}
+    if lhs._userPosition != rhs._userPosition {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoPageEnd: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".PageEnd"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}last_id\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self._lastID) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._lastID {
+      try visitor.visitSingularBytesField(value: v, fieldNumber: 1)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoPageEnd, rhs: ProtoPageEnd) -> Bool {
+    if lhs._lastID != rhs._lastID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2380,7 +2995,7 @@ nonisolated extension ProtoListFollowedResponse: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoFollowRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".FollowRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}followed\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}followed\0\u{2}A\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2391,12 +3006,17 @@ nonisolated extension ProtoFollowRequest: SwiftProtobuf.Message, SwiftProtobuf._
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeRepeatedStringField(value: &self.followed) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
@@ -2406,6 +3026,9 @@ nonisolated extension ProtoFollowRequest: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.followed.isEmpty {
       try visitor.visitRepeatedStringField(value: self.followed, fieldNumber: 3)
     }
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2413,6 +3036,7 @@ nonisolated extension ProtoFollowRequest: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.followed != rhs.followed {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2420,7 +3044,7 @@ nonisolated extension ProtoFollowRequest: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoUnfollowRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".UnfollowRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}followed\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}followed\0\u{2}A\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2431,12 +3055,17 @@ nonisolated extension ProtoUnfollowRequest: SwiftProtobuf.Message, SwiftProtobuf
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.followed) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
@@ -2446,6 +3075,9 @@ nonisolated extension ProtoUnfollowRequest: SwiftProtobuf.Message, SwiftProtobuf
     if !self.followed.isEmpty {
       try visitor.visitSingularStringField(value: self.followed, fieldNumber: 3)
     }
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2453,6 +3085,7 @@ nonisolated extension ProtoUnfollowRequest: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.followed != rhs.followed {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2589,7 +3222,7 @@ nonisolated extension ProtoPushToken: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoSetPushTokenRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SetPushTokenRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}token\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}token\0\u{2}A\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2600,6 +3233,7 @@ nonisolated extension ProtoSetPushTokenRequest: SwiftProtobuf.Message, SwiftProt
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularMessageField(value: &self._token) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -2619,6 +3253,9 @@ nonisolated extension ProtoSetPushTokenRequest: SwiftProtobuf.Message, SwiftProt
     try { if let v = self._token {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2626,6 +3263,7 @@ nonisolated extension ProtoSetPushTokenRequest: SwiftProtobuf.Message, SwiftProt
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs._token != rhs._token {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2633,7 +3271,7 @@ nonisolated extension ProtoSetPushTokenRequest: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension ProtoDeletePushTokenRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".DeletePushTokenRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}device_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}device_id\0\u{2}A\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2644,12 +3282,17 @@ nonisolated extension ProtoDeletePushTokenRequest: SwiftProtobuf.Message, SwiftP
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
@@ -2659,6 +3302,9 @@ nonisolated extension ProtoDeletePushTokenRequest: SwiftProtobuf.Message, SwiftP
     if !self.deviceID.isEmpty {
       try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 3)
     }
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2666,6 +3312,7 @@ nonisolated extension ProtoDeletePushTokenRequest: SwiftProtobuf.Message, SwiftP
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.deviceID != rhs.deviceID {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2879,7 +3526,7 @@ nonisolated extension ProtoListAnnouncementsRequest: SwiftProtobuf.Message, Swif
 
 nonisolated extension ProtoListAnnouncementsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ListAnnouncementsResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}announcements\0\u{1}total\0\u{4}N\u{1}is_cut\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}announcements\0\u{1}total\0\u{4}N\u{1}is_cut\0\u{2}L\u{2}end\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2890,12 +3537,17 @@ nonisolated extension ProtoListAnnouncementsResponse: SwiftProtobuf.Message, Swi
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.announcements) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.total) }()
       case 80: try { try decoder.decodeSingularBoolField(value: &self.isCut) }()
+      case 220: try { try decoder.decodeSingularMessageField(value: &self._end) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.announcements.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.announcements, fieldNumber: 1)
     }
@@ -2905,6 +3557,9 @@ nonisolated extension ProtoListAnnouncementsResponse: SwiftProtobuf.Message, Swi
     if self.isCut != false {
       try visitor.visitSingularBoolField(value: self.isCut, fieldNumber: 80)
     }
+    try { if let v = self._end {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 220)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2912,6 +3567,7 @@ nonisolated extension ProtoListAnnouncementsResponse: SwiftProtobuf.Message, Swi
     if lhs.announcements != rhs.announcements {return false}
     if lhs.total != rhs.total {return false}
     if lhs.isCut != rhs.isCut {return false}
+    if lhs._end != rhs._end {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2919,7 +3575,7 @@ nonisolated extension ProtoListAnnouncementsResponse: SwiftProtobuf.Message, Swi
 
 nonisolated extension ProtoGiveAnnouncementReceiptRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".GiveAnnouncementReceiptRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}announcement_id\0\u{1}kind\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}announcement_id\0\u{1}kind\0\u{2}@\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2931,12 +3587,17 @@ nonisolated extension ProtoGiveAnnouncementReceiptRequest: SwiftProtobuf.Message
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self.announcementID) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.kind) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
@@ -2949,6 +3610,9 @@ nonisolated extension ProtoGiveAnnouncementReceiptRequest: SwiftProtobuf.Message
     if !self.kind.isEmpty {
       try visitor.visitSingularStringField(value: self.kind, fieldNumber: 4)
     }
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2957,6 +3621,7 @@ nonisolated extension ProtoGiveAnnouncementReceiptRequest: SwiftProtobuf.Message
     if lhs.userID != rhs.userID {return false}
     if lhs.announcementID != rhs.announcementID {return false}
     if lhs.kind != rhs.kind {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2964,7 +3629,7 @@ nonisolated extension ProtoGiveAnnouncementReceiptRequest: SwiftProtobuf.Message
 
 nonisolated extension ProtoDeleteAnnouncementRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".DeleteAnnouncementRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}announcement_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}announcement_id\0\u{2}A\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2975,12 +3640,17 @@ nonisolated extension ProtoDeleteAnnouncementRequest: SwiftProtobuf.Message, Swi
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self.announcementID) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
@@ -2990,6 +3660,9 @@ nonisolated extension ProtoDeleteAnnouncementRequest: SwiftProtobuf.Message, Swi
     if !self.announcementID.isEmpty {
       try visitor.visitSingularBytesField(value: self.announcementID, fieldNumber: 3)
     }
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2997,6 +3670,7 @@ nonisolated extension ProtoDeleteAnnouncementRequest: SwiftProtobuf.Message, Swi
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.announcementID != rhs.announcementID {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3264,7 +3938,7 @@ nonisolated extension ProtoForgetContentsRequest: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension ProtoCreateConversationRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".CreateConversationRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{1}id\0\u{1}participants\0\u{1}distinct\0\u{1}metadata\0\u{1}origin\0\u{3}receipt_policy\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{1}id\0\u{1}participants\0\u{1}distinct\0\u{1}metadata\0\u{1}origin\0\u{3}receipt_policy\0\u{2}|\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3280,6 +3954,7 @@ nonisolated extension ProtoCreateConversationRequest: SwiftProtobuf.Message, Swi
       case 6: try { try decoder.decodeSingularMessageField(value: &self._metadata) }()
       case 7: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
       case 8: try { try decoder.decodeSingularInt32Field(value: &self.receiptPolicy) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -3314,6 +3989,9 @@ nonisolated extension ProtoCreateConversationRequest: SwiftProtobuf.Message, Swi
     if self.receiptPolicy != 0 {
       try visitor.visitSingularInt32Field(value: self.receiptPolicy, fieldNumber: 8)
     }
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3326,6 +4004,7 @@ nonisolated extension ProtoCreateConversationRequest: SwiftProtobuf.Message, Swi
     if lhs._metadata != rhs._metadata {return false}
     if lhs._origin != rhs._origin {return false}
     if lhs.receiptPolicy != rhs.receiptPolicy {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3333,7 +4012,7 @@ nonisolated extension ProtoCreateConversationRequest: SwiftProtobuf.Message, Swi
 
 nonisolated extension ProtoCreateConversationResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".CreateConversationResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}view\0\u{1}created\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}view\0\u{1}created\0\u{2}B\u{4}place\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3343,6 +4022,7 @@ nonisolated extension ProtoCreateConversationResponse: SwiftProtobuf.Message, Sw
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularMessageField(value: &self._view) }()
       case 2: try { try decoder.decodeSingularBoolField(value: &self.created) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._place) }()
       default: break
       }
     }
@@ -3359,12 +4039,16 @@ nonisolated extension ProtoCreateConversationResponse: SwiftProtobuf.Message, Sw
     if self.created != false {
       try visitor.visitSingularBoolField(value: self.created, fieldNumber: 2)
     }
+    try { if let v = self._place {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoCreateConversationResponse, rhs: ProtoCreateConversationResponse) -> Bool {
     if lhs._view != rhs._view {return false}
     if lhs.created != rhs.created {return false}
+    if lhs._place != rhs._place {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3471,7 +4155,7 @@ nonisolated extension ProtoListConversationsRequest: SwiftProtobuf.Message, Swif
 
 nonisolated extension ProtoListConversationsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ListConversationsResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}views\0\u{1}total\0\u{2}N\u{1}later\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}views\0\u{1}total\0\u{2}N\u{1}later\0\u{2}L\u{2}end\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3482,12 +4166,17 @@ nonisolated extension ProtoListConversationsResponse: SwiftProtobuf.Message, Swi
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.views) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.total) }()
       case 80: try { try decoder.decodeRepeatedBytesField(value: &self.later) }()
+      case 220: try { try decoder.decodeSingularMessageField(value: &self._end) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.views.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.views, fieldNumber: 1)
     }
@@ -3497,6 +4186,9 @@ nonisolated extension ProtoListConversationsResponse: SwiftProtobuf.Message, Swi
     if !self.later.isEmpty {
       try visitor.visitRepeatedBytesField(value: self.later, fieldNumber: 80)
     }
+    try { if let v = self._end {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 220)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3504,6 +4196,159 @@ nonisolated extension ProtoListConversationsResponse: SwiftProtobuf.Message, Swi
     if lhs.views != rhs.views {return false}
     if lhs.total != rhs.total {return false}
     if lhs.later != rhs.later {return false}
+    if lhs._end != rhs._end {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoLoadConversationsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".LoadConversationsRequest"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}by_last_message\0\u{3}page_size\0\u{3}from_id\0\u{1}messages\0\u{3}max_bytes\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 3: try { try decoder.decodeSingularBoolField(value: &self.byLastMessage) }()
+      case 4: try { try decoder.decodeSingularInt32Field(value: &self.pageSize) }()
+      case 5: try { try decoder.decodeSingularBytesField(value: &self._fromID) }()
+      case 6: try { try decoder.decodeSingularInt32Field(value: &self._messages) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self.maxBytes) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.appID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
+    }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
+    }
+    if self.byLastMessage != false {
+      try visitor.visitSingularBoolField(value: self.byLastMessage, fieldNumber: 3)
+    }
+    if self.pageSize != 0 {
+      try visitor.visitSingularInt32Field(value: self.pageSize, fieldNumber: 4)
+    }
+    try { if let v = self._fromID {
+      try visitor.visitSingularBytesField(value: v, fieldNumber: 5)
+    } }()
+    try { if let v = self._messages {
+      try visitor.visitSingularInt32Field(value: v, fieldNumber: 6)
+    } }()
+    if self.maxBytes != 0 {
+      try visitor.visitSingularInt64Field(value: self.maxBytes, fieldNumber: 7)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoLoadConversationsRequest, rhs: ProtoLoadConversationsRequest) -> Bool {
+    if lhs.appID != rhs.appID {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.byLastMessage != rhs.byLastMessage {return false}
+    if lhs.pageSize != rhs.pageSize {return false}
+    if lhs._fromID != rhs._fromID {return false}
+    if lhs._messages != rhs._messages {return false}
+    if lhs.maxBytes != rhs.maxBytes {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoLoadConversationsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".LoadConversationsResponse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}items\0\u{1}total\0\u{1}end\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.items) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.total) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._end) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.items.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.items, fieldNumber: 1)
+    }
+    if self.total != 0 {
+      try visitor.visitSingularInt64Field(value: self.total, fieldNumber: 2)
+    }
+    try { if let v = self._end {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoLoadConversationsResponse, rhs: ProtoLoadConversationsResponse) -> Bool {
+    if lhs.items != rhs.items {return false}
+    if lhs.total != rhs.total {return false}
+    if lhs._end != rhs._end {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoLoadConversationsResponse.Item: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = ProtoLoadConversationsResponse.protoMessageName + ".Item"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}view\0\u{1}earlier\0\u{3}is_cut\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._view) }()
+      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.earlier) }()
+      case 3: try { try decoder.decodeSingularBoolField(value: &self.isCut) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._view {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.earlier.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.earlier, fieldNumber: 2)
+    }
+    if self.isCut != false {
+      try visitor.visitSingularBoolField(value: self.isCut, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoLoadConversationsResponse.Item, rhs: ProtoLoadConversationsResponse.Item) -> Bool {
+    if lhs._view != rhs._view {return false}
+    if lhs.earlier != rhs.earlier {return false}
+    if lhs.isCut != rhs.isCut {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3630,7 +4475,7 @@ nonisolated extension ProtoParticipantOperation.Kind: SwiftProtobuf._ProtoNamePr
 
 nonisolated extension ProtoPatchConversationRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".PatchConversationRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{1}participants\0\u{1}metadata\0\u{1}origin\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{1}participants\0\u{1}metadata\0\u{1}origin\0\u{2}~\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3644,6 +4489,7 @@ nonisolated extension ProtoPatchConversationRequest: SwiftProtobuf.Message, Swif
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.participants) }()
       case 5: try { try decoder.decodeRepeatedMessageField(value: &self.metadata) }()
       case 6: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -3672,6 +4518,9 @@ nonisolated extension ProtoPatchConversationRequest: SwiftProtobuf.Message, Swif
     try { if let v = self._origin {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3682,6 +4531,7 @@ nonisolated extension ProtoPatchConversationRequest: SwiftProtobuf.Message, Swif
     if lhs.participants != rhs.participants {return false}
     if lhs.metadata != rhs.metadata {return false}
     if lhs._origin != rhs._origin {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3689,7 +4539,7 @@ nonisolated extension ProtoPatchConversationRequest: SwiftProtobuf.Message, Swif
 
 nonisolated extension ProtoPatchConversationResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".PatchConversationResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}changes\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}changes\0\u{2}C\u{4}place\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3698,20 +4548,29 @@ nonisolated extension ProtoPatchConversationResponse: SwiftProtobuf.Message, Swi
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.changes) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._place) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.changes.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.changes, fieldNumber: 1)
     }
+    try { if let v = self._place {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoPatchConversationResponse, rhs: ProtoPatchConversationResponse) -> Bool {
     if lhs.changes != rhs.changes {return false}
+    if lhs._place != rhs._place {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3719,7 +4578,7 @@ nonisolated extension ProtoPatchConversationResponse: SwiftProtobuf.Message, Swi
 
 nonisolated extension ProtoDeleteConversationRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".DeleteConversationRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{1}mode\0\u{1}leave\0\u{1}origin\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{1}mode\0\u{1}leave\0\u{1}origin\0\u{4}j\u{3}up_to\0\u{2}\u{14}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3733,6 +4592,8 @@ nonisolated extension ProtoDeleteConversationRequest: SwiftProtobuf.Message, Swi
       case 4: try { try decoder.decodeSingularStringField(value: &self.mode) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.leave) }()
       case 6: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
+      case 240: try { try decoder.decodeSingularInt64Field(value: &self._upTo) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -3761,6 +4622,12 @@ nonisolated extension ProtoDeleteConversationRequest: SwiftProtobuf.Message, Swi
     try { if let v = self._origin {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
     } }()
+    try { if let v = self._upTo {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 240)
+    } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3771,6 +4638,8 @@ nonisolated extension ProtoDeleteConversationRequest: SwiftProtobuf.Message, Swi
     if lhs.mode != rhs.mode {return false}
     if lhs.leave != rhs.leave {return false}
     if lhs._origin != rhs._origin {return false}
+    if lhs._mutation != rhs._mutation {return false}
+    if lhs._upTo != rhs._upTo {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3778,7 +4647,7 @@ nonisolated extension ProtoDeleteConversationRequest: SwiftProtobuf.Message, Swi
 
 nonisolated extension ProtoMarkAllReadRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".MarkAllReadRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{3}up_to\0\u{1}origin\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{3}up_to\0\u{1}origin\0\u{2}\u{7f}\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3791,6 +4660,7 @@ nonisolated extension ProtoMarkAllReadRequest: SwiftProtobuf.Message, SwiftProto
       case 3: try { try decoder.decodeSingularBytesField(value: &self.conversationID) }()
       case 4: try { try decoder.decodeSingularInt64Field(value: &self._upTo) }()
       case 5: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -3816,6 +4686,9 @@ nonisolated extension ProtoMarkAllReadRequest: SwiftProtobuf.Message, SwiftProto
     try { if let v = self._origin {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3825,6 +4698,7 @@ nonisolated extension ProtoMarkAllReadRequest: SwiftProtobuf.Message, SwiftProto
     if lhs.conversationID != rhs.conversationID {return false}
     if lhs._upTo != rhs._upTo {return false}
     if lhs._origin != rhs._origin {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3832,7 +4706,7 @@ nonisolated extension ProtoMarkAllReadRequest: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension ProtoSendMessageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SendMessageRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{1}id\0\u{1}parts\0\u{1}notification\0\u{1}origin\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{1}id\0\u{1}parts\0\u{1}notification\0\u{1}origin\0\u{2}}\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3847,6 +4721,7 @@ nonisolated extension ProtoSendMessageRequest: SwiftProtobuf.Message, SwiftProto
       case 5: try { try decoder.decodeRepeatedMessageField(value: &self.parts) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self._notification) }()
       case 7: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -3878,6 +4753,9 @@ nonisolated extension ProtoSendMessageRequest: SwiftProtobuf.Message, SwiftProto
     try { if let v = self._origin {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3889,6 +4767,7 @@ nonisolated extension ProtoSendMessageRequest: SwiftProtobuf.Message, SwiftProto
     if lhs.parts != rhs.parts {return false}
     if lhs._notification != rhs._notification {return false}
     if lhs._origin != rhs._origin {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3896,7 +4775,7 @@ nonisolated extension ProtoSendMessageRequest: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension ProtoSendMessageResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SendMessageResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}message\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}message\0\u{2}C\u{4}place\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3905,6 +4784,7 @@ nonisolated extension ProtoSendMessageResponse: SwiftProtobuf.Message, SwiftProt
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularMessageField(value: &self._message) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._place) }()
       default: break
       }
     }
@@ -3918,11 +4798,15 @@ nonisolated extension ProtoSendMessageResponse: SwiftProtobuf.Message, SwiftProt
     try { if let v = self._message {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
     } }()
+    try { if let v = self._place {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoSendMessageResponse, rhs: ProtoSendMessageResponse) -> Bool {
     if lhs._message != rhs._message {return false}
+    if lhs._place != rhs._place {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4029,7 +4913,7 @@ nonisolated extension ProtoListMessagesRequest: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension ProtoListMessagesResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ListMessagesResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}messages\0\u{1}total\0\u{4}N\u{1}is_cut\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}messages\0\u{1}total\0\u{4}N\u{1}is_cut\0\u{2}L\u{2}end\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4040,12 +4924,17 @@ nonisolated extension ProtoListMessagesResponse: SwiftProtobuf.Message, SwiftPro
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.messages) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.total) }()
       case 80: try { try decoder.decodeSingularBoolField(value: &self.isCut) }()
+      case 220: try { try decoder.decodeSingularMessageField(value: &self._end) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.messages.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.messages, fieldNumber: 1)
     }
@@ -4055,6 +4944,9 @@ nonisolated extension ProtoListMessagesResponse: SwiftProtobuf.Message, SwiftPro
     if self.isCut != false {
       try visitor.visitSingularBoolField(value: self.isCut, fieldNumber: 80)
     }
+    try { if let v = self._end {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 220)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4062,6 +4954,7 @@ nonisolated extension ProtoListMessagesResponse: SwiftProtobuf.Message, SwiftPro
     if lhs.messages != rhs.messages {return false}
     if lhs.total != rhs.total {return false}
     if lhs.isCut != rhs.isCut {return false}
+    if lhs._end != rhs._end {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4069,7 +4962,7 @@ nonisolated extension ProtoListMessagesResponse: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoDeleteMessageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".DeleteMessageRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}message_id\0\u{1}mode\0\u{1}origin\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}message_id\0\u{1}mode\0\u{1}origin\0\u{2}\u{7f}\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4082,6 +4975,7 @@ nonisolated extension ProtoDeleteMessageRequest: SwiftProtobuf.Message, SwiftPro
       case 3: try { try decoder.decodeSingularBytesField(value: &self.messageID) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.mode) }()
       case 5: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -4107,6 +5001,9 @@ nonisolated extension ProtoDeleteMessageRequest: SwiftProtobuf.Message, SwiftPro
     try { if let v = self._origin {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4116,6 +5013,7 @@ nonisolated extension ProtoDeleteMessageRequest: SwiftProtobuf.Message, SwiftPro
     if lhs.messageID != rhs.messageID {return false}
     if lhs.mode != rhs.mode {return false}
     if lhs._origin != rhs._origin {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4123,7 +5021,7 @@ nonisolated extension ProtoDeleteMessageRequest: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoEditPartsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".EditPartsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}message_id\0\u{1}add\0\u{1}replace\0\u{1}remove\0\u{3}replace_all\0\u{1}origin\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}message_id\0\u{1}add\0\u{1}replace\0\u{1}remove\0\u{3}replace_all\0\u{1}origin\0\u{2}|\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4187,6 +5085,7 @@ nonisolated extension ProtoEditPartsRequest: SwiftProtobuf.Message, SwiftProtobu
         }
       }()
       case 8: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -4228,6 +5127,9 @@ nonisolated extension ProtoEditPartsRequest: SwiftProtobuf.Message, SwiftProtobu
     try { if let v = self._origin {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4237,6 +5139,7 @@ nonisolated extension ProtoEditPartsRequest: SwiftProtobuf.Message, SwiftProtobu
     if lhs.messageID != rhs.messageID {return false}
     if lhs.edit != rhs.edit {return false}
     if lhs._origin != rhs._origin {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4340,7 +5243,7 @@ nonisolated extension ProtoPartReference: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoEditPartsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".EditPartsResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}message\0\u{1}index\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}message\0\u{1}index\0\u{2}B\u{4}place\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4350,6 +5253,7 @@ nonisolated extension ProtoEditPartsResponse: SwiftProtobuf.Message, SwiftProtob
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularMessageField(value: &self._message) }()
       case 2: try { try decoder.decodeSingularInt32Field(value: &self.index) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._place) }()
       default: break
       }
     }
@@ -4366,12 +5270,16 @@ nonisolated extension ProtoEditPartsResponse: SwiftProtobuf.Message, SwiftProtob
     if self.index != 0 {
       try visitor.visitSingularInt32Field(value: self.index, fieldNumber: 2)
     }
+    try { if let v = self._place {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoEditPartsResponse, rhs: ProtoEditPartsResponse) -> Bool {
     if lhs._message != rhs._message {return false}
     if lhs.index != rhs.index {return false}
+    if lhs._place != rhs._place {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4379,7 +5287,7 @@ nonisolated extension ProtoEditPartsResponse: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension ProtoGiveReceiptRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".GiveReceiptRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}message_id\0\u{1}kind\0\u{1}origin\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}message_id\0\u{1}kind\0\u{1}origin\0\u{2}\u{7f}\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4392,6 +5300,7 @@ nonisolated extension ProtoGiveReceiptRequest: SwiftProtobuf.Message, SwiftProto
       case 3: try { try decoder.decodeSingularBytesField(value: &self.messageID) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.kind) }()
       case 5: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -4417,6 +5326,9 @@ nonisolated extension ProtoGiveReceiptRequest: SwiftProtobuf.Message, SwiftProto
     try { if let v = self._origin {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4426,6 +5338,110 @@ nonisolated extension ProtoGiveReceiptRequest: SwiftProtobuf.Message, SwiftProto
     if lhs.messageID != rhs.messageID {return false}
     if lhs.kind != rhs.kind {return false}
     if lhs._origin != rhs._origin {return false}
+    if lhs._mutation != rhs._mutation {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoGiveReceiptsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".GiveReceiptsRequest"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{3}message_ids\0\u{1}kind\0\u{1}origin\0\u{2}~\u{3}mutation\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.actor) }()
+      case 3: try { try decoder.decodeSingularBytesField(value: &self.conversationID) }()
+      case 4: try { try decoder.decodeRepeatedBytesField(value: &self.messageIds) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.kind) }()
+      case 6: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.appID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
+    }
+    if !self.actor.isEmpty {
+      try visitor.visitSingularStringField(value: self.actor, fieldNumber: 2)
+    }
+    if !self.conversationID.isEmpty {
+      try visitor.visitSingularBytesField(value: self.conversationID, fieldNumber: 3)
+    }
+    if !self.messageIds.isEmpty {
+      try visitor.visitRepeatedBytesField(value: self.messageIds, fieldNumber: 4)
+    }
+    if !self.kind.isEmpty {
+      try visitor.visitSingularStringField(value: self.kind, fieldNumber: 5)
+    }
+    try { if let v = self._origin {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+    } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoGiveReceiptsRequest, rhs: ProtoGiveReceiptsRequest) -> Bool {
+    if lhs.appID != rhs.appID {return false}
+    if lhs.actor != rhs.actor {return false}
+    if lhs.conversationID != rhs.conversationID {return false}
+    if lhs.messageIds != rhs.messageIds {return false}
+    if lhs.kind != rhs.kind {return false}
+    if lhs._origin != rhs._origin {return false}
+    if lhs._mutation != rhs._mutation {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoGiveReceiptsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".GiveReceiptsResponse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}ignored\0\u{2}C\u{4}place\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedBytesField(value: &self.ignored) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._place) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.ignored.isEmpty {
+      try visitor.visitRepeatedBytesField(value: self.ignored, fieldNumber: 1)
+    }
+    try { if let v = self._place {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoGiveReceiptsResponse, rhs: ProtoGiveReceiptsResponse) -> Bool {
+    if lhs.ignored != rhs.ignored {return false}
+    if lhs._place != rhs._place {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4468,7 +5484,7 @@ nonisolated extension ProtoLogCursor: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoBaselineRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".BaselineRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}since\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}since\0\u{4}E\u{3}wants_epoch\0\u{1}recent\0\u{3}not_before\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4479,6 +5495,9 @@ nonisolated extension ProtoBaselineRequest: SwiftProtobuf.Message, SwiftProtobuf
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularInt64Field(value: &self.since) }()
+      case 200: try { try decoder.decodeSingularBoolField(value: &self.wantsEpoch) }()
+      case 201: try { try decoder.decodeSingularInt64Field(value: &self.recent) }()
+      case 202: try { try decoder.decodeSingularInt64Field(value: &self.notBefore) }()
       default: break
       }
     }
@@ -4494,6 +5513,15 @@ nonisolated extension ProtoBaselineRequest: SwiftProtobuf.Message, SwiftProtobuf
     if self.since != 0 {
       try visitor.visitSingularInt64Field(value: self.since, fieldNumber: 3)
     }
+    if self.wantsEpoch != false {
+      try visitor.visitSingularBoolField(value: self.wantsEpoch, fieldNumber: 200)
+    }
+    if self.recent != 0 {
+      try visitor.visitSingularInt64Field(value: self.recent, fieldNumber: 201)
+    }
+    if self.notBefore != 0 {
+      try visitor.visitSingularInt64Field(value: self.notBefore, fieldNumber: 202)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4501,6 +5529,9 @@ nonisolated extension ProtoBaselineRequest: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.since != rhs.since {return false}
+    if lhs.wantsEpoch != rhs.wantsEpoch {return false}
+    if lhs.recent != rhs.recent {return false}
+    if lhs.notBefore != rhs.notBefore {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4508,7 +5539,7 @@ nonisolated extension ProtoBaselineRequest: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension ProtoBaselineResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".BaselineResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entries\0\u{3}user_position\0\u{3}user_after\0\u{3}as_of\0\u{1}complete\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entries\0\u{3}user_position\0\u{3}user_after\0\u{3}as_of\0\u{1}complete\0\u{2}C\u{3}epoch\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4521,6 +5552,7 @@ nonisolated extension ProtoBaselineResponse: SwiftProtobuf.Message, SwiftProtobu
       case 3: try { try decoder.decodeSingularInt64Field(value: &self.userAfter) }()
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.asOf) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.complete) }()
+      case 200: try { try decoder.decodeSingularStringField(value: &self.epoch) }()
       default: break
       }
     }
@@ -4542,6 +5574,9 @@ nonisolated extension ProtoBaselineResponse: SwiftProtobuf.Message, SwiftProtobu
     if self.complete != false {
       try visitor.visitSingularBoolField(value: self.complete, fieldNumber: 5)
     }
+    if !self.epoch.isEmpty {
+      try visitor.visitSingularStringField(value: self.epoch, fieldNumber: 200)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4551,6 +5586,7 @@ nonisolated extension ProtoBaselineResponse: SwiftProtobuf.Message, SwiftProtobu
     if lhs.userAfter != rhs.userAfter {return false}
     if lhs.asOf != rhs.asOf {return false}
     if lhs.complete != rhs.complete {return false}
+    if lhs.epoch != rhs.epoch {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4622,7 +5658,7 @@ nonisolated extension ProtoBaselineResponse.Entry: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ReadLogsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}cursors\0\u{3}user_after\0\u{1}limit\0\u{4}K\u{1}max_bytes\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}cursors\0\u{3}user_after\0\u{1}limit\0\u{4}K\u{1}max_bytes\0\u{4}d\u{2}knows_deletions\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4636,6 +5672,7 @@ nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf
       case 4: try { try decoder.decodeSingularInt64Field(value: &self._userAfter) }()
       case 5: try { try decoder.decodeSingularInt32Field(value: &self.limit) }()
       case 80: try { try decoder.decodeSingularInt64Field(value: &self.maxBytes) }()
+      case 244: try { try decoder.decodeSingularBoolField(value: &self.knowsDeletions) }()
       default: break
       }
     }
@@ -4664,6 +5701,9 @@ nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf
     if self.maxBytes != 0 {
       try visitor.visitSingularInt64Field(value: self.maxBytes, fieldNumber: 80)
     }
+    if self.knowsDeletions != false {
+      try visitor.visitSingularBoolField(value: self.knowsDeletions, fieldNumber: 244)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4674,6 +5714,7 @@ nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf
     if lhs._userAfter != rhs._userAfter {return false}
     if lhs.limit != rhs.limit {return false}
     if lhs.maxBytes != rhs.maxBytes {return false}
+    if lhs.knowsDeletions != rhs.knowsDeletions {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5327,7 +6368,7 @@ nonisolated extension ProtoTreesResponse.Item: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension ProtoPatchMetadataRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".PatchMetadataRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{1}operations\0\u{1}origin\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{1}operations\0\u{1}origin\0\u{2}\u{7f}\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5340,6 +6381,7 @@ nonisolated extension ProtoPatchMetadataRequest: SwiftProtobuf.Message, SwiftPro
       case 3: try { try decoder.decodeSingularBytesField(value: &self.conversationID) }()
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.operations) }()
       case 5: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -5365,6 +6407,9 @@ nonisolated extension ProtoPatchMetadataRequest: SwiftProtobuf.Message, SwiftPro
     try { if let v = self._origin {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5374,6 +6419,7 @@ nonisolated extension ProtoPatchMetadataRequest: SwiftProtobuf.Message, SwiftPro
     if lhs.conversationID != rhs.conversationID {return false}
     if lhs.operations != rhs.operations {return false}
     if lhs._origin != rhs._origin {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5381,7 +6427,7 @@ nonisolated extension ProtoPatchMetadataRequest: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoPatchMetadataResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".PatchMetadataResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}change\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}change\0\u{2}C\u{4}place\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5390,6 +6436,7 @@ nonisolated extension ProtoPatchMetadataResponse: SwiftProtobuf.Message, SwiftPr
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularMessageField(value: &self._change) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._place) }()
       default: break
       }
     }
@@ -5403,11 +6450,15 @@ nonisolated extension ProtoPatchMetadataResponse: SwiftProtobuf.Message, SwiftPr
     try { if let v = self._change {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
     } }()
+    try { if let v = self._place {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoPatchMetadataResponse, rhs: ProtoPatchMetadataResponse) -> Bool {
     if lhs._change != rhs._change {return false}
+    if lhs._place != rhs._place {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -21,7 +21,7 @@ struct PostgresCluster {
         let passwordFile = home + "/password.new"
         defer { unlink(passwordFile) }
         if let password {
-            try write(password, to: passwordFile)
+            try writeSecret(password, to: passwordFile)
             words += ["--auth=scram-sha-256", "--pwfile=\(passwordFile)"]
         } else {
             words += ["--auth=trust"]
@@ -92,7 +92,7 @@ struct PostgresCluster {
         return fields.count > 1 ? Int32(fields[1]) : nil
     }
 
-    private func write(_ secret: String, to path: String) throws {
+    private func writeSecret(_ secret: String, to path: String) throws {
         unlink(path)
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw LocalServerError(.unusableDirectory, "\(path) cannot be written: \(String(cString: strerror(errno)))") }

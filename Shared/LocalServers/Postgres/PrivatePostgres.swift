@@ -13,7 +13,7 @@ public actor PrivatePostgres {
         public var directory: String
         /// The TCP port; nil takes a free one.
         public var port: Int?
-        /// The superuser's password, needed by every connection (SCRAM). With nil whoever reaches the port is let in: for tests only.
+        /// The superuser's password, needed by every connection (SCRAM). With nil every program that reaches the port is let in: for tests only.
         public var password: String?
         /// Whether a commit survives the machine's crash. False is several times faster, and for tests only.
         public var isDurable = true
@@ -107,8 +107,8 @@ public actor PrivatePostgres {
         try? await PostgresCluster(home: home, user: user).awaitSilence()
     }
 
-    /// Kills it for good: there is nobody to whom its data matter, and no next start that would remove what the kernel keeps
-    /// of it. The memory of a durable one that PostgreSQL calls dynamic stays.
+    /// Kills it for good: its data are of no use to any program, and no next start would remove what the kernel keeps of it. The memory of a durable
+    /// one that PostgreSQL calls dynamic stays.
     public func discard() async {
         await kill()
         if let segment = PostgresPIDFile.read(data: home + "/data")?.sharedMemory { shmctl(segment, IPC_RMID, nil) }
@@ -140,7 +140,7 @@ public actor PrivatePostgres {
     /// - Returns: the rows, unaligned, a tab between columns.
     /// - Throws: ``LocalServerError`` `commandFailed` with PostgreSQL's message.
     @discardableResult
-    public nonisolated func run(_ sql: String, database: String = "postgres") async throws -> String {
+    public nonisolated func runSQL(_ sql: String, database: String = "postgres") async throws -> String {
         var environment = ["PATH": "/usr/bin:/bin", "LC_ALL": "C", "PGCONNECT_TIMEOUT": "10"]
         environment["PGPASSWORD"] = options.password
         let words = [

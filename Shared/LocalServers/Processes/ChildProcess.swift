@@ -32,7 +32,7 @@ public final class ChildProcess: Sendable {
         var nextWaiter: UInt64 = 0
     }
 
-    /// Its process id. It may belong to somebody else once the child has ended; use ``signal(_:)``.
+    /// Its process id. It may belong to another process once the child has ended; use ``signal(_:)``.
     public let pid: Int32
     private let state = Mutex(State())
 
@@ -135,7 +135,7 @@ public final class ChildProcess: Sendable {
     @discardableResult
     public func stop(_ number: Int32? = nil, patience: Duration = .seconds(20)) async -> Exit? {
         signal(number ?? SIGTERM)
-        // A task of its own: a child must be waited for also when whoever stops it has been cancelled, which is when things are stopped.
+        // A task of its own: a child must be waited for also when the task that stops it has been cancelled, which is when things are stopped.
         let ending = Task { [self] in
             if let exit = await exit(within: patience) { return exit as Exit? }
             signal(SIGKILL)
@@ -144,7 +144,7 @@ public final class ChildProcess: Sendable {
         return await ending.value
     }
 
-    /// Waits for the child on the thread that made it, and tells everybody who waits.
+    /// Waits for the child on the thread that made it, and tells all who wait.
     private func reap(output: String) {
         var info = siginfo_t()
         // Not reaped yet: the id stays the child's until the lock is held.

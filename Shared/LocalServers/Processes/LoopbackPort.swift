@@ -6,11 +6,12 @@ import Synchronization
 
 /// TCP ports of 127.0.0.1.
 public enum LoopbackPort {
-    /// A port nobody listens on at this moment, and that nobody in this process was given before: those who start several servers ask for all their
-    /// ports first. Somebody else may take it before its user does, so whoever starts a server on it tries again with another.
+    /// A port that no process listens on at this moment, and that was not given out in this process before: a caller that starts several servers asks
+    /// for all their ports first. Another process may take the port before the server does; a caller that starts a server on it then tries again with
+    /// another port.
     ///
-    /// It lies below the range the system takes the near ends of outgoing connections from: a server that is restarted on its port must not find
-    /// it taken by somebody's connection.
+    /// It lies below the range the system takes the near ends of outgoing connections from: a server that is restarted on its port must not find it
+    /// taken by another connection.
     public static func free() throws -> Int {
         let highest = min(firstEphemeral, 65_536) - 1
         if highest > lowest {
@@ -31,7 +32,7 @@ public enum LoopbackPort {
         try (0..<count).map { _ in try free() }
     }
 
-    /// Starts a server on a free port, and on another one if somebody was faster to take it.
+    /// Starts a server on a free port, and on another one if another process was faster to take it.
     /// - Returns: the port, and what `start` returned for it.
     /// - Throws: what `start` threw, if that was not because of the port.
     static func withFree<Server>(_ start: (Int) async throws -> Server) async throws -> (Int, Server) {

@@ -58,7 +58,7 @@ struct Spawn {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What we have open beyond the standard streams. Everybody should open files to be closed on execution, but a child that lives for weeks
+    /// What we have open beyond the standard streams. All code should open files to be closed on execution, but a child that lives for weeks
     /// must not depend on it: a socket it inherited by accident stays open after we closed it.
     private static func ownDescriptors() -> [Int32] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
@@ -111,7 +111,7 @@ private struct Streams {
     }
 
     private static func openInput(_ text: String?) throws -> Int32 {
-        guard let text else { return try openFile("/dev/null", O_RDONLY) }
+        guard let text else { return try openFile("/dev/null", flags: O_RDONLY) }
         let (reading, writing) = try makePipe()
         let bytes = Array(text.utf8)
         // A pipe holds 64 KiB, so this cannot block.
@@ -124,15 +124,15 @@ private struct Streams {
     private static func openOutput(_ output: Launch.Output) throws -> (writing: Int32, reading: Int32?) {
         switch output {
         case .inherit: return (1, nil)
-        case .discard: return (try openFile("/dev/null", O_WRONLY), nil)
-        case .append(let path): return (try openFile(path, O_WRONLY | O_CREAT | O_APPEND), nil)
+        case .discard: return (try openFile("/dev/null", flags: O_WRONLY), nil)
+        case .append(let path): return (try openFile(path, flags: O_WRONLY | O_CREAT | O_APPEND), nil)
         case .capture:
             let (reading, writing) = try makePipe()
             return (writing, reading)
         }
     }
 
-    private static func openFile(_ path: String, _ flags: Int32) throws -> Int32 {
+    private static func openFile(_ path: String, flags: Int32) throws -> Int32 {
         let descriptor = open(path, flags | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw LocalServerError(.unusableDirectory, "\(path) cannot be opened: \(String(cString: strerror(errno)))") }
         return descriptor

@@ -110,7 +110,7 @@ public actor PrivateRedis {
         return child
     }
 
-    /// Asks for the process id as well: on a port that somebody else took, somebody else answers.
+    /// Asks for the process id as well: if another process took the port, another Redis answers.
     private static func isReady(port: Int, pid: Int32) async -> Bool {
         let answer = await LoopbackExchange.ask(port: port, "INFO server\r\n", until: "executable:")
         return answer.contains("process_id:\(pid)\r\n")

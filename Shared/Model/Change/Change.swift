@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import FoundationEssentials
 
-/// One durable change of a conversation: the unit of order, of publication and of replay (ARCHITECTURE §4).
+/// One durable change of a conversation: the unit of order, of publication and of replay (docs/architecture.md §4).
 ///
 /// The same value is built when the change is published and when it is read back from the log, and rendered by the same code.
 public struct Change: Hashable, Sendable {
@@ -9,7 +9,7 @@ public struct Change: Hashable, Sendable {
     public var appID: AppID
     /// Whose order ``position`` belongs to; its channel is where the change is published.
     public var conversationID: ConversationID
-    /// Dense from 1: a reader who misses one knows that he does, and fetches it.
+    /// Dense from 1: a reader that misses one can tell, and fetches it.
     public var position: Position
     /// Never less than the previous change's of the same conversation.
     public var createdAt: Timestamp
@@ -44,7 +44,7 @@ public struct Change: Hashable, Sendable {
     public struct Origin: Hashable, Sendable {
         /// Unique over all gateways and restarts.
         public var connection: UInt64
-        /// Counted by the gateway on that connection; not the `request_id` of the client, who may repeat himself.
+        /// Counted by the gateway on that connection. It is not the `request_id` of the client, which may use the same one twice.
         public var request: UInt64
         /// A gateway makes one for each creation a socket asks for; what REST asks for has none.
         public init(connection: UInt64, request: UInt64) {
@@ -61,15 +61,15 @@ public struct Change: Hashable, Sendable {
         /// Users joined or left; `distinctCleared` if the conversation was distinct until now. `conversation` (for those added) as above.
         case participantsChanged(added: [BasicIdentity], removed: [UserID], distinctCleared: Bool, conversation: Conversation?)
         case metadataChanged([MetadataEffect])
-        /// Gone for everybody: the last change of a conversation.
+        /// Gone for all: the last change of a conversation.
         case conversationDeleted
         case messageCreated(id: MessageID, ordinal: Int64, Message?)
-        /// Gone for everybody. `lastMessage` is what everybody now sees as the newest (nil: none), if that changed; users who hid messages
+        /// Gone for all. `lastMessage` is what all users now see as the newest (nil: none), if that changed; users who hid messages
         /// and see another one are in `lastMessageOverrides`.
         case messageDeleted(id: MessageID, ordinal: Int64, lastMessage: LastMessage)
         /// Receipts of one or several users over one or several messages.
         case receipts([Receipt])
-        /// `user` has read every message up to the position of `upTo`. `toldTo` nil: everybody is told; otherwise these users, and himself.
+        /// `user` has read every message up to the position of `upTo`. `toldTo` nil: all users are told; otherwise these users, and the reader.
         case allRead(user: UserID, upTo: Position, toldTo: [UserID]?)
         /// Its sender changed parts of a message. The body is the message as it is now, which may be newer than the change.
         case partsChanged(id: MessageID, ordinal: Int64, [PartEdit], Message?)
@@ -91,17 +91,17 @@ public struct Change: Hashable, Sendable {
     public struct Receipt: Hashable, Sendable {
         /// Who received the message, and now says so.
         public var user: UserID
-        /// Never a message of his own: that is `read` from the beginning, and a receipt over it has no effect.
+        /// Never a message that the reader sent: that is `read` from the beginning, and a receipt over it has no effect.
         public var messageID: MessageID
         /// Of the message, within its conversation.
         public var ordinal: Int64
-        /// Where he stands now: `delivered` or `read`.
+        /// The status that the reader has now: `delivered` or `read`.
         public var status: RecipientStatus
         /// Of the message.
         public var sender: UserID
         /// Who is told.
         public var audience: Audience
-        /// Only for a receipt that moved the status forward; others are not announced (Client API 7).
+        /// Only for a receipt that moved the status forward; others are not announced (docs/conformance.md §7).
         public init(
             user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus, sender: UserID, audience: Audience = .everybody
         ) {
@@ -113,7 +113,7 @@ public struct Change: Hashable, Sendable {
             self.audience = audience
         }
 
-        /// Who of the participants a receipt is announced to (ARCHITECTURE §13).
+        /// Which participants a receipt is announced to (docs/conformance.md §7).
         public enum Audience: Int, Sendable {
             case everybody = 0
             /// In large conversations.
@@ -134,7 +134,7 @@ public struct Change: Hashable, Sendable {
 
     /// What a deletion did to `last_message`.
     public struct LastMessage: Hashable, Sendable {
-        /// False: the deleted message was not the last one of anybody.
+        /// False: the deleted message was not the last one of any user.
         public var changed: Bool
         /// Of all who are not in `overrides`.
         public var message: Message?
@@ -149,11 +149,11 @@ public struct Change: Hashable, Sendable {
     }
 }
 
-/// One entry of a user's own log: what belongs to him and to no conversation (ARCHITECTURE §4).
+/// One entry of a user's own log: a change that belongs to the user and to no conversation (docs/architecture.md §4).
 public struct UserChange: Hashable, Sendable {
     /// The app in which ``user`` is a user.
     public var appID: AppID
-    /// Whose log this is; nobody else's sockets are told.
+    /// The user whose log this is; the sockets of other users are not told.
     public var user: UserID
     /// Dense, in commit order, per user.
     public var position: Position
@@ -172,42 +172,53 @@ public struct UserChange: Hashable, Sendable {
 
     /// What happened.
     public indirect enum Content: Hashable, Sendable {
-        /// He deleted a conversation from his devices: everything up to `upTo` is hidden from him. `wholly`: it is not on his list now;
+        /// The user deleted a conversation from their devices: everything up to `upTo` is hidden from them. `wholly`: it is not on their list now;
         /// otherwise (on a replay, after newer messages) only what lies before is gone.
         case conversationHidden(ConversationID, upTo: Position, wholly: Bool)
-        /// A hidden conversation is visible again, by a newer message or because he created its distinct match.
+        /// A hidden conversation is visible again, by a newer message or because the user created its distinct match.
         case conversationShown(ConversationView?)
-        /// He deleted a message from his devices. `view` holds the conversation's numbers and last message as he sees them now.
+        /// The user deleted a message from their devices. `view` holds the conversation's numbers and last message as the user sees them now.
         case messageHidden(MessageID, view: ConversationView?)
-        /// His own identity changed, or that of somebody he follows.
+        /// The user's own identity changed, or that of a user they follow.
         case identityChanged(Identity)
-        /// He follows somebody from now on, because he or his application wanted it.
+        /// The user follows this identity from now on, because the user or their application asked for it.
         case followed(Identity)
-        /// He does not follow this user any more, or that user's identity is gone.
+        /// The user does not follow this one any more, or its identity is gone.
         case unfollowed(UserID)
-        /// The application announced something to him.
+        /// The application announced something to the user.
         case announced(Announcement)
         case announcementStatus(AnnouncementID, RecipientStatus)
-        /// He removed an announcement.
+        /// The user removed an announcement.
         case announcementDeleted(AnnouncementID)
         /// What it was about is gone since; nothing is left to tell.
         case obsolete
+        /// The user deleted the messages of a conversation up to `upTo` from their devices; the conversation stays on the list. `view` holds its numbers and
+        /// last message as they are now.
+        case messagesHidden(upTo: Position, view: ConversationView)
+        /// A message was deleted for all in a conversation that the user has left. `view` holds the conversation's numbers and last message as the user
+        /// sees them now; nil if the user takes part again, whom the conversation's own log tells.
+        case messageDeleted(MessageID, in: ConversationID, view: ConversationView?)
+        /// A conversation that the user has left was deleted for all.
+        case conversationDeleted(ConversationID)
     }
 }
 
-/// Tells the gateways of a user that he is in a conversation they may not have subscribed to. Published on the user's channel; only a hint.
+/// Tells the gateways of a user that the user is in a conversation they may not have subscribed to. Published on the user's channel; only a hint.
 public struct UserNotice: Hashable, Sendable {
     /// Why the gateways are told.
     public enum Content: Hashable, Sendable {
-        /// Added, or the conversation was created with him, at `position`.
+        /// The user was added at `position`, or the conversation was created there with the user in it.
         case added(ConversationID, position: Position)
         case change(UserChange)
+        /// The user's own log has come to this position, at this time. What it says is read from there: of many users who are told the same, only those who
+        /// are there cost more than this notice.
+        case logged(Position, at: Timestamp)
         /// Sessions ended: their sockets must be closed. `tokenDigest` nil: all of the user's.
         case sessionEnded(tokenDigest: [UInt8]?)
     }
     /// The app in which ``user`` is a user; the channel is named by both.
     public var appID: AppID
-    /// Whom it concerns: gateways on which he has no socket do not listen.
+    /// The user it concerns: gateways on which that user has no socket do not listen.
     public var user: UserID
     /// All that is said; whatever else a gateway needs to know it asks for.
     public var content: Content
@@ -219,16 +230,16 @@ public struct UserNotice: Hashable, Sendable {
     }
 }
 
-/// What a participant is doing at his keyboard (spec 12.6).
+/// What a participant is doing at the keyboard (docs/conformance.md §12.6).
 public enum TypingAction: String, Sendable, CaseIterable { case started, paused, finished }
 
 /// An announced typing transition, published on the conversation's channel beside its changes.
 public struct TypingSignal: Hashable, Sendable {
     /// Names the channel it is published on, and by its ``ConversationID/shard`` the keys of the state.
     public var conversationID: ConversationID
-    /// The typist, who was a participant when he was heard; he himself is not told.
+    /// The typist, who was a participant when the signal came; the typist is not told.
     public var user: UserID
-    /// The state he has come to, or is still in: an unchanged one is announced again every few seconds at most.
+    /// The state that the typist has come to, or is still in: an unchanged one is announced again every few seconds at most.
     public var action: TypingAction
     /// Stands for an announcement: what a client merely repeated is none.
     public init(conversationID: ConversationID, user: UserID, action: TypingAction) {

@@ -2,17 +2,17 @@
 
 /// A conversation as all its participants share it.
 public struct Conversation: Hashable, Sendable {
-    /// Chosen by the client that created it, or by that client's gateway (Client API 1.9).
+    /// Chosen by the client that created it, or by that client's gateway (docs/conformance.md §1.9).
     public var id: ConversationID
-    /// When it was created, whoever joined later; the default order of lists goes by it (Client API 5.2).
+    /// When it was created, whenever its participants joined; the default order of lists goes by it (docs/conformance.md §5.2).
     public var createdAt: Timestamp
-    /// Whether creating another one of the same participants finds this one; false for good once they have changed (Client API 5.4).
+    /// Whether creating another one of the same participants finds this one; false for good once they have changed (docs/conformance.md §5.4).
     public var isDistinct: Bool
     /// Sorted by user id.
     public var participants: [BasicIdentity]
     /// Nil: not loaded. The conversations service leaves it to the gateway, which asks the metadata service.
     public var metadata: MetadataTree?
-    /// The last change that this value contains. Of a value composed of two sources it is the lower one (ARCHITECTURE §6).
+    /// The last change that this value contains. Of a value composed of two sources it is the lower one (docs/architecture.md §6).
     public var position: Position
     /// Which history of the database this is true in: another one after it was restored to an older state. Opaque; only equality means anything.
     public var epoch: String
@@ -36,11 +36,11 @@ public struct Conversation: Hashable, Sendable {
 
 /// The numbers one user sees on a conversation, and the position up to which they are true.
 ///
-/// They are arithmetic over a message count that every change carries, not counters kept up to date (ARCHITECTURE §4).
+/// They are arithmetic over a message count that every change carries, not counters kept up to date (docs/architecture.md §4).
 public struct UserNumbers: Hashable, Sendable {
-    /// Messages that do not count as unread: his own, read, hidden or deleted ones.
+    /// Messages that do not count as unread: the user's own, read, hidden or deleted ones.
     public var uncounted: Int64
-    /// Messages that he does not see: hidden by himself, or deleted for all.
+    /// Messages that the user does not see: hidden by the user, or deleted for all.
     public var hidden: Int64
     /// The last change these numbers contain; others with a lower position are out of date.
     public var position: Position
@@ -56,17 +56,17 @@ public struct UserNumbers: Hashable, Sendable {
     public func total(of messageCount: Int64) -> Int64 { max(0, messageCount - hidden) }
 }
 
-/// A conversation from one user's point of view (spec 5.1).
+/// A conversation from one user's point of view (docs/conformance.md §5.1).
 public struct ConversationView: Hashable, Sendable {
-    /// What all share; to a former participant shown as of his leaving.
+    /// What all share; a former participant is shown it as of their leaving.
     public var conversation: Conversation
-    /// False for somebody who left or was removed: he sees the conversation as it was then, with `participants: []`.
+    /// False for a user who left or was removed: they see the conversation as it was then, with `participants: []`.
     public var isParticipant: Bool
-    /// The newest message he sees, neither one he hid nor one later than his leaving; nil if there is none.
+    /// The newest message the user sees, neither one they hid nor one later than their leaving; nil if there is none.
     public var lastMessage: Message?
-    /// His own, which no other participant is ever shown.
+    /// The user's own numbers, which no other participant is ever shown.
     public var numbers: UserNumbers
-    /// Messages the conversation has ever had, those deleted included; of a former participant, up to his leaving.
+    /// Messages the conversation has ever had, those deleted included; of a former participant, up to their leaving.
     public var messageCount: Int64
     /// `numbers` and `messageCount` must be of one moment, or what follows from them is wrong.
     public init(conversation: Conversation, isParticipant: Bool, lastMessage: Message?, numbers: UserNumbers, messageCount: Int64) {
@@ -82,13 +82,13 @@ public struct ConversationView: Hashable, Sendable {
     public var totalCount: Int64 { numbers.total(of: messageCount) }
 }
 
-/// Who a deletion is for (spec 5.7, 6.6).
+/// Who a deletion is for (docs/conformance.md §5.7, §6.6).
 public enum DeletionMode: String, Sendable {
     case allParticipants = "all_participants"
     case myDevices = "my_devices"
 }
 
-/// The order of a list of conversations (spec 5.2).
+/// The order of a list of conversations (docs/conformance.md §5.2).
 public enum ConversationOrder: String, Sendable {
     case createdAt = "created_at"
     case lastMessage = "last_message"

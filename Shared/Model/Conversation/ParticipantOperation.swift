@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One operation of a patch on the participants, as a client asked for it (spec 5.5).
+/// One operation of a patch on the participants, as a client asked for it (docs/conformance.md §5.5).
 public enum ParticipantOperation: Hashable, Sendable {
     /// No effect on one who is there.
     case add(UserID)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which receipts a conversation was created without. They are recorded all the same, for the reader's own devices; nobody else is told or shown them
-/// (ARCHITECTURE §13).
+/// Which receipts a conversation was created without. They are recorded all the same, for the reader's own devices; no other user is told or shown
+/// them (docs/conformance.md §5.4).
 public struct ReceiptPolicy: OptionSet, Hashable, Sendable {
     /// As the database and the contracts hold it.
     public let rawValue: Int32

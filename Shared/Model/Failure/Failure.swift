@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a request was refused, in the terms of the public protocol (spec 1.11). Travels between the services and out to the client.
+/// Why a request was refused, in the terms of the public protocol (docs/conformance.md §1.11). Travels between the services and out to the client.
 ///
 /// A message never holds text of messages, tokens or SQL.
 public struct Failure: Error, Hashable, Sendable {
@@ -26,6 +26,8 @@ public struct Failure: Error, Hashable, Sendable {
         case conflict = 108
         case methodNotAllowed = 109
         case idInUse = 111
+        /// One of our own: a create on a socket that was not carried out because the one that it depends on failed.
+        case predecessorFailed = 112
 
         /// The `id` member of an error object.
         public var id: String {
@@ -50,6 +52,7 @@ public struct Failure: Error, Hashable, Sendable {
             case .conflict: "conflict"
             case .methodNotAllowed: "method_not_allowed"
             case .idInUse: "id_in_use"
+            case .predecessorFailed: "predecessor_failed"
             }
         }
 
@@ -68,6 +71,7 @@ public struct Failure: Error, Hashable, Sendable {
             case .invalidHeader: 406
             case .methodNotAllowed: 405
             case .conflict, .idInUse: 409
+            case .predecessorFailed: 424
             }
         }
     }
@@ -83,6 +87,8 @@ public struct Failure: Error, Hashable, Sendable {
         /// The object that exists already, with ``Code/conflict`` and ``Code/idInUse``.
         case conversation(ConversationView)
         case message(Message)
+        /// The `request_id` of the create that failed, with ``Code/predecessorFailed``. Does not leave the gateway but to its client.
+        case predecessor(String)
     }
 
     /// What clients and the HTTP status go by.
@@ -91,7 +97,8 @@ public struct Failure: Error, Hashable, Sendable {
     public var message: String
     /// What the code alone does not tell: the property, the header, the nonce or the object.
     public var detail: Detail
-    /// For what none of the functions below says already; `detail` must be of the kind that Client API 1.11 gives the code.
+    /// For what none of the functions below says already. `detail` must be of the kind that the code needs: the property for `invalid_property`, for
+    /// example.
     public init(_ code: Code, _ message: String, detail: Detail = .none) {
         self.code = code
         self.message = message
@@ -103,7 +110,7 @@ public struct Failure: Error, Hashable, Sendable {
         Failure(.missingProperty, "The property \(property) is required.", detail: .property(property))
     }
     /// A member has a value that cannot be taken; `reason` completes the sentence "The property x …".
-    public static func invalid(_ property: String, _ reason: String) -> Failure {
+    public static func invalid(_ property: String, reason: String) -> Failure {
         Failure(.invalidProperty, "The property \(property) \(reason).", detail: .property(property))
     }
     /// No such object, or none that this user may know of.

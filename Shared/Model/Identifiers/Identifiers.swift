@@ -61,14 +61,15 @@ enum LayerID {
 
 /// Identifies a tenant: the application whose users talk to each other.
 public struct AppID: ObjectID {
-    /// `production` for every app: the environment word carries no meaning (Client API 1.6).
+    /// `production` for every app: the environment word carries no meaning (docs/conformance.md §1.6).
     public static let path = "apps/production"
     /// Made when the operator creates the app.
     public let rawValue: UUID
     /// Takes any UUID; whether there is such an app is for the database to say.
     public init(rawValue: UUID) { self.rawValue = rawValue }
 
-    /// Accepts `layer:///apps/production/<uuid>`, `layer:///apps/staging/<uuid>`, their two-slash spellings and the bare UUID (spec 1.6).
+    /// Accepts `layer:///apps/production/<uuid>`, `layer:///apps/staging/<uuid>`, their two-slash spellings and the bare UUID
+    /// (docs/conformance.md §1.6).
     public init?(parsing text: some StringProtocol) {
         guard let uuid = LayerID.uuid(text, paths: [AppID.path, "apps/staging"]) else { return nil }
         self.init(rawValue: uuid)
@@ -77,23 +78,25 @@ public struct AppID: ObjectID {
 
 /// Identifies a conversation.
 public struct ConversationID: ObjectID {
-    /// The same word in ids and in REST paths (Client API 1.6).
+    /// The same word in ids and in REST paths (docs/conformance.md §1.6).
     public static let path = "conversations"
-    /// Chosen by the creating client or its gateway; unique over all apps, and taken for good even once the conversation is gone (Client API 1.9).
+    /// Chosen by the creating client or its gateway; unique over all apps, and taken for good even once the conversation is gone
+    /// (docs/conformance.md §1.9).
     public let rawValue: UUID
     /// Takes any UUID; whether there is such a conversation, and for whom, is for the database to say.
     public init(rawValue: UUID) { self.rawValue = rawValue }
 
-    /// The Redis hash tag of this conversation, 0 to 63. Everything ephemeral about a conversation (its channel, its typists and
-    /// their deadlines) carries it, since in a cluster a script can only touch and publish keys of one slot (ARCHITECTURE §6, §7).
+    /// The Redis hash tag of this conversation, 0 to 63. Everything ephemeral about a conversation (its channel, its typists and their deadlines)
+    /// carries it, since in a cluster a script can only touch and publish keys of one slot (docs/architecture.md §6, §7).
     public var shard: Int { Int(rawValue.uuid.15 & 63) }
 }
 
 /// Identifies a message.
 public struct MessageID: ObjectID {
-    /// The same word in ids and in REST paths (Client API 1.6).
+    /// The same word in ids and in REST paths (docs/conformance.md §1.6).
     public static let path = "messages"
-    /// Chosen by the sending client or its gateway; unique over all apps, and taken for good even once the message is gone (Client API 1.9).
+    /// Chosen by the sending client or its gateway; unique over all apps, and taken for good even once the message is gone
+    /// (docs/conformance.md §1.9).
     public let rawValue: UUID
     /// Takes any UUID; whether there is such a message, and for whom, is for the database to say.
     public init(rawValue: UUID) { self.rawValue = rawValue }
@@ -101,7 +104,7 @@ public struct MessageID: ObjectID {
 
 /// Identifies an announcement: a message to a list of users, in no conversation.
 public struct AnnouncementID: ObjectID {
-    /// The same word in ids and in REST paths (Client API 1.6).
+    /// The same word in ids and in REST paths (docs/conformance.md §1.6).
     public static let path = "announcements"
     /// Chosen by the application's server that sent it, or given to it.
     public let rawValue: UUID
@@ -109,9 +112,9 @@ public struct AnnouncementID: ObjectID {
     public init(rawValue: UUID) { self.rawValue = rawValue }
 }
 
-/// Identifies rich content: bytes that are too many for a message and are kept beside it (Client API 8).
+/// Identifies rich content: bytes that are too many for a message and are kept beside it (docs/conformance.md §8).
 public struct ContentID: ObjectID {
-    /// The same word in ids and in REST paths (Client API 1.6).
+    /// The same word in ids and in REST paths (docs/conformance.md §1.6).
     public static let path = "content"
     /// Given by the gateway that was asked for the upload.
     public let rawValue: UUID
@@ -119,7 +122,7 @@ public struct ContentID: ObjectID {
     public init(rawValue: UUID) { self.rawValue = rawValue }
 }
 
-/// A place in the one order of a conversation's durable changes: 1, 2, 3, … without gaps, in commit order (ARCHITECTURE §4).
+/// A place in the one order of a conversation's durable changes: 1, 2, 3, … without gaps, in commit order (docs/architecture.md §4).
 public struct Position: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
     /// Counts changes: 1 is the conversation's creation, 0 stands for before it.
     public let rawValue: Int64

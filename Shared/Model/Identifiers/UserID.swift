@@ -25,7 +25,7 @@ public struct UserID: Hashable, Comparable, Sendable, CustomStringConvertible {
     public static func < (a: UserID, b: UserID) -> Bool { a.rawValue.utf8.lexicographicallyPrecedes(b.rawValue.utf8) }
 
     /// The user id percent-encoded exactly as client libraries encode it: unreserved are letters, digits, `-`, `_`, `.` and `*`;
-    /// everything else, also `! ~ ' ( )`, becomes upper-case hex (spec 1.6).
+    /// everything else, also `! ~ ' ( )`, becomes upper-case hex (docs/conformance.md §1.6).
     public var percentEncoded: String {
         if rawValue.utf8.allSatisfy(UserID.isUnreserved) { return rawValue }
         var out = ""

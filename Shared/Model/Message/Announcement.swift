@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A message without a conversation, from the application to a list of its users, as one of them sees it (Client API 9).
+/// A message without a conversation, from the application to a list of its users, as one of them sees it (docs/conformance.md §9).
 public struct Announcement: Hashable, Sendable {
     /// Who is shown as having sent it.
     public enum Sender: Hashable, Sendable {
-        /// Nobody who could be written to.
+        /// A sender that cannot be written to.
         case name(String)
         case user(BasicIdentity)
     }
     /// Chosen by the application's server, or given to it.
     public var id: AnnouncementID
-    /// Of the entry of this user's own log that told him of it.
+    /// The position of the entry of this user's own log that told the user of it.
     public var position: Position
-    /// As it was told; a user as he is called now.
+    /// As it was told; a user with their present display name.
     public var sender: Sender
     /// The server's time, the same for all recipients.
     public var sentAt: Timestamp
     /// At least one, and at most as many as the service allows, in the order of the request.
     public var parts: [MessagePart]
-    /// How far it came with this user; nobody is shown anybody else's.
+    /// How far it came with this user; no user is shown the status of another one.
     public var status: RecipientStatus
     /// The `notification` object of the request, as JSON text.
     public var notification: String?

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 public import FoundationEssentials
 
-/// One piece of a message, kept verbatim (spec 6.2).
+/// One piece of a message, kept verbatim (docs/conformance.md §6.2).
 public struct MessagePart: Hashable, Sendable {
-    /// Unique within its message; clients of version 2.0 are shown the part's index instead (Client API 15).
+    /// Unique within its message; clients of version 2.0 are shown the part's index instead (docs/conformance.md §15).
     public var id: UUID
     /// Any text but the empty one, parameters included: clients keep the structure of a message in them.
     public var mimeType: String
@@ -13,11 +13,11 @@ public struct MessagePart: Hashable, Sendable {
     public var encoding: String?
     /// Bytes of the decoded content, inline or rich.
     public var size: Int
-    /// Where the content is kept if it is not inline (Client API 8).
+    /// Where the content is kept if it is not inline (docs/conformance.md §8).
     public var contentID: ContentID?
     /// When the part was changed last; nil: never.
     public var updatedAt: Timestamp?
-    /// `size` is taken as it is: whoever reads a request has counted it.
+    /// `size` is taken as it is: the reader of the request has counted it.
     public init(
         id: UUID, mimeType: String, body: String?, encoding: String? = nil, size: Int, contentID: ContentID? = nil, updatedAt: Timestamp? = nil
     ) {
@@ -63,7 +63,7 @@ public struct Message: Hashable, Sendable {
             self.shownStatus = shownStatus ?? status
         }
     }
-    /// Chosen by the client that sent it, or by that client's gateway (Client API 1.9).
+    /// Chosen by the client that sent it, or by that client's gateway (docs/conformance.md §1.9).
     public var id: MessageID
     /// Where it was sent; a message never moves.
     public var conversationID: ConversationID
@@ -71,19 +71,19 @@ public struct Message: Hashable, Sendable {
     public var position: Position
     /// 1, 2, 3, … within the conversation; never shown to clients.
     public var ordinal: Int64
-    /// As he is called now, not when he sent it.
+    /// With the display name of now, not of the time of sending.
     public var sender: BasicIdentity
     /// The server's time, equal to that of the change that created it; never less than that of the message before.
     public var sentAt: Timestamp
     /// At least one, and at most as many as the service allows, in the order of the request.
     public var parts: [MessagePart]
-    /// Sorted by user id, which looking somebody up relies on.
+    /// Sorted by user id, which looking a recipient up relies on.
     public var recipients: [Recipient]
     /// The `notification` object of the request, as JSON text; delivered to recipients with the `create` packet only.
     public var notification: String?
     /// When one of its parts was changed last; nil: never.
     public var updatedAt: Timestamp?
-    /// Of its conversation: which receipts are nobody else's business.
+    /// Of its conversation: which receipts other users are not shown.
     public var receiptPolicy: ReceiptPolicy
     /// `recipients` must be sorted by user id, and have the sender among them.
     public init(
@@ -103,7 +103,7 @@ public struct Message: Hashable, Sendable {
         self.receiptPolicy = receiptPolicy
     }
 
-    /// The status of `userID`, or nil if he is not among the recipients.
+    /// The status of `userID`, or nil if that user is not among the recipients.
     public func status(of userID: UserID) -> RecipientStatus? {
         var (low, high) = (0, recipients.count)
         while low < high {

@@ -16,15 +16,15 @@ public struct MetadataLimits: Hashable, Sendable {
 
     /// Checks the first tree of a conversation.
     /// - Throws: ``Failure`` naming `metadata`.
-    public func check(_ leaves: [MetadataLeaf]) throws(Failure) {
+    public func checkLimits(of leaves: [MetadataLeaf]) throws(Failure) {
         if let keys, leaves.count > keys { throw tooManyKeys }
         if let bytes, leaves.reduce(0, { $0 + $1.bytes }) > bytes { throw tooLarge }
     }
 
     /// A patch would let the tree grow beyond ``keys``.
-    public var tooManyKeys: Failure { .invalid("metadata", "would have more than \(keys ?? 0) keys") }
+    public var tooManyKeys: Failure { .invalid("metadata", reason: "would have more than \(keys ?? 0) keys") }
     /// A patch would let the tree grow beyond ``bytes``.
-    public var tooLarge: Failure { .invalid("metadata", "would have more than \(bytes ?? 0) bytes of paths and values") }
+    public var tooLarge: Failure { .invalid("metadata", reason: "would have more than \(bytes ?? 0) bytes of paths and values") }
 }
 
 extension MetadataLeaf {

@@ -14,42 +14,42 @@ public struct MetadataPatchValidation: Sendable {
 
     /// Checks the operations of a patch.
     /// - Throws: ``Failure`` naming the property (`metadata.a.b`) at fault.
-    public func check(_ operations: [MetadataOperation]) throws(Failure) {
+    public func checkOperations(_ operations: [MetadataOperation]) throws(Failure) {
         guard operations.itemCount <= maximumItems else {
             throw Failure(.invalidRequest, "A patch can have at most \(maximumItems) operations and values.")
         }
-        for operation in operations { try check(operation) }
+        for operation in operations { try checkOperation(operation) }
     }
 
     /// Checks the values of a conversation's first tree, however many there are.
     /// - Throws: ``Failure`` naming the property (`metadata.a.b`) at fault.
-    public func check(tree leaves: [MetadataLeaf]) throws(Failure) { try check(.set(.root, leaves: leaves)) }
+    public func checkTree(_ leaves: [MetadataLeaf]) throws(Failure) { try checkOperation(.set(.root, leaves: leaves)) }
 
-    private func check(_ operation: MetadataOperation) throws(Failure) {
+    private func checkOperation(_ operation: MetadataOperation) throws(Failure) {
         if operation.path != .root { _ = try MetadataPath(validating: operation.path.dotted) }
         guard case .set(let path, let leaves) = operation else { return }
         try path.checkSettable()
         var paths: Set<String> = []
         paths.reserveCapacity(leaves.count)
         for leaf in leaves {
-            try check(leaf, below: path)
-            guard paths.insert(leaf.path.dotted).inserted else { throw .invalid(property(leaf.path), "is set twice by one operation") }
+            try checkLeaf(leaf, below: path)
+            guard paths.insert(leaf.path.dotted).inserted else { throw .invalid(property(leaf.path), reason: "is set twice by one operation") }
         }
         if leaves.count > 1 { try checkPrefixes(paths) }
     }
 
-    private func check(_ leaf: MetadataLeaf, below path: MetadataPath) throws(Failure) {
+    private func checkLeaf(_ leaf: MetadataLeaf, below path: MetadataPath) throws(Failure) {
         let dotted = leaf.path.dotted
         _ = try MetadataPath(validating: dotted)
         guard path == .root || leaf.path == path || dotted.utf8.starts(with: "\(path.dotted).".utf8) else {
-            throw .invalid(property(path), "has a value that lies elsewhere")
+            throw .invalid(property(path), reason: "has a value that lies elsewhere")
         }
         try leaf.path.checkSettable()
         let value = leaf.value.utf8
         guard value.count <= Limits.metadataValueBytes else {
-            throw .invalid(property(leaf.path), "is longer than \(Limits.metadataValueBytes) bytes")
+            throw .invalid(property(leaf.path), reason: "is longer than \(Limits.metadataValueBytes) bytes")
         }
-        guard !value.contains(0) else { throw .invalid(property(leaf.path), "contains a NUL character") }
+        guard !value.contains(0) else { throw .invalid(property(leaf.path), reason: "contains a NUL character") }
     }
 
     /// No path may be the beginning of another one: one place cannot hold a value and a tree.
@@ -58,7 +58,7 @@ public struct MetadataPatchValidation: Sendable {
             var end = path.utf8.startIndex
             while let dot = path.utf8[end...].firstIndex(of: UInt8(ascii: ".")) {
                 guard !paths.contains(String(path[..<dot])) else {
-                    throw .invalid("metadata.\(path[..<dot])", "is given a value and a tree")
+                    throw .invalid("metadata.\(path[..<dot])", reason: "is given a value and a tree")
                 }
                 end = path.utf8.index(after: dot)
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The way to a value in a metadata tree: one or more keys of letters, digits, `-` and `_` (ARCHITECTURE §5).
+/// The way to a value in a metadata tree: one or more keys of letters, digits, `-` and `_` (docs/architecture.md §5).
 ///
 /// In storage and on the wire the keys are joined by dots; no key can contain one, so nothing is ever escaped.
 public struct MetadataPath: Hashable, Comparable, Sendable, CustomStringConvertible {
@@ -17,25 +17,25 @@ public struct MetadataPath: Hashable, Comparable, Sendable, CustomStringConverti
     public init(validating dotted: some StringProtocol) throws(Failure) {
         let utf8 = dotted.utf8
         guard utf8.count <= Limits.metadataPathBytes else {
-            throw .invalid("metadata", "has a key path of more than \(Limits.metadataPathBytes) bytes")
+            throw .invalid("metadata", reason: "has a key path of more than \(Limits.metadataPathBytes) bytes")
         }
         var depth = 1
         var keyLength = 0
         for byte in utf8 {
             if byte == UInt8(ascii: ".") {
-                guard keyLength > 0 else { throw .invalid("metadata.\(dotted)", "has an empty key in its path") }
+                guard keyLength > 0 else { throw .invalid("metadata.\(dotted)", reason: "has an empty key in its path") }
                 depth += 1
                 keyLength = 0
             } else {
                 guard MetadataPath.isKeyByte(byte) else {
-                    throw .invalid("metadata.\(dotted)", "has a key with a character other than letters, digits, - and _")
+                    throw .invalid("metadata.\(dotted)", reason: "has a key with a character other than letters, digits, - and _")
                 }
                 keyLength += 1
             }
         }
-        guard keyLength > 0 else { throw .invalid("metadata.\(dotted)", "has an empty key in its path") }
+        guard keyLength > 0 else { throw .invalid("metadata.\(dotted)", reason: "has an empty key in its path") }
         guard depth <= Limits.metadataDepth else {
-            throw .invalid("metadata.\(dotted)", "is nested deeper than \(Limits.metadataDepth) levels")
+            throw .invalid("metadata.\(dotted)", reason: "is nested deeper than \(Limits.metadataDepth) levels")
         }
         self.dotted = String(dotted)
     }
@@ -48,7 +48,7 @@ public struct MetadataPath: Hashable, Comparable, Sendable, CustomStringConverti
     /// - Throws: ``Failure`` naming `metadata.<path>`.
     public func checkSettable() throws(Failure) {
         guard !keys.contains(where: { MetadataPath.reservedKeys.contains($0) }) else {
-            throw .invalid("metadata.\(dotted)", "has a key that is reserved: __proto__, constructor or prototype")
+            throw .invalid("metadata.\(dotted)", reason: "has a key that is reserved: __proto__, constructor or prototype")
         }
     }
 

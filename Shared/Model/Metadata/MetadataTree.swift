@@ -23,7 +23,7 @@ public enum MetadataValue: Hashable, Sendable {
 public struct MetadataTree: Hashable, Sendable {
     /// By their first key, in no order; see ``leaves`` for one.
     public private(set) var children: [String: MetadataValue]
-    /// The tree of a conversation without metadata: `{}` on the wire, never null (Client API 5.1).
+    /// The tree of a conversation without metadata: `{}` on the wire, never null (docs/conformance.md §5.1).
     public init() { children = [:] }
     /// Builds the tree of `leaves`. Should one leaf's path be a prefix of another's, the longer one wins; storage never holds such a pair.
     public init(leaves: some Sequence<MetadataLeaf>) {
@@ -107,11 +107,11 @@ public struct MetadataEffect: Hashable, Sendable {
 
 extension MetadataTree {
     /// Applies what a change says, as a client does.
-    public mutating func apply(_ effects: some Sequence<MetadataEffect>) {
-        for effect in effects { apply(effect.value, at: effect.path.keys[...]) }
+    public mutating func applyEffects(_ effects: some Sequence<MetadataEffect>) {
+        for effect in effects { setLeaf(effect.value, at: effect.path.keys[...]) }
     }
 
-    private mutating func apply(_ value: String?, at keys: ArraySlice<Substring>) {
+    private mutating func setLeaf(_ value: String?, at keys: ArraySlice<Substring>) {
         guard let first = keys.first else {
             if value == nil { children = [:] }
             return
@@ -125,7 +125,7 @@ extension MetadataTree {
         if case .tree(let tree) = children[key] { child = tree } else { child = MetadataTree() }
         if value == nil, child.isEmpty { return }
         children[key] = nil
-        child.apply(value, at: keys.dropFirst())
+        child.setLeaf(value, at: keys.dropFirst())
         if !child.isEmpty { children[key] = .tree(child) }
     }
 }

@@ -21,7 +21,7 @@ struct GroupMember {
 extension Connection {
     private enum Command {
         case prepare(Int, serverName: String)
-        case execute(Int)
+        case execute(Int, ColumnCache)
     }
 
     /// Sends all members, then one sync, and reads everything up to that sync: only then has the commit happened.
@@ -67,7 +67,7 @@ extension Connection {
             entry = new
         }
         guard let entry, sendExecute(entry.serverName, member.parameters) else { throw unsendable(name) }
-        commands.append(.execute(index))
+        commands.append(.execute(index, entry.columns))
     }
 
     private func nextPrepared(_ member: GroupMember, known: [UInt32]) -> Prepared {
@@ -121,7 +121,7 @@ extension Connection {
                 guard position < commands.count else { return lost(failure) }
                 switch commands[position] {
                 case .prepare(_, let serverName): remember(serverName, preparing)
-                case .execute(let index): results[index] = .success(Rows(handle))
+                case .execute(let index, let columns): results[index] = .success(Rows(handle, columns))
                 }
                 position += 1
             case PGRES_PIPELINE_ABORTED:

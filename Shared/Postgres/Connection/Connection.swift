@@ -10,6 +10,7 @@ final class Connection {
         let serverName: String
         /// The parameters' types as far as they were known; 0 where the server has inferred one.
         let types: [UInt32]
+        let columns = ColumnCache()
     }
 
     let raw: OpaquePointer

@@ -50,7 +50,7 @@ struct Flight: Sendable {
         }
     }
 
-    /// Nobody waits for the answer any more.
+    /// The caller does not wait for the answer any more.
     mutating func cancel(now: Instant) -> Step {
         switch phase {
         case .flying:

@@ -9,19 +9,20 @@ enum SQLState {
     static let readOnlyTransaction = "25006"
     static let featureNotSupported = "0A000"
     static let invalidStatementName = "26000"
+    static let invalidFunctionDefinition = "42P13"
 
     /// The transaction lost a race that a repetition may win.
     static func isRace(_ state: String?) -> Bool {
         state == deadlockDetected || state == serializationFailure
     }
 
-    /// A prepared statement has become unusable: its result type changed with the schema (which the server reports as "not supported"), or somebody
-    /// deallocated it. Preparing it again cures both.
+    /// A prepared statement has become unusable: its result type changed with the schema (which the server reports as "not supported"), or it was
+    /// deallocated. Preparing it again cures both.
     static func isStalePlan(_ state: String?) -> Bool {
         state == featureNotSupported || state == invalidStatementName
     }
 
-    /// Whether the same statement may succeed later without anybody changing it.
+    /// Whether the same statement may succeed later without a change to it.
     static func isTransient(_ state: String) -> Bool {
         switch state {
         case deadlockDetected, serializationFailure, queryCancelled, lockNotAvailable, readOnlyTransaction: true

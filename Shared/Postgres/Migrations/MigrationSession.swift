@@ -42,41 +42,73 @@ struct MigrationRun {
         """
 
     /// The lock goes with the connection, whatever happens.
-    func apply(_ migrations: [Migration]) throws(PostgresError) -> [Migration] {
+    ///
+    /// The functions are replaced in the transaction of the last step: what that step changes is never seen with functions that do not know it.
+    func apply(_ migrations: [Migration], _ functions: FunctionSet?) throws(PostgresError) -> MigrationReport {
         _ = try session.query("SELECT pg_catalog.pg_advisory_lock($1::int8)", [Self.lock])
-        try prepareTable()
+        try prepareTable("strata.schema_migrations", Self.table)
         var applied: [Int: String] = [:]
         for row in try session.query("SELECT version, checksum FROM strata.schema_migrations") {
-            applied[try row.get(0)] = try row.get(1, as: String.self)
+            applied[try row.get("version")] = try row.get("checksum", as: String.self)
         }
         var checksums: [Int: String] = [:]
-        for migration in migrations { checksums[migration.version] = try checksum(migration) }
+        for migration in migrations { checksums[migration.version] = try checksum(of: migration.sql, "migration \(migration.label)") }
         let plan = try MigrationPlan(migrations, applied: applied, checksums: checksums)
+        var replacement: PendingReplacement?
+        if let functions { replacement = try self.replacement(by: functions, steps: migrations) }
         for migration in plan.pending {
-            try apply(migration, checksum: checksums[migration.version] ?? "")
+            let isLast = migration == plan.pending.last
+            try apply(migration, checksum: checksums[migration.version] ?? "", isLast ? replacement : nil)
             logger.notice("migration applied", metadata: ["migration.version": "\(migration.version)", "migration.name": "\(migration.name)"])
         }
-        return plan.pending
+        if plan.pending.isEmpty, let replacement {
+            try transaction("functions") { () throws(PostgresError) in try replacement.functions.run(checksum: replacement.checksum) }
+        }
+        if let replacement {
+            logger.notice("functions replaced", metadata: ["functions.revision": "\(replacement.functions.set.revision)"])
+        }
+        return MigrationReport(steps: plan.pending, replacedFunctions: replacement != nil)
     }
 
     /// A role that may not create anything can still run migrations that have all been applied.
-    private func prepareTable() throws(PostgresError) {
-        let exists = try session.query("SELECT pg_catalog.to_regclass('strata.schema_migrations') IS NOT NULL")
-        if let row = exists.first, try row.get(0, as: Bool.self) { return }
-        try session.run(script: Self.table)
+    private func prepareTable(_ name: String, _ script: String) throws(PostgresError) {
+        let exists = try session.query("SELECT pg_catalog.to_regclass($1) IS NOT NULL AS it_is", [name])
+        if let row = exists.first, try row.get("it_is", as: Bool.self) { return }
+        try session.run(script: script)
+    }
+
+    private struct PendingReplacement {
+        let functions: FunctionReplacement
+        let checksum: String
+    }
+
+    /// What is to be done about the functions; nil if the database has these, or those of a newer release.
+    private func replacement(by set: FunctionSet, steps: [Migration]) throws(PostgresError) -> PendingReplacement? {
+        try prepareTable("strata.schema_functions", FunctionReplacement.table)
+        let checksum = try checksum(of: set.text, "the set of functions")
+        if let row = try session.query("SELECT revision, checksum FROM strata.schema_functions").first {
+            let revision = try row.get("revision", as: Int.self)
+            if revision > set.revision {
+                logger.notice(
+                    "functions of a newer release left as they are",
+                    metadata: ["functions.revision": "\(revision)", "functions.own_revision": "\(set.revision)"])
+                return nil
+            }
+            if revision == set.revision, try row.get("checksum", as: String.self) == checksum { return nil }
+        }
+        return PendingReplacement(functions: FunctionReplacement(session: session, set: set, steps: steps), checksum: checksum)
     }
 
     /// SHA-256 of the text, by the server.
-    private func checksum(_ migration: Migration) throws(PostgresError) -> String {
-        guard !migration.sql.utf8.contains(0) else { throw MigrationPlan.error("migration \(migration.label) contains a NUL character") }
-        let rows = try session.query("SELECT pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to($1, 'UTF8')), 'hex')", [migration.sql])
-        guard let row = rows.first else { throw MigrationPlan.error("migration \(migration.label) has no checksum") }
-        return try row.get(0)
+    private func checksum(of text: String, _ label: String) throws(PostgresError) -> String {
+        guard !text.utf8.contains(0) else { throw MigrationPlan.error("\(label) contains a NUL character") }
+        let rows = try session.query("SELECT pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to($1, 'UTF8')), 'hex') AS checksum", [text])
+        guard let row = rows.first else { throw MigrationPlan.error("\(label) has no checksum") }
+        return try row.get("checksum")
     }
 
-    private func apply(_ migration: Migration, checksum: String) throws(PostgresError) {
-        do throws(PostgresError) {
-            try session.run(script: "BEGIN")
+    private func apply(_ migration: Migration, checksum: String, _ replacement: PendingReplacement?) throws(PostgresError) {
+        try transaction("migration \(migration.label)") { () throws(PostgresError) in
             try session.run(script: migration.sql)
             guard session.connection.isInTransaction else {
                 throw MigrationPlan.error("migration \(migration.label) ended its own transaction")
@@ -84,12 +116,19 @@ struct MigrationRun {
             _ = try session.query(
                 "INSERT INTO strata.schema_migrations (version, name, checksum) VALUES ($1::int4, $2, $3)",
                 ["\(migration.version)", migration.name, checksum])
+            if let replacement { try replacement.functions.run(checksum: replacement.checksum) }
+        }
+    }
+
+    /// An error rolls back: the connection is closed after it.
+    private func transaction(_ label: String, _ body: () throws(PostgresError) -> Void) throws(PostgresError) {
+        do throws(PostgresError) {
+            try session.run(script: "BEGIN")
+            try body()
             try session.run(script: "COMMIT")
         } catch {
-            // The connection is closed after this, which rolls back.
             guard error.code == .server else { throw error }
-            throw PostgresError(
-                code: .migration, sqlState: error.sqlState, reason: "migration \(migration.label) failed", serverDetail: error.serverDetail)
+            throw PostgresError(code: .migration, sqlState: error.sqlState, reason: "\(label) failed", serverDetail: error.serverDetail)
         }
     }
 }

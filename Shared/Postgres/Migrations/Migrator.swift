@@ -5,8 +5,9 @@ import Synchronization
 
 /// Brings a database's schema up to date.
 ///
-/// What has been applied is in `strata.schema_migrations`. Migrators that run at the same time wait for each other (advisory lock), and each migration
-/// is a transaction of its own: one that fails leaves no trace, and those before it stay.
+/// What has been applied is in `strata.schema_migrations` and `strata.schema_functions`. Migrators that run at the same time wait for each other
+/// (advisory lock), and each migration is a transaction of its own: one that fails leaves no trace, and those before it stay. Functions are replaced in
+/// the transaction of the last migration.
 public struct Migrator: Sendable {
     private let configuration: PostgresConfiguration
 
@@ -26,8 +27,20 @@ public struct Migrator: Sendable {
     /// Throws ``PostgresError/Code/migration`` naming the migration that failed, was changed after it had been applied, or comes too late;
     /// ``PostgresError/Code/connectionUnavailable`` if the database cannot be reached; ``PostgresError/Code/cancelled``.
     public func migrate(_ migrations: [Migration], logger: Logger) async throws(PostgresError) -> [Migration] {
+        try await run(migrations, nil, logger: logger).steps
+    }
+
+    /// Applies what is missing, as ``migrate(_:logger:)``, and executes the function files if they are not those that were executed last.
+    ///
+    /// Functions are replaced in place; those that earlier files or steps made and that are gone from the files are dropped. Functions of a higher
+    /// revision stay as they are.
+    public func migrate(_ migrations: [Migration], functions: FunctionSet, logger: Logger) async throws(PostgresError) -> MigrationReport {
+        try await run(migrations, functions, logger: logger)
+    }
+
+    private func run(_ migrations: [Migration], _ functions: FunctionSet?, logger: Logger) async throws(PostgresError) -> MigrationReport {
         try await withConnection { session throws(PostgresError) in
-            try MigrationRun(session: session, logger: logger).apply(migrations)
+            try MigrationRun(session: session, logger: logger).apply(migrations, functions)
         }
     }
 
@@ -38,7 +51,7 @@ public struct Migrator: Sendable {
     }
 
     /// Opens a connection on a thread of its own for the time of `work`. Cancelling the task cancels what runs on it.
-    private func withConnection<Value: Sendable>(
+    func withConnection<Value: Sendable>(
         _ work: @escaping @Sendable (MigrationSession) throws(PostgresError) -> Value
     ) async throws(PostgresError) -> Value {
         let wake = try WakeSignal()

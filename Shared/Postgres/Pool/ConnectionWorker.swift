@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import NetKit
+
 /// The loop of one connection's thread: connect, serve groups until the connection is lost, connect again.
 struct ConnectionWorker {
     private let core: PoolCore
@@ -18,7 +20,7 @@ struct ConnectionWorker {
         self.index = index
         self.wake = wake
         timers = StatementTimers(pool: core.metrics.pool)
-        backoff = Backoff(minimum: core.configuration.reconnectMinimum, maximum: core.configuration.reconnectMaximum)
+        backoff = Backoff(initial: core.configuration.reconnectMinimum, maximum: core.configuration.reconnectMaximum)
     }
 
     consuming func run() {
@@ -41,7 +43,7 @@ struct ConnectionWorker {
     }
 
     private mutating func pause() {
-        let until = ContinuousClock.now.advanced(by: backoff.next(random: .random(in: 0...1)))
+        let until = ContinuousClock.now.advanced(by: backoff.next())
         while ContinuousClock.now < until, !core.shouldStopConnecting(index) {
             _ = wake.wait(until: until)
         }

@@ -19,7 +19,7 @@ final class Request: Sendable {
 /// What the threads of a pool and its callers share: the state machine under its lock, and the means to carry its actions out.
 final class PoolCore: Sendable {
     typealias Answering = Result<Rows, PostgresError>
-    /// Resumed exactly once, by whoever takes it out of the state machine.
+    /// Resumed exactly once, by the code that takes it out of the state machine.
     typealias Waiter = UnsafeContinuation<Answering, Never>
     typealias Machine = PoolStateMachine<Request, Waiter>
     typealias Instant = ContinuousClock.Instant
@@ -261,7 +261,7 @@ final class PoolCore: Sendable {
                 "PostgreSQL is unavailable",
                 metadata: [
                     "postgres.pool": "\(metrics.pool)", "postgres.sqlstate": "\(error.sqlState ?? "none")",
-                    "postgres.reason": "\(error.reason ?? "cannot connect")",
+                    "error.message": "\(error.reason ?? "cannot connect")",
                 ])
         }
         resume(answers)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Metrics
+import NetKit
 
 /// What a pool counts for all its threads. Labels are names our own code chose, never values.
 struct PoolMetrics: Sendable {
@@ -16,7 +17,7 @@ struct PoolMetrics: Sendable {
     init(pool: String) {
         self.pool = pool
         let dimensions = [("pool", pool)]
-        isUp = Gauge(label: "strata_dependency_up", dimensions: [("dependency", "postgres")] + dimensions)
+        isUp = Gauge(label: "strata_process_dependency_up", dimensions: [("dependency", "postgres")] + dimensions)
         isUp.record(0)
         queueBytes = Gauge(label: "strata_postgres_queue_bytes", dimensions: dimensions)
         refused = Counter(label: "strata_postgres_refused_total", dimensions: dimensions)
@@ -61,8 +62,7 @@ struct StatementTimers {
 
     /// Records the time from the call to its answer.
     mutating func record(_ statement: String, _ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        timer(statement).recordNanoseconds(seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000)
+        timer(statement).recordNanoseconds(duration.wholeNanoseconds)
     }
 
     private mutating func timer(_ statement: String) -> Timer {

@@ -168,7 +168,7 @@ extension PoolStateMachine {
         return queue.isEmpty ? nil : wakeOne()
     }
 
-    /// An attempt to connect has failed. Without any connection nobody is left waiting.
+    /// An attempt to connect has failed. Without any connection no caller is left waiting.
     mutating func connectFailed(_ worker: Int) -> (answers: [Answer], becameUnavailable: Bool) {
         workers[worker].link = .down
         guard !isAvailable else { return ([], false) }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who waits, who is being served by which connection, and what happens next: a pool without threads, sockets and clocks.
+/// Which requests wait, which connection serves which request, and what happens next: a pool without threads, sockets and clocks.
 ///
-/// Each submitted request leaves exactly once: through an ``Answer`` in some action, or through ``finish(_:worker:)``. Whoever receives it resumes
-/// its waiter.
+/// Each submitted request leaves exactly once: through an ``Answer`` in some action, or through ``finish(_:worker:)``. The code that receives it
+/// resumes its waiter.
 struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -155,7 +155,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         }
     }
 
-    /// Whether nobody waits any more for what the worker has sent.
+    /// Whether no caller waits any more for what the worker has sent.
     func isInterrupted(_ worker: Int) -> Bool {
         workers[worker].sent > 0 && workers[worker].cancelled == workers[worker].sent
     }

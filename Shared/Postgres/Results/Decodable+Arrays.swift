@@ -48,6 +48,9 @@ private struct ArrayReader {
 }
 
 extension UInt8: PostgresArrayElement {
+    /// As ``decodeArray(_:)``.
+    public static var arrayColumnTypes: [UInt32] { [OID.bytea] }
+
     /// Decodes `bytea`, which is what an array of bytes is in PostgreSQL.
     public static func decodeArray(_ field: borrowing PostgresField) -> [UInt8]? {
         field.type == OID.bytea ? [UInt8](field.bytes) : nil
@@ -55,6 +58,9 @@ extension UInt8: PostgresArrayElement {
 }
 
 extension String: PostgresArrayElement {
+    /// As ``decodeArray(_:)``.
+    public static var arrayColumnTypes: [UInt32] { [OID.textArray, OID.varcharArray, OID.nameArray] }
+
     /// Decodes `text[]`, `varchar[]` and `name[]` without NULL elements.
     public static func decodeArray(_ field: borrowing PostgresField) -> [String]? {
         decodeElements(field, accepting: OID.text, OID.varchar, OID.name) { $0.map { String(decoding: $0, as: UTF8.self) } }
@@ -62,6 +68,9 @@ extension String: PostgresArrayElement {
 }
 
 extension Optional: PostgresArrayElement where Wrapped == String {
+    /// As ``decodeArray(_:)``.
+    public static var arrayColumnTypes: [UInt32] { [OID.textArray, OID.varcharArray, OID.nameArray] }
+
     /// Decodes `text[]`, `varchar[]` and `name[]`, a NULL element being `nil`.
     public static func decodeArray(_ field: borrowing PostgresField) -> [String?]? {
         decodeElements(field, accepting: OID.text, OID.varchar, OID.name) { .some($0.map { String(decoding: $0, as: UTF8.self) }) }
@@ -69,6 +78,9 @@ extension Optional: PostgresArrayElement where Wrapped == String {
 }
 
 extension UUID: PostgresArrayElement {
+    /// As ``decodeArray(_:)``.
+    public static var arrayColumnTypes: [UInt32] { [OID.uuidArray] }
+
     /// Decodes `uuid[]` without NULL elements.
     public static func decodeArray(_ field: borrowing PostgresField) -> [UUID]? {
         decodeElements(field, accepting: OID.uuid) { $0.flatMap { UUID(postgres: $0) } }
@@ -76,6 +88,9 @@ extension UUID: PostgresArrayElement {
 }
 
 extension Int64: PostgresArrayElement {
+    /// As ``decodeArray(_:)``.
+    public static var arrayColumnTypes: [UInt32] { [OID.int8Array] }
+
     /// Decodes `int8[]` without NULL elements.
     public static func decodeArray(_ field: borrowing PostgresField) -> [Int64]? {
         decodeElements(field, accepting: OID.int8) { bytes in
@@ -86,6 +101,9 @@ extension Int64: PostgresArrayElement {
 }
 
 extension Array: PostgresArrayElement where Element == UInt8 {
+    /// As ``decodeArray(_:)``.
+    public static var arrayColumnTypes: [UInt32] { [OID.byteaArray] }
+
     /// Decodes `bytea[]` without NULL elements.
     public static func decodeArray(_ field: borrowing PostgresField) -> [[UInt8]]? {
         decodeElements(field, accepting: OID.bytea) { $0.map { [UInt8]($0) } }

@@ -7,6 +7,9 @@ public import Foundation
 #endif
 
 extension String: PostgresDecodable {
+    /// As ``decode(_:)``.
+    public static var columnTypes: [UInt32] { [OID.text, OID.varchar, OID.bpchar, OID.name, OID.json, OID.unknown, OID.jsonb] }
+
     /// Decodes `text`, `varchar`, `char(n)`, `name`, `json` and `jsonb`.
     public static func decode(_ field: borrowing PostgresField) -> String? {
         switch field.type {
@@ -23,6 +26,9 @@ extension String: PostgresDecodable {
 }
 
 extension Int64: PostgresDecodable {
+    /// As ``decode(_:)``.
+    public static var columnTypes: [UInt32] { [OID.int8, OID.int4, OID.int2] }
+
     /// Decodes `int8`, `int4` and `int2`.
     public static func decode(_ field: borrowing PostgresField) -> Int64? {
         switch field.type {
@@ -35,6 +41,9 @@ extension Int64: PostgresDecodable {
 }
 
 extension Int: PostgresDecodable {
+    /// As ``decode(_:)``.
+    public static var columnTypes: [UInt32] { [OID.int8, OID.int4, OID.int2] }
+
     /// Decodes `int8`, `int4` and `int2`.
     public static func decode(_ field: borrowing PostgresField) -> Int? {
         Int64.decode(field).map { Int($0) }
@@ -42,6 +51,9 @@ extension Int: PostgresDecodable {
 }
 
 extension Int32: PostgresDecodable {
+    /// As ``decode(_:)``.
+    public static var columnTypes: [UInt32] { [OID.int4, OID.int2] }
+
     /// Decodes `int4` and `int2`.
     public static func decode(_ field: borrowing PostgresField) -> Int32? {
         switch field.type {
@@ -53,6 +65,9 @@ extension Int32: PostgresDecodable {
 }
 
 extension Bool: PostgresDecodable {
+    /// As ``decode(_:)``.
+    public static var columnTypes: [UInt32] { [OID.bool] }
+
     /// Decodes `bool`.
     public static func decode(_ field: borrowing PostgresField) -> Bool? {
         guard field.type == OID.bool, field.bytes.count == 1 else { return nil }
@@ -61,6 +76,9 @@ extension Bool: PostgresDecodable {
 }
 
 extension Double: PostgresDecodable {
+    /// As ``decode(_:)``.
+    public static var columnTypes: [UInt32] { [OID.float8, OID.float4] }
+
     /// Decodes `float8` and `float4`.
     public static func decode(_ field: borrowing PostgresField) -> Double? {
         switch field.type {
@@ -72,6 +90,9 @@ extension Double: PostgresDecodable {
 }
 
 extension UUID: PostgresDecodable {
+    /// As ``decode(_:)``.
+    public static var columnTypes: [UInt32] { [OID.uuid] }
+
     /// Decodes `uuid`.
     public static func decode(_ field: borrowing PostgresField) -> UUID? {
         field.type == OID.uuid ? UUID(postgres: field.bytes) : nil
@@ -84,6 +105,9 @@ extension UUID: PostgresDecodable {
 }
 
 extension Timestamp: PostgresDecodable {
+    /// As ``decode(_:)``.
+    public static var columnTypes: [UInt32] { [OID.timestamptz, OID.timestamp] }
+
     /// Decodes `timestamptz`, and `timestamp` as UTC.
     public static func decode(_ field: borrowing PostgresField) -> Timestamp? {
         guard field.type == OID.timestamptz || field.type == OID.timestamp else { return nil }

@@ -21,17 +21,24 @@ public struct PostgresField: ~Copyable {
 ///
 /// Types of other modules conform by way of one that already does, for instance `UUID.decode(field).map(ConversationID.init)`.
 public protocol PostgresDecodable: Sendable {
+    /// The types of columns that ``decode(_:)`` reads.
+    static var columnTypes: [UInt32] { get }
     /// The field's value, or `nil` if the column's type does not fit or its bytes are malformed. Never called for NULL.
     static func decode(_ field: borrowing PostgresField) -> Self?
 }
 
 /// A type that a column of a one-dimensional array type can be read as an array of.
 public protocol PostgresArrayElement: Sendable {
+    /// The types of columns that ``decodeArray(_:)`` reads.
+    static var arrayColumnTypes: [UInt32] { get }
     /// The field's elements, or `nil` if the column's type does not fit or its bytes are malformed.
     static func decodeArray(_ field: borrowing PostgresField) -> [Self]?
 }
 
 extension Array: PostgresDecodable where Element: PostgresArrayElement {
+    /// Those of the elements.
+    public static var columnTypes: [UInt32] { Element.arrayColumnTypes }
+
     /// The field's elements, or `nil` if the column's type does not fit.
     public static func decode(_ field: borrowing PostgresField) -> [Element]? {
         Element.decodeArray(field)

@@ -35,6 +35,9 @@ final class ResultHandle: @unchecked Sendable {
 
     func type(_ column: Int) -> UInt32 { PQftype(raw, Int32(column)) }
 
+    /// Of a description of a prepared statement.
+    var parameterTypes: [UInt32] { (0..<PQnparams(raw)).map { PQparamtype(raw, $0) } }
+
     func isNull(row: Int, column: Int) -> Bool { PQgetisnull(raw, Int32(row), Int32(column)) != 0 }
 
     /// Calls `body` with the field's bytes, which live as long as the call.

@@ -2,10 +2,12 @@
 
 /// The rows a statement returned. They stay in libpq's memory and are decoded when asked for.
 public struct Rows: Sendable, RandomAccessCollection {
-    private let handle: ResultHandle
+    let handle: ResultHandle
+    let cache: ColumnCache
 
-    init(_ handle: ResultHandle) {
+    init(_ handle: ResultHandle, _ cache: ColumnCache = ColumnCache()) {
         self.handle = handle
+        self.cache = cache
     }
 
     /// Always 0.

@@ -13,6 +13,8 @@ enum OID {
     static let float4: UInt32 = 700
     static let float8: UInt32 = 701
     static let unknown: UInt32 = 705
+    static let nameArray: UInt32 = 1003
+    static let varcharArray: UInt32 = 1015
     static let byteaArray: UInt32 = 1001
     static let textArray: UInt32 = 1009
     static let int8Array: UInt32 = 1016

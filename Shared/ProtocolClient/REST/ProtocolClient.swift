@@ -6,7 +6,7 @@ import NIOFoundationCompat
 import NIOHTTP1
 public import NIOPosix
 
-/// Speaks the public protocol to one server, as one of its users or as nobody yet: REST calls, and any number of sockets.
+/// Speaks the public protocol to one server, as one of its users or before any sign-in: REST calls, and any number of sockets.
 ///
 /// It is thin on purpose: it shows what the server says, keeps nothing, and retries nothing. ``shutdown()`` must be called at the end.
 public final class ProtocolClient: Sendable {
@@ -18,7 +18,7 @@ public final class ProtocolClient: Sendable {
     public let version: ProtocolVersion
     let trust: ServerTrust
     let eventLoopGroup: MultiThreadedEventLoopGroup
-    private let http: HTTPClient
+    let http: HTTPClient
 
     /// The time a call may take that is given no deadline.
     public static let patience: Duration = .seconds(15)
@@ -95,15 +95,22 @@ public final class ProtocolClient: Sendable {
             let body = try await Self.collect(response.body, until: deadline)
             let lines = response.headers.map { RESTAnswer.Header(name: $0.name, value: $0.value) }
             return RESTAnswer(status: Int(response.status.code), headers: lines, body: Data(body.readableBytesView))
-        } catch let error as CancellationError {
-            throw error
-        } catch let error as HTTPClientError where error == .deadlineExceeded || error == .connectTimeout {
-            throw ProtocolClientError(.deadlineExceeded, "\(method) \(path) took too long")
         } catch {
-            if Task.isCancelled { throw CancellationError() }
-            if ServerTrust.isDistrust(error) { throw ProtocolClientError(.untrusted, "\(method) \(path): the certificate is not trusted") }
-            throw ProtocolClientError(.transport, "\(method) \(path): \(error)")
+            throw Self.failure(error, of: "\(method) \(path)")
         }
+    }
+
+    /// What is thrown where the HTTP client has thrown `error`.
+    static func failure(_ error: any Error, of what: String) -> any Error {
+        if error is CancellationError || error is ProtocolClientError { return error }
+        switch error as? HTTPClientError {
+        case .some(.deadlineExceeded), .some(.connectTimeout): return ProtocolClientError(.deadlineExceeded, "\(what) took too long")
+        case .some(.invalidURL), .some(.emptyHost), .some(.emptyScheme): return ProtocolClientError(.invalidURL, "\(what): the URL is none")
+        default: break
+        }
+        if Task.isCancelled { return CancellationError() }
+        if ServerTrust.isDistrust(error) { return ProtocolClientError(.untrusted, "\(what): the certificate is not trusted") }
+        return ProtocolClientError(.transport, "\(what): \(error)")
     }
 
     /// The whole body. The deadline given to the HTTP client ends with the response's head; a server may as well stop in the middle of the body.

@@ -26,7 +26,7 @@ extension ProtocolClient {
         }
         let limit = deadline ?? .now + Self.patience
         let opening = SocketOpening(head: head, options: options, tls: address.isSecure ? try trust.tlsConfiguration() : nil, host: address.host)
-        let outcome = try await opening.run(on: eventLoopGroup, port: address.port, deadline: limit)
+        let outcome = try await opening.open(on: eventLoopGroup, port: address.port, deadline: limit)
         switch outcome {
         case .refused(let answer): throw ProtocolClientError(.refused, "the server did not open a socket", answer: answer)
         case .opened(let socket, let chosen):

@@ -5,11 +5,11 @@ import NIOSSL
 import NIOWebSocket
 import Synchronization
 
-/// One open WebSocket: sends requests and signals, and keeps every packet the server sends until somebody takes it.
+/// One open WebSocket: sends requests and signals, and keeps every packet the server sends until a caller takes it.
 ///
-/// Two ways to listen, which do not disturb each other: ``next(_:deadline:where:)`` takes the oldest packet that matches and that nobody has taken,
-/// whether it came already or comes yet, so nothing is missed between two waits; ``packets()`` is everything from now on, in order.
-/// Responses to ``request(_:objectID:data:deadline:)`` are taken by it.
+/// Two ways to listen, which do not disturb each other: ``nextPacket(_:deadline:where:)`` takes the oldest packet that matches and has not been taken,
+/// whether it came already or comes yet, so nothing is missed between two waits; ``packets()`` is everything from now on, in order. Responses to
+/// ``request(_:objectID:data:deadline:)`` are taken by it.
 public final class ProtocolSocket: Sendable {
     /// How a socket behaves.
     public struct Options: Sendable {
@@ -17,6 +17,9 @@ public final class ProtocolSocket: Sendable {
         public var answersPings = true
         /// The most packets kept for ``ProtocolSocket/history`` and for those who wait.
         public var historyLimit = 100_000
+        /// For a client that takes all packets with ``ProtocolSocket/takePackets(atMost:)``: no history is kept, every packet stays until it is taken, and reading
+        /// from the network pauses while more than so many wait. Nil: as ``historyLimit`` says.
+        public var readAhead: Int?
         /// The longest frame taken from the server.
         public var frameLimit = 16 << 20
         /// Bytes that the kernel may hold for the client to read; nil: as the system decides. A small one makes a client that stops reading show sooner.
@@ -37,11 +40,14 @@ public final class ProtocolSocket: Sendable {
     private let inbox: Mutex<SocketInbox>
     private let numbers = Atomic<UInt64>(1)
     private let pings = Atomic<Int>(0)
+    private let readAhead: Int?
+    private let isPaused = Atomic<Bool>(false)
 
     init(channel: any Channel, options: Options) {
         self.channel = channel
         answersPings = options.answersPings
-        inbox = Mutex(SocketInbox(historyLimit: options.historyLimit))
+        readAhead = options.readAhead
+        inbox = Mutex(SocketInbox(historyLimit: options.readAhead == nil ? options.historyLimit : nil))
     }
 
     // MARK: Sending
@@ -57,17 +63,17 @@ public final class ProtocolSocket: Sendable {
         if let data { body["data"] = data }
         if method == "Event.replay" { inbox.withLock { $0.replayRequested() } }
         let text = (["type": "request", "body": body] as JSONValue).text
-        let packet = try await wait(deadline, "the answer to \(method)") {
+        let packet = try await wait(until: deadline, for: "the answer to \(method)") {
             SocketInbox.Waiter.response(requestID: id, $0)
         } afterwards: {
-            self.write(.text, ByteBuffer(string: text))
+            self.enqueueFrame(.text, data: ByteBuffer(string: text))
         }
         return SocketAnswer(packet: packet)
     }
 
     /// Sends a signal, to which nothing is answered.
     public func signal(_ type: String, objectID: String, data: JSONValue) async throws {
-        try await send(["type": "signal", "body": ["type": .string(type), "object": ["id": .string(objectID)], "data": data]])
+        try await sendPacket(["type": "signal", "body": ["type": .string(type), "object": ["id": .string(objectID)], "data": data]])
     }
 
     /// Sends a typing indicator: `started`, `paused` or `finished`.
@@ -76,48 +82,62 @@ public final class ProtocolSocket: Sendable {
     }
 
     /// Sends a packet as it is.
-    public func send(_ packet: JSONValue) async throws { try await send(text: packet.text) }
+    public func sendPacket(_ packet: JSONValue) async throws { try await sendText(packet.text) }
+
+    /// Sends a packet without waiting until it is written. Packets are sent in the order of the calls; if the connection is lost, the socket's end tells.
+    public func enqueuePacket(_ packet: JSONValue) { enqueueFrame(.text, data: ByteBuffer(string: packet.text)) }
 
     /// Sends a text frame.
-    public func send(text: String) async throws { try await flush(.text, ByteBuffer(string: text)) }
+    public func sendText(_ text: String) async throws { try await sendFrame(.text, data: ByteBuffer(string: text)) }
 
     /// Sends a binary frame.
-    public func send(binary: [UInt8]) async throws { try await flush(.binary, ByteBuffer(bytes: binary)) }
+    public func sendBinary(_ binary: [UInt8]) async throws { try await sendFrame(.binary, data: ByteBuffer(bytes: binary)) }
 
     /// Sends a frame of any kind; `mask` false breaks the protocol, which is what some tests are about.
-    public func send(opcode: UInt8, _ bytes: [UInt8], isFinal: Bool = true, mask: Bool = true) async throws {
+    public func sendFrame(opcode: UInt8, bytes: [UInt8], isFinal: Bool = true, mask: Bool = true) async throws {
         guard let opcode = WebSocketOpcode(encodedWebSocketOpcode: opcode) else { return }
         let frame = WebSocketFrame(fin: isFinal, opcode: opcode, maskKey: mask ? .random() : nil, data: ByteBuffer(bytes: bytes))
         try await writing { try await self.channel.writeAndFlush(frame).get() }
     }
 
     /// Sends a ping.
-    public func ping() async throws { try await flush(.ping, ByteBuffer()) }
+    public func ping() async throws { try await sendFrame(.ping, data: ByteBuffer()) }
 
     // MARK: Receiving
 
-    /// Takes the oldest packet nobody has taken for which `matches` is true, waiting for one if there is none yet.
+    /// Takes the oldest packet not taken yet for which `matches` is true, waiting for one if there is none yet.
     /// - Parameter what: named in the error when the deadline passes.
     /// - Throws: ``ProtocolClientError`` `deadlineExceeded` or `closed`; `CancellationError`.
-    public func next(
+    public func nextPacket(
         _ what: String = "a packet", deadline: ContinuousClock.Instant? = nil, where matches: @escaping @Sendable (ReceivedPacket) -> Bool
     ) async throws -> ReceivedPacket {
-        try await wait(deadline, what) { SocketInbox.Waiter.match(matches, $0) }
+        try await wait(until: deadline, for: what) { SocketInbox.Waiter.match(matches, $0) }
+    }
+
+    /// Takes the oldest packets that were not taken yet, and waits for one if there is none. Set ``Options/readAhead`` for it.
+    /// - Throws: ``ProtocolClientError`` `closed` when the socket has ended and all packets have been taken; `CancellationError`.
+    public func takePackets(atMost limit: Int) async throws -> [ReceivedPacket] {
+        let waiting = inbox.withLock { $0.takeUntaken(limit) }
+        guard waiting.isEmpty else {
+            if isPaused.exchange(false, ordering: .relaxed) { channel.setOption(.autoRead, value: true).whenComplete { _ in } }
+            return waiting
+        }
+        return [try await nextPacket(deadline: .now + .seconds(86_400 * 365)) { _ in true }]
     }
 
     /// Takes the next change of this kind, and of this object if one is given.
     public func nextChange(
-        _ operation: String, _ objectType: String, id: String? = nil, deadline: ContinuousClock.Instant? = nil
+        _ operation: String, of objectType: String, id: String? = nil, deadline: ContinuousClock.Instant? = nil
     ) async throws -> ReceivedPacket {
-        try await next("\(objectType) \(operation)", deadline: deadline) { $0.isChange(operation, objectType, id: id) }
+        try await nextPacket("\(objectType) \(operation)", deadline: deadline) { $0.isChange(operation, of: objectType, id: id) }
     }
 
     /// Everything from now on, in order, until the socket ends. What is not read is kept.
     public func packets() -> AsyncStream<ReceivedPacket> {
         let id = number()
         let (stream, continuation) = AsyncStream.makeStream(of: ReceivedPacket.self)
-        continuation.onTermination = { [weak self] _ in self?.inbox.withLock { $0.endObserving(id) } }
-        if !inbox.withLock({ $0.observe(id, continuation) }) { continuation.finish() }
+        continuation.onTermination = { [weak self] _ in self?.inbox.withLock { $0.removeObserver(id) } }
+        if !inbox.withLock({ $0.addObserver(id: id, yieldingTo: continuation) }) { continuation.finish() }
         return stream
     }
 
@@ -125,9 +145,9 @@ public final class ProtocolSocket: Sendable {
     public var history: [ReceivedPacket] { inbox.withLock { $0.history } }
     /// The packets that came, in number.
     public var receivedCount: Int { inbox.withLock { $0.received } }
-    /// The packets nobody has taken for which `matches` is true. They stay.
+    /// The packets not taken yet for which `matches` is true. They stay.
     public func pending(where matches: @escaping @Sendable (ReceivedPacket) -> Bool) -> [ReceivedPacket] { inbox.withLock { $0.pending(matches) } }
-    /// Forgets all packets nobody has taken.
+    /// Forgets all packets not taken yet.
     public func discardPending() { inbox.withLock { $0.discardUntaken() } }
     /// What the server did against the rules: counters that are not 0, 1, 2, …, timestamps that are absent or go back (which they may once for each
     /// replay asked for by ``request(_:objectID:data:deadline:)``), text that is no JSON, frames that are not text.
@@ -148,14 +168,14 @@ public final class ProtocolSocket: Sendable {
     /// Waits for the end of the socket.
     /// - Throws: ``ProtocolClientError`` `deadlineExceeded`; `CancellationError`.
     public func waitForClose(deadline: ContinuousClock.Instant? = nil) async throws -> SocketClosure {
-        try await wait(deadline, "the socket's end") { SocketInbox.Waiter.close($0) }
+        try await wait(until: deadline, for: "the socket's end") { SocketInbox.Waiter.close($0) }
     }
 
     /// Closes in good order: says so, and waits until the server has answered, or the deadline has passed.
     public func close(code: UInt16 = 1000, deadline: ContinuousClock.Instant? = nil) async {
         var data = ByteBuffer()
         data.writeInteger(code)
-        write(.connectionClose, data)
+        enqueueFrame(.connectionClose, data: data)
         _ = try? await waitForClose(deadline: deadline ?? .now + .seconds(5))
         try? await channel.close()
     }
@@ -178,8 +198,14 @@ public final class ProtocolSocket: Sendable {
 
     // MARK: Called by the handler
 
-    func received(_ text: String) {
-        let (taker, packet, observers) = inbox.withLock { $0.packetReceived(text, at: .now) }
+    func textReceived(_ text: String) {
+        let (taker, packet, observers, waiting) = inbox.withLock { inbox in
+            let (taker, packet, observers) = inbox.packetReceived(text, at: .now)
+            return (taker, packet, observers, inbox.untakenCount)
+        }
+        if let readAhead, waiting > readAhead, !isPaused.exchange(true, ordering: .relaxed) {
+            channel.setOption(.autoRead, value: false).whenComplete { _ in }
+        }
         for observer in observers { observer.yield(packet) }
         switch taker {
         case .response(_, let continuation), .match(_, let continuation): continuation.resume(returning: packet)
@@ -187,11 +213,11 @@ public final class ProtocolSocket: Sendable {
         }
     }
 
-    func receivedBinary() { inbox.withLock { $0.binaryReceived() } }
+    func binaryReceived() { inbox.withLock { $0.binaryReceived() } }
 
-    func pinged() { pings.add(1, ordering: .relaxed) }
+    func pingReceived() { pings.add(1, ordering: .relaxed) }
 
-    func ended(_ closure: SocketClosure) {
+    func connectionEnded(_ closure: SocketClosure) {
         guard let (waiters, observers) = inbox.withLock({ $0.closed(closure) }) else { return }
         for observer in observers { observer.finish() }
         for waiter in waiters {
@@ -207,9 +233,9 @@ public final class ProtocolSocket: Sendable {
 
     private func number() -> UInt64 { numbers.wrappingAdd(1, ordering: .relaxed).oldValue }
 
-    /// Waits by what `waiter` makes, until the deadline or cancellation; each continuation is resumed by whoever removes it from the inbox.
+    /// Waits by what `waiter` makes, until the deadline or cancellation; each continuation is resumed by the code that removes it from the inbox.
     private func wait<Value: Sendable>(
-        _ deadline: ContinuousClock.Instant?, _ what: String, by waiter: (CheckedContinuation<Value, any Error>) -> SocketInbox.Waiter,
+        until deadline: ContinuousClock.Instant?, for what: String, by waiter: (CheckedContinuation<Value, any Error>) -> SocketInbox.Waiter,
         afterwards: () -> Void = {}
     ) async throws -> Value {
         let id = number()
@@ -221,27 +247,27 @@ public final class ProtocolSocket: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let waiter = waiter(continuation)
-                switch inbox.withLock({ $0.add(waiter, id: id) }) {
+                switch inbox.withLock({ $0.addWaiter(waiter, id: id) }) {
                 case .waiting: break
                 case .closed: return waiter.fail(Self.closed(closure))
                 case .packet(let packet): return waiter.succeed(packet)
                 case .closure(let closure): return waiter.succeed(closure)
                 }
-                timeout = channel.eventLoop.scheduleTask(in: TimeAmount(remaining)) { [self] in inbox.withLock { $0.remove(id) }?.fail(late) }
+                timeout = channel.eventLoop.scheduleTask(in: TimeAmount(remaining)) { [self] in inbox.withLock { $0.removeWaiter(id) }?.fail(late) }
                 afterwards()
-                // Cancelled before it waited: nobody else would notice.
-                if Task.isCancelled { inbox.withLock { $0.remove(id) }?.fail(CancellationError()) }
+                // Cancelled before it waited: no other code would notice.
+                if Task.isCancelled { inbox.withLock { $0.removeWaiter(id) }?.fail(CancellationError()) }
             }
         } onCancel: {
-            inbox.withLock { $0.remove(id) }?.fail(CancellationError())
+            inbox.withLock { $0.removeWaiter(id) }?.fail(CancellationError())
         }
     }
 
-    private func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
+    private func enqueueFrame(_ opcode: WebSocketOpcode, data: ByteBuffer) {
         channel.writeAndFlush(WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data), promise: nil)
     }
 
-    private func flush(_ opcode: WebSocketOpcode, _ data: ByteBuffer) async throws {
+    private func sendFrame(_ opcode: WebSocketOpcode, data: ByteBuffer) async throws {
         let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)
         try await writing { try await self.channel.writeAndFlush(frame).get() }
     }

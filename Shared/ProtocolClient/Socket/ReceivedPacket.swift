@@ -29,7 +29,7 @@ public struct ReceivedPacket: Sendable, Hashable, CustomStringConvertible {
     public var requestID: String? { body["request_id"].string }
 
     /// Whether it is this change; nil means any.
-    public func isChange(_ operation: String, _ objectType: String, id: String? = nil) -> Bool {
+    public func isChange(_ operation: String, of objectType: String, id: String? = nil) -> Bool {
         type == "change" && self.operation == operation && self.objectType == objectType && (id == nil || objectID == id)
     }
 
@@ -47,6 +47,9 @@ public struct ReceivedPacket: Sendable, Hashable, CustomStringConvertible {
 public struct SocketAnswer: Sendable, Hashable {
     /// The packet it came in.
     public let packet: ReceivedPacket
+    /// The answer in a packet of type `response`.
+    public init(packet: ReceivedPacket) { self.packet = packet }
+
     /// Whether the server did what it was asked.
     public var isSuccess: Bool { packet.body["success"].bool == true }
     /// What it was asked for, or the error object.
@@ -61,4 +64,10 @@ public struct SocketClosure: Sendable, Hashable {
     public let code: UInt16?
     /// The words in it.
     public let reason: String?
+
+    /// Says how a socket ended.
+    public init(code: UInt16?, reason: String?) {
+        self.code = code
+        self.reason = reason
+    }
 }

@@ -16,56 +16,56 @@ final class SocketHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
         switch frame.opcode {
-        case .text: begin(frame, isText: true)
-        case .binary: begin(frame, isText: false)
-        case .continuation: proceed(frame)
+        case .text: beginMessage(frame, isText: true)
+        case .binary: beginMessage(frame, isText: false)
+        case .continuation: continueMessage(frame)
         case .ping:
-            socket.pinged()
-            if socket.answersPings { send(.pong, frame.unmaskedData, context) }
+            socket.pingReceived()
+            if socket.answersPings { sendFrame(.pong, data: frame.unmaskedData, context: context) }
         case .pong: break
-        case .connectionClose: closeReceived(frame.unmaskedData, context)
+        case .connectionClose: closeReceived(frame.unmaskedData, context: context)
         default: break
         }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        ended()
+        connectionEnded()
         context.fireChannelInactive()
     }
 
     /// A connection may end while NIO puts this handler in the place of those for HTTP: then nothing but its removal tells.
-    func handlerRemoved(context: ChannelHandlerContext) { ended() }
+    func handlerRemoved(context: ChannelHandlerContext) { connectionEnded() }
 
-    private func ended() { socket.ended(closure ?? SocketClosure(code: nil, reason: nil)) }
+    private func connectionEnded() { socket.connectionEnded(closure ?? SocketClosure(code: nil, reason: nil)) }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-    private func begin(_ frame: WebSocketFrame, isText: Bool) {
-        if frame.fin { deliver(frame.unmaskedData, isText: isText) } else { fragments = (isText, frame.unmaskedData) }
+    private func beginMessage(_ frame: WebSocketFrame, isText: Bool) {
+        if frame.fin { deliverMessage(frame.unmaskedData, isText: isText) } else { fragments = (isText, frame.unmaskedData) }
     }
 
-    private func proceed(_ frame: WebSocketFrame) {
+    private func continueMessage(_ frame: WebSocketFrame) {
         guard var whole = fragments else { return }
         whole.data.writeImmutableBuffer(frame.unmaskedData)
         fragments = frame.fin ? nil : whole
-        if frame.fin { deliver(whole.data, isText: whole.isText) }
+        if frame.fin { deliverMessage(whole.data, isText: whole.isText) }
     }
 
-    private func deliver(_ data: ByteBuffer, isText: Bool) {
-        if isText { socket.received(String(buffer: data)) } else { socket.receivedBinary() }
+    private func deliverMessage(_ data: ByteBuffer, isText: Bool) {
+        if isText { socket.textReceived(String(buffer: data)) } else { socket.binaryReceived() }
     }
 
-    private func closeReceived(_ data: ByteBuffer, _ context: ChannelHandlerContext) {
+    private func closeReceived(_ data: ByteBuffer, context: ChannelHandlerContext) {
         var data = data
         let code = data.readInteger(as: UInt16.self)
         closure = SocketClosure(code: code, reason: code == nil ? nil : String(buffer: data))
         var echo = ByteBuffer()
         if let code { echo.writeInteger(code) }
-        send(.connectionClose, echo, context)
+        sendFrame(.connectionClose, data: echo, context: context)
         context.close(promise: nil)
     }
 
-    private func send(_ opcode: WebSocketOpcode, _ data: ByteBuffer, _ context: ChannelHandlerContext) {
+    private func sendFrame(_ opcode: WebSocketOpcode, data: ByteBuffer, context: ChannelHandlerContext) {
         context.writeAndFlush(wrapOutboundOut(WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)), promise: nil)
     }
 }

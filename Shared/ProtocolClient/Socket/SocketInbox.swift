@@ -5,7 +5,7 @@ import Foundation
 struct SocketInbox {
     typealias Matcher = @Sendable (ReceivedPacket) -> Bool
 
-    /// Somebody who waits.
+    /// A caller that waits.
     enum Waiter {
         case response(requestID: String, CheckedContinuation<ReceivedPacket, any Error>)
         case match(Matcher, CheckedContinuation<ReceivedPacket, any Error>)
@@ -19,13 +19,13 @@ struct SocketInbox {
         }
     }
 
-    /// The most packets that are kept; the oldest go first.
-    private let historyLimit: Int
+    /// The most packets that are kept; the oldest go first. Nil: there is no history, and packets stay until they are taken.
+    private let historyLimit: Int?
     private(set) var history: [ReceivedPacket] = []
     private(set) var violations: [String] = []
     private(set) var closure: SocketClosure?
     private(set) var received = 0
-    /// Packets nobody has taken yet, oldest first.
+    /// Packets not taken yet, oldest first.
     private var untaken: [ReceivedPacket] = []
     private var waiters: [(id: UInt64, waiter: Waiter)] = []
     private var observers: [UInt64: AsyncStream<ReceivedPacket>.Continuation] = [:]
@@ -33,10 +33,10 @@ struct SocketInbox {
     /// Replays asked for whose first old packet has not come yet.
     private var replays = 0
 
-    init(historyLimit: Int) { self.historyLimit = max(1, historyLimit) }
+    init(historyLimit: Int?) { self.historyLimit = historyLimit.map { max(1, $0) } }
 
     /// Takes in a text frame.
-    /// - Returns: who is to be resumed with the packet, if somebody waited for it, and who observes all packets.
+    /// - Returns: the waiter to be resumed with the packet, if one waited for it, and the observers of all packets.
     mutating func packetReceived(_ text: String, at time: ContinuousClock.Instant) -> (taker: Waiter?, packet: ReceivedPacket, observers: Observers) {
         let json: JSONValue
         do {
@@ -47,16 +47,34 @@ struct SocketInbox {
         }
         let packet = ReceivedPacket(index: received, receivedAt: time, json: json)
         received += 1
-        check(packet)
-        history.append(packet)
-        // Dropping the older half now and then costs little; dropping one each time would move all of them.
-        if history.count > historyLimit { history.removeFirst(max(1, historyLimit / 2)) }
+        checkOrder(of: packet)
+        if historyLimit != nil { history.append(packet) }
+        trim(&history)
         let taker = takeWaiter(for: packet)
         if taker == nil {
             untaken.append(packet)
-            if untaken.count > historyLimit { untaken.removeFirst(max(1, historyLimit / 2)) }
+            trim(&untaken)
         }
         return (taker, packet, Array(observers.values))
+    }
+
+    /// Dropping the older half now and then costs little; dropping one each time would move all of them.
+    private func trim(_ packets: inout [ReceivedPacket]) {
+        guard let historyLimit, packets.count > historyLimit else { return }
+        packets.removeFirst(max(1, historyLimit / 2))
+    }
+
+    /// How many packets were not taken yet.
+    var untakenCount: Int { untaken.count }
+
+    /// Takes the oldest packets that were not taken yet.
+    mutating func takeUntaken(_ limit: Int) -> [ReceivedPacket] {
+        guard untaken.count > limit else {
+            defer { untaken = [] }
+            return untaken
+        }
+        defer { untaken.removeFirst(limit) }
+        return Array(untaken.prefix(limit))
     }
 
     typealias Observers = [AsyncStream<ReceivedPacket>.Continuation]
@@ -72,8 +90,8 @@ struct SocketInbox {
         return index.map { waiters.remove(at: $0).waiter }
     }
 
-    /// The rules of spec 12.2: counters 0, 1, 2, …; timestamps present, readable, never going back.
-    private mutating func check(_ packet: ReceivedPacket) {
+    /// The rules of docs/conformance.md §12.2: counters 0, 1, 2, …; timestamps present, readable, never going back.
+    private mutating func checkOrder(of packet: ReceivedPacket) {
         if packet.counter != packet.index {
             violations.append("packet \(packet.index) has the counter \(packet.counter.map(String.init) ?? "none")")
         }
@@ -98,9 +116,9 @@ struct SocketInbox {
         return try? Date(text, strategy: Date.ISO8601FormatStyle())
     }
 
-    /// What becomes of somebody who wants to wait.
+    /// What becomes of a caller that wants to wait.
     enum Admission {
-        /// He has what he wanted.
+        /// The packet that the caller wants is there.
         case packet(ReceivedPacket)
         case closure(SocketClosure)
         /// It will not come any more.
@@ -108,7 +126,7 @@ struct SocketInbox {
         case waiting
     }
 
-    mutating func add(_ waiter: Waiter, id: UInt64) -> Admission {
+    mutating func addWaiter(_ waiter: Waiter, id: UInt64) -> Admission {
         switch waiter {
         case .match(let matches, _):
             if let index = untaken.firstIndex(where: matches) { return .packet(untaken.remove(at: index)) }
@@ -120,24 +138,24 @@ struct SocketInbox {
         return .waiting
     }
 
-    /// Somebody stops waiting.
-    mutating func remove(_ id: UInt64) -> Waiter? {
+    /// A caller stops waiting.
+    mutating func removeWaiter(_ id: UInt64) -> Waiter? {
         waiters.firstIndex { $0.id == id }.map { waiters.remove(at: $0).waiter }
     }
 
-    /// Removes what nobody has taken.
+    /// Removes the packets not taken yet.
     mutating func discardUntaken() { untaken.removeAll() }
 
     /// The untaken packets that match, without taking them.
     func pending(_ matches: Matcher) -> [ReceivedPacket] { untaken.filter(matches) }
 
-    mutating func observe(_ id: UInt64, _ observer: AsyncStream<ReceivedPacket>.Continuation) -> Bool {
+    mutating func addObserver(id: UInt64, yieldingTo observer: AsyncStream<ReceivedPacket>.Continuation) -> Bool {
         guard closure == nil else { return false }
         observers[id] = observer
         return true
     }
 
-    mutating func endObserving(_ id: UInt64) { observers[id] = nil }
+    mutating func removeObserver(_ id: UInt64) { observers[id] = nil }
 
     /// The socket has come to its end; only the first time counts.
     mutating func closed(_ closure: SocketClosure) -> (waiters: [Waiter], observers: Observers)? {
@@ -152,7 +170,7 @@ struct SocketInbox {
 }
 
 extension SocketInbox.Waiter {
-    /// Gives a waiter the packet he waits for.
+    /// Gives a waiter the packet it waits for.
     func succeed(_ packet: ReceivedPacket) {
         switch self {
         case .response(_, let continuation), .match(_, let continuation): continuation.resume(returning: packet)
@@ -160,7 +178,7 @@ extension SocketInbox.Waiter {
         }
     }
 
-    /// Gives a waiter the end he waits for.
+    /// Gives a waiter the end it waits for.
     func succeed(_ closure: SocketClosure) {
         switch self {
         case .response(_, let continuation), .match(_, let continuation): continuation.resume(throwing: CancellationError())

@@ -25,7 +25,7 @@ struct SocketOpening {
         case refused(EventLoopFuture<RESTAnswer>)
     }
 
-    func run(on group: any EventLoopGroup, port: Int, deadline: ContinuousClock.Instant) async throws -> Outcome {
+    func open(on group: any EventLoopGroup, port: Int, deadline: ContinuousClock.Instant) async throws -> Outcome {
         guard deadline > .now else { throw ProtocolClientError(.deadlineExceeded, "the socket was given no time to open") }
         let channel: any Channel
         let negotiated: EventLoopFuture<Negotiated>

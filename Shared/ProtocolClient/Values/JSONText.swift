@@ -41,14 +41,14 @@ struct JSONText {
         case UInt8(ascii: "{"): return try object()
         case UInt8(ascii: "["): return try array()
         case UInt8(ascii: "\""): return .string(try string())
-        case UInt8(ascii: "t"): return try word("true", .bool(true))
-        case UInt8(ascii: "f"): return try word("false", .bool(false))
-        case UInt8(ascii: "n"): return try word("null", .null)
+        case UInt8(ascii: "t"): return try word("true", as: .bool(true))
+        case UInt8(ascii: "f"): return try word("false", as: .bool(false))
+        case UInt8(ascii: "n"): return try word("null", as: .null)
         default: return try number()
         }
     }
 
-    private mutating func word(_ word: StaticString, _ value: JSONValue) throws(Malformed) -> JSONValue {
+    private mutating func word(_ word: StaticString, as value: JSONValue) throws(Malformed) -> JSONValue {
         let count = word.utf8CodeUnitCount
         guard position + count <= bytes.count else { throw malformed("an unknown word") }
         for index in 0..<count where bytes[position + index] != word.utf8Start[index] { throw malformed("an unknown word") }

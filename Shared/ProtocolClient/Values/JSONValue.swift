@@ -3,7 +3,8 @@ public import Foundation
 
 /// Any JSON, to be built with literals and taken apart with subscripts: `packet["body"]["data"]["id"].string`.
 ///
-/// For clients and tests, where clarity counts more than speed.
+/// For clients and tests, where clarity counts more than speed. It is not the value of `StrataWire`, so that tests do not read the server's answers with the
+/// server's own parser.
 public enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)

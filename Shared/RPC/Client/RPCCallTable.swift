@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
+import NetKit
 
 /// The calls in flight on one connection, seen by the caller: a pure state machine.
 ///
@@ -17,7 +18,7 @@ struct RPCCallTable<Token> {
     enum Action {
         case none
         case complete(Completion)
-        /// Complete, and tell the callee that nobody waits any more.
+        /// Complete, and tell the callee that the caller does not wait any more.
         case completeAndCancel(Completion)
     }
 
@@ -29,12 +30,12 @@ struct RPCCallTable<Token> {
 
     private let maxAnswerBytes: Int
     /// What has come of long answers counts here until they are whole, together with those of other connections.
-    private let arriving: RPCByteBudget
+    private let arriving: ByteBudget
     private var calls: [UInt64: Call] = [:]
     /// No call's deadline is earlier. It may be one of a call that has left, since finding the next would cost more than a needless look.
     private(set) var earliestDeadline: ContinuousClock.Instant?
 
-    init(maxAnswerBytes: Int, arriving: RPCByteBudget = RPCByteBudget(limit: .max)) {
+    init(maxAnswerBytes: Int, arriving: ByteBudget = ByteBudget(limit: .max)) {
         self.maxAnswerBytes = maxAnswerBytes
         self.arriving = arriving
     }

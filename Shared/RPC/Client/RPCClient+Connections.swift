@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import NIOSSL
+import NetKit
 import ServiceLifecycle
 import Synchronization
 
@@ -65,7 +66,7 @@ extension RPCClient {
                 guard !Task.isCancelled else { break }
                 // Once, and not every few seconds.
                 guard failing.insert(endpoint).inserted else { continue }
-                logger.warning("RPC target cannot be resolved", metadata: ["error": "\(error)"])
+                logger.warning("RPC target cannot be resolved", metadata: ["error.message": "\(error)"])
             }
         }
         return !known.isEmpty
@@ -73,7 +74,7 @@ extension RPCClient {
 
     /// Connects a member again and again, as long as it is wanted.
     private func keepConnected(_ member: Balancer.Member, _ tls: NIOSSLContext?) async {
-        var attempt = 0
+        var backoff = configuration.backoff
         var wasConnected = false
         while !Task.isCancelled, balancer.withLock({ $0.isWanted(member) }) {
             let began = ContinuousClock.now
@@ -86,11 +87,11 @@ extension RPCClient {
                 let error = error as? RPCError ?? .unavailable
                 change { $0.connectFailed(member, error) }
                 if error.code == .unauthenticated { metrics.refusedConnections.increment() }
-                logger.debug("RPC connect failed", metadata: ["rpc.address": "\(member.address)", "error": "\(error)"])
+                logger.debug("RPC connect failed", metadata: ["rpc.address": "\(member.address)", "error.message": "\(error)"])
             }
             // A connection that stood for a while proves that the address is good; one that is closed at once does not.
-            attempt = .now - began > .seconds(5) ? 0 : attempt + 1
-            try? await Task.sleep(for: configuration.backoff.delay(attempt: attempt, random: .random(in: 0..<1)))
+            if .now - began > .seconds(5) { backoff.reset() }
+            try? await Task.sleep(for: backoff.next())
         }
     }
 
@@ -110,7 +111,7 @@ extension RPCClient {
     }
 
     private func connect(_ member: Balancer.Member, _ tls: NIOSSLContext?) async throws -> RPCClientConnection {
-        let mailbox = RPCMailbox<RPCClientConnection.Item>()
+        let mailbox = Mailbox<RPCClientConnection.Item>(limit: .init(items: .max, bytes: configuration.maxQueuedBytes))
         var logger = logger
         logger[metadataKey: "rpc.address"] = "\(member.address)"
         let connection = try await ClientBootstrap(group: eventLoopGroup)
@@ -131,7 +132,7 @@ extension RPCClient {
     }
 
     private func makeConnection(
-        _ member: Balancer.Member, _ channel: any Channel, _ mailbox: RPCMailbox<RPCClientConnection.Item>, _ tls: NIOSSLContext?,
+        _ member: Balancer.Member, _ channel: any Channel, _ mailbox: Mailbox<RPCClientConnection.Item>, _ tls: NIOSSLContext?,
         _ logger: Logger
     ) throws -> RPCClientConnection {
         let pipeline = channel.pipeline.syncOperations
@@ -148,8 +149,7 @@ extension RPCClient {
             throw error
         }
         return RPCClientConnection(
-            address: member.address, channel: channel, mailbox: mailbox, handler: NIOLoopBound(handler, eventLoop: channel.eventLoop),
-            maxQueuedBytes: configuration.maxQueuedBytes)
+            address: member.address, channel: channel, mailbox: mailbox, handler: NIOLoopBound(handler, eventLoop: channel.eventLoop))
     }
 }
 

@@ -3,6 +3,7 @@
 import CoreMetrics
 public import Logging
 public import NIOCore
+import NetKit
 public import ServiceLifecycle
 import Synchronization
 
@@ -25,12 +26,12 @@ public final class RPCClient: Service {
     /// Replaces the system's resolver.
     let lookUp: (@Sendable (RPCEndpoint) async throws -> [SocketAddress])?
     /// Settled when waiting for a first connection is over.
-    private let settled = RPCLatch<Void>()
+    private let settled = Latch<Void>()
     private let isSettled = Atomic<Bool>(false)
     private let inFlight = Atomic<Int>(0)
     /// Bytes of long answers that are arriving, on all connections.
-    let arriving: RPCByteBudget
-    private let availability: RPCAvailability
+    let arriving: ByteBudget
+    private let availability: Availability
 
     /// A client. It connects when ``run()`` does.
     public convenience init(configuration: RPCClientConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger) {
@@ -45,11 +46,11 @@ public final class RPCClient: Service {
         var logger = logger
         logger[metadataKey: "rpc.target"] = "\(configuration.target)"
         self.configuration = configuration
-        self.arriving = RPCByteBudget(limit: configuration.maxArrivingBytes)
+        self.arriving = ByteBudget(limit: configuration.maxArrivingBytes)
         self.eventLoopGroup = eventLoopGroup
         self.logger = logger
-        self.availability = RPCAvailability(configuration.name, logger: logger)
-        self.metrics = RPCMetrics(prefix: "rpc_client", dimensions: [("target", configuration.name)], methodName: configuration.methodName)
+        self.availability = Self.availability(of: configuration.name, logger: logger)
+        self.metrics = RPCMetrics(prefix: "strata_rpc_client", dimensions: [("target", configuration.name)], methodName: configuration.methodName)
         self.balancer = Mutex(Balancer(connectionsPerAddress: configuration.connectionsPerAddress))
     }
 
@@ -156,12 +157,26 @@ public final class RPCClient: Service {
         let (result, ready, done) = balancer.withLock { balancer in
             let result = body(&balancer)
             // Under the same lock, or two changes could be told in the wrong order.
-            availability.update(ready: balancer.readyCount, isSettled: balancer.isSettled, isClosed: balancer.isClosed)
+            updateAvailability(balancer)
             return (result, balancer.readyCount, balancer.isSettled)
         }
         metrics.connections.record(ready)
         if done, !isSettled.exchange(true, ordering: .acquiringAndReleasing) { settled.settle(.success(())) }
         return result
+    }
+
+    private static func availability(of service: String, logger: Logger) -> Availability {
+        var logger = logger
+        logger[metadataKey: "rpc.service"] = "\(service)"
+        let gauge = Gauge(label: "strata_process_dependency_up", dimensions: [("dependency", service)])
+        return Availability(gone: "a service is unavailable", back: "a service is available again", logger: logger) { gauge.record($0 ? 1 : 0) }
+    }
+
+    private func updateAvailability(_ balancer: borrowing Balancer) {
+        if balancer.isClosed { return availability.close() }
+        availability.update(balancer.readyCount > 0)
+        // Before connecting was tried, a service without a connection is no news.
+        if balancer.isSettled { availability.failed() }
     }
 
     /// Reports the calls in flight to the metrics.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import NIOSSL
+public import NetKit
 
 /// Where a client finds its servers, and the bounds it keeps.
 public struct RPCClientConfiguration: Sendable {
@@ -42,7 +43,7 @@ public struct RPCClientConfiguration: Sendable {
     /// How often names are looked up again.
     public var resolveInterval: Duration = .seconds(5)
     /// Waits before reconnecting.
-    public var backoff = RPCBackoff()
+    public var backoff = Backoff(initial: .milliseconds(50), maximum: .seconds(2))
     /// Greatest length of a frame, and so, less 35 bytes, of a request.
     public var maxFrameBytes = 4 << 20
     /// Greatest length of an answer, which may travel in many frames.
@@ -65,7 +66,8 @@ public struct RPCClientConfiguration: Sendable {
     /// A configuration with the defaults above.
     public init(
         target: Target, clusterSecret: String, tls: TLSConfiguration? = nil, connectTimeout: Duration = .seconds(3), maxCallsInFlight: Int = 4096,
-        connectionsPerAddress: Int = 1, resolveInterval: Duration = .seconds(5), backoff: RPCBackoff = RPCBackoff(), name: String? = nil
+        connectionsPerAddress: Int = 1, resolveInterval: Duration = .seconds(5),
+        backoff: Backoff = Backoff(initial: .milliseconds(50), maximum: .seconds(2)), name: String? = nil
     ) {
         self.target = target
         self.clusterSecret = clusterSecret
@@ -80,7 +82,7 @@ public struct RPCClientConfiguration: Sendable {
 }
 
 extension RPCClientConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Leaves the cluster secret out: what holds a configuration may be printed whole by somebody who knows nothing of it.
+    /// Leaves the cluster secret out: code that holds a configuration and knows nothing of the secret may print the whole value.
     public var description: String { "RPCClientConfiguration(target: \(target), name: \(name))" }
     /// The same.
     public var debugDescription: String { description }

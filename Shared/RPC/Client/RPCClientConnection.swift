@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
+import NetKit
 import Synchronization
 
 #if DEBUG
@@ -40,23 +41,21 @@ final class RPCClientConnection: Sendable {
     /// Calls in flight, as the balancer counts them: from the choice of this connection to the end of the attempt.
     let load = Atomic<Int>(0)
     private let channel: any Channel
-    private let mailbox: RPCMailbox<Item>
+    private let mailbox: Mailbox<Item>
     private let handler: NIOLoopBound<RPCClientHandler>
     private let nextID = Atomic<UInt64>(0)
-    private let maxQueuedBytes: Int
 
     init(
-        address: SocketAddress, channel: any Channel, mailbox: RPCMailbox<Item>, handler: NIOLoopBound<RPCClientHandler>, maxQueuedBytes: Int
+        address: SocketAddress, channel: any Channel, mailbox: Mailbox<Item>, handler: NIOLoopBound<RPCClientHandler>
     ) {
         self.address = address
         self.channel = channel
         self.mailbox = mailbox
         self.handler = handler
-        self.maxQueuedBytes = maxQueuedBytes
     }
 
     /// Bytes of requests that wait for the socket.
-    var queuedBytes: Int { mailbox.bytes }
+    var queuedBytes: Int { mailbox.held.bytes }
 
     /// Whether it takes calls.
     var isOpen: Bool { mailbox.isOpen }
@@ -67,7 +66,7 @@ final class RPCClientConnection: Sendable {
         let wasCancelled = Flag()
         return await withTaskCancellationHandler {
             await withRPCWaiter { waiter in
-                switch mailbox.put(.call(id: id, call, waiter), bytes: call.payload.readableBytes, limit: maxQueuedBytes) {
+                switch mailbox.put(.call(id: id, call, waiter), cost: .init(bytes: call.payload.readableBytes)) {
                 case .wake: wake()
                 case .queued: break
                 case .refused: waiter.resume(returning: .notSent)

@@ -2,10 +2,11 @@
 
 import Logging
 import NIOCore
+import NetKit
 
 /// A client's connection on its event loop: turns mail into frames and frames into the ends of calls.
 ///
-/// What may happen when is decided by ``RPCClientHandshake``, ``RPCCallTable`` and ``RPCLiveness``; this class carries it out.
+/// What may happen when is decided by ``RPCClientHandshake``, ``RPCCallTable`` and ``KeepAlive``; this class carries it out.
 final class RPCClientHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -21,16 +22,16 @@ final class RPCClientHandler: ChannelInboundHandler {
     /// Succeeds when calls may be made; fails with the `RPCError` that tells why not.
     let opened: EventLoopPromise<Void>
     private let configuration: RPCClientConfiguration
-    private let mailbox: RPCMailbox<Item>
+    private let mailbox: Mailbox<Item>
     private let logger: Logger
     private let onDraining: @Sendable () -> Void
 
     private var phase = Phase.opening
     private var handshake: RPCClientHandshake
     private var calls: RPCCallTable<RPCWaiter>
-    private var liveness: RPCLiveness
+    private var liveness: KeepAlive
     private var reader = RPCFrameReader()
-    private var timer = RPCDeadlineTimer()
+    private var timer = DeadlineTimer()
     private let writer = RPCFrameWriter()
     private var spareMail: [Item] = []
     private var openingTimer: Scheduled<Void>?
@@ -41,7 +42,7 @@ final class RPCClientHandler: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
 
     init(
-        configuration: RPCClientConfiguration, arriving: RPCByteBudget = RPCByteBudget(limit: .max), mailbox: RPCMailbox<Item>,
+        configuration: RPCClientConfiguration, arriving: ByteBudget = ByteBudget(limit: .max), mailbox: Mailbox<Item>,
         eventLoop: any EventLoop, logger: Logger,
         onDraining: @escaping @Sendable () -> Void
     ) {
@@ -53,7 +54,7 @@ final class RPCClientHandler: ChannelInboundHandler {
         self.handshake = RPCClientHandshake(
             secret: RPCSecret(configuration.clusterSecret), nonce: .random(), service: configuration.service)
         self.calls = RPCCallTable(maxAnswerBytes: configuration.maxAnswerBytes, arriving: arriving)
-        self.liveness = RPCLiveness(allowedMisses: configuration.pingMisses)
+        self.liveness = KeepAlive(allowedMisses: configuration.pingMisses)
     }
 
     // MARK: Channel events
@@ -76,7 +77,7 @@ final class RPCClientHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        logger.debug("RPC connection failed", metadata: ["error": "\(error)"])
+        logger.debug("RPC connection failed", metadata: ["error.message": "\(error)"])
         context.close(promise: nil)
     }
 
@@ -86,7 +87,7 @@ final class RPCClientHandler: ChannelInboundHandler {
         do throws(RPCFrameError) {
             while phase != .closed, let frame = try reader.next(limit: frameLimit) { try received(frame) }
         } catch {
-            logger.error("malformed RPC frame, closing the connection", metadata: ["reason": "\(error)"])
+            logger.error("malformed RPC frame, closing the connection", metadata: ["error.message": "\(error)"])
             context.close(promise: nil)
         }
     }
@@ -125,14 +126,14 @@ final class RPCClientHandler: ChannelInboundHandler {
             opened.succeed(())
             scheduleTick()
         case .fail(let error, let reason):
-            // A stranger, or somebody whom it does not want, is for the operator, each time.
+            // The operator must hear, each time, of a stranger and of a peer that does not want this client.
             failOpening(error, reason, .warning)
         }
     }
 
-    /// - Parameter level: a server that hangs or leaves is news once, and told by whoever counts the instances.
+    /// - Parameter level: a server that hangs or leaves is news once, and the part that counts the instances tells it.
     private func failOpening(_ error: RPCError, _ reason: String, _ level: Logger.Level = .debug) {
-        logger.log(level: level, "RPC connection refused", metadata: ["reason": "\(reason)"])
+        logger.log(level: level, "RPC connection refused", metadata: ["error.message": "\(reason)"])
         phase = .closed
         opened.fail(error)
         context?.close(promise: nil)
@@ -157,7 +158,7 @@ final class RPCClientHandler: ChannelInboundHandler {
 
     // MARK: Mail
 
-    /// Somebody put something into the empty mailbox.
+    /// An item has come into the empty mailbox.
     func mailFilled() {
         guard phase != .closed else { return }
         var bytes = carryOut(mailbox.take(spare: spareMail))
@@ -205,10 +206,13 @@ final class RPCClientHandler: ChannelInboundHandler {
     }
 
     private func flush(releasing bytes: Int = 0) {
-        guard let context else { return mailbox.released(bytes: bytes) }
+        guard let context else {
+            mailbox.release(.init(bytes: bytes))
+            return
+        }
         guard bytes > 0 else { return writer.flush(to: context, promise: nil) }
         let promise = context.eventLoop.makePromise(of: Void.self)
-        promise.futureResult.whenComplete { [mailbox] _ in mailbox.released(bytes: bytes) }
+        promise.futureResult.whenComplete { [mailbox] _ in mailbox.release(.init(bytes: bytes)) }
         writer.flush(to: context, promise: promise)
     }
 
@@ -257,7 +261,7 @@ final class RPCClientHandler: ChannelInboundHandler {
 
     private func closeIfDrained() {
         // A mailbox that is not empty has woken this loop, which comes back here afterwards.
-        guard phase == .draining, calls.isEmpty, mailbox.isEmpty else { return }
+        guard phase == .draining, calls.isEmpty, mailbox.waiting == 0 else { return }
         context?.close(promise: nil)
     }
 

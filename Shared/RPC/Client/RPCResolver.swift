@@ -2,6 +2,7 @@
 
 import NIOCore
 import NIOPosix
+import NetKit
 
 #if canImport(Glibc)
 import Glibc
@@ -29,7 +30,7 @@ struct RPCResolver: Sendable {
     /// All addresses, in the resolver's order. Returns at once when the task is cancelled, even while the system's resolver still waits.
     func addresses(of endpoint: RPCEndpoint) async throws -> [SocketAddress] {
         if let literal = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port) { return [literal] }
-        let found = RPCLatch<[SocketAddress]>()
+        let found = Latch<[SocketAddress]>()
         threads.submit { state in
             guard state == .active else { return found.settle(.failure(CancellationError())) }
             found.settle(Result { try RPCResolver.lookUp(endpoint) })

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreMetrics
 public import Logging
 public import NIOCore
 import NIOPosix
 import NIOSSL
+import NetKit
 public import ServiceLifecycle
 
 /// Answers the calls of other services.
@@ -16,7 +18,7 @@ public final class RPCServer: Service {
     private let eventLoopGroup: any EventLoopGroup
     private let logger: Logger
     private let core: RPCServerCore
-    private let port = RPCLatch<Int>()
+    private let port = Latch<Int>()
 
     /// A server. It listens when ``run()`` does.
     /// - Parameter handler: answers a call. What it throws reaches the caller if it is an ``RPCError``; anything else is logged by its type, and
@@ -72,7 +74,10 @@ public final class RPCServer: Service {
             .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { [logger] channel in
-                channel.eventLoop.makeCompletedFuture { try AcceptGuard.add("rpc", to: channel, logger: logger) }
+                let failures = Counter(label: "strata_process_accept_failures_total", dimensions: [("listener", "rpc")])
+                return channel.eventLoop.makeCompletedFuture {
+                    try AcceptGuard.add("rpc", to: channel, logger: logger) { failures.increment() }
+                }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.writeBufferWaterMark, value: .init(low: 256 << 10, high: 1 << 20))

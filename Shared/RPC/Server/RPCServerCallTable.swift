@@ -102,7 +102,7 @@ struct RPCServerCallTable<Handler> {
         drain = .confirmed
     }
 
-    /// The connection is gone. Returns the handlers to cancel: nobody waits for them.
+    /// The connection is gone. Returns the handlers to cancel: no caller waits for them.
     mutating func closed() -> [Handler] {
         defer {
             calls = [:]

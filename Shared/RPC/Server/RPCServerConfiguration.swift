@@ -26,7 +26,7 @@ public struct RPCServerConfiguration: Sendable {
     public var drainTimeout: Duration
     /// Connections at once, strangers included.
     public var maxConnections = 4096
-    /// How long a stranger may take to prove that he is none.
+    /// How long a peer may take to prove that it knows the cluster secret.
     public var helloTimeout: Duration = .seconds(5)
     /// After this time without a byte from a client it is asked for a sign of life.
     public var pingInterval: Duration = .seconds(1)
@@ -55,7 +55,7 @@ public struct RPCServerConfiguration: Sendable {
 }
 
 extension RPCServerConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Leaves the cluster secret out: what holds a configuration may be printed whole by somebody who knows nothing of it.
+    /// Leaves the cluster secret out: code that holds a configuration and knows nothing of the secret may print the whole value.
     public var description: String { "RPCServerConfiguration(host: \(host), port: \(port))" }
     /// The same.
     public var debugDescription: String { description }

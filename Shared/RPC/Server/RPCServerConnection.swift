@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
+import NetKit
 
 /// A connection as the server's tasks see it: a mailbox in front of the handler that lives on the event loop.
 final class RPCServerConnection: Sendable {
@@ -11,7 +12,7 @@ final class RPCServerConnection: Sendable {
     }
 
     let channel: any Channel
-    let mailbox = RPCMailbox<Item>()
+    let mailbox = Mailbox<Item>()
     /// Set while the handler is in the pipeline; it and this object refer to each other only that long.
     let handler: NIOLoopBoundBox<RPCServerHandler?>
 

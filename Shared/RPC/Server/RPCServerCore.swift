@@ -3,6 +3,7 @@
 import CoreMetrics
 import Logging
 import NIOCore
+import NetKit
 import Synchronization
 
 /// What all connections of a server share.
@@ -21,7 +22,7 @@ final class RPCServerCore: Sendable {
     private let handler: Handler
     private let running = Atomic<Int>(0)
     /// Requests that are being worked on, and long answers on their way.
-    let held: RPCByteBudget
+    let held: ByteBudget
     private let connections = Mutex(Connections())
 
     init(configuration: RPCServerConfiguration, logger: Logger, handler: @escaping Handler) {
@@ -29,8 +30,8 @@ final class RPCServerCore: Sendable {
         self.secret = RPCSecret(configuration.clusterSecret)
         self.logger = logger
         self.handler = handler
-        self.held = RPCByteBudget(limit: configuration.maxBytesInFlight)
-        self.metrics = RPCMetrics(prefix: "rpc_server", dimensions: [], methodName: configuration.methodName)
+        self.held = ByteBudget(limit: configuration.maxBytesInFlight)
+        self.metrics = RPCMetrics(prefix: "strata_rpc_server", dimensions: [], methodName: configuration.methodName)
     }
 
     // MARK: Calls
@@ -76,10 +77,10 @@ final class RPCServerCore: Sendable {
     private func bounded(_ result: Result<ByteBuffer, RPCError>, _ context: RPCContext) -> Result<ByteBuffer, RPCError> {
         switch result {
         case .success(let answer) where answer.readableBytes > configuration.maxAnswerBytes:
-            log(context, "RPC answer is too large", ["bytes": "\(answer.readableBytes)"])
+            log(context, "RPC answer is too large", ["rpc.bytes": "\(answer.readableBytes)"])
             return .failure(.answerTooLarge)
         case .failure(let error) where (error.payload?.readableBytes ?? 0) + 64 > configuration.maxFrameBytes:
-            log(context, "RPC error payload is too large", ["bytes": "\(error.payload?.readableBytes ?? 0)"])
+            log(context, "RPC error payload is too large", ["rpc.bytes": "\(error.payload?.readableBytes ?? 0)"])
             return .failure(.internal)
         case .success, .failure:
             return result

@@ -3,10 +3,11 @@
 import CoreMetrics
 import Logging
 import NIOCore
+import NetKit
 
 /// A server's connection on its event loop: turns frames into running handlers and their results into frames.
 ///
-/// What may happen when is decided by ``RPCServerHandshake``, ``RPCServerCallTable`` and ``RPCLiveness``; this class carries it out.
+/// What may happen when is decided by ``RPCServerHandshake``, ``RPCServerCallTable`` and ``KeepAlive``; this class carries it out.
 final class RPCServerHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -26,10 +27,10 @@ final class RPCServerHandler: ChannelInboundHandler {
     private var phase = Phase.opening
     private var calls = RPCServerCallTable<Task<Void, Never>>()
     private var longAnswers: RPCLongAnswers
-    private var liveness: RPCLiveness
+    private var liveness: KeepAlive
     private var reader = RPCFrameReader()
     private let writer = RPCFrameWriter()
-    private var timer = RPCDeadlineTimer()
+    private var timer = DeadlineTimer()
     private var openingTimer: Scheduled<Void>?
     private var tickTimer: Scheduled<Void>?
     private var drainTimer: Scheduled<Void>?
@@ -43,7 +44,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         self.peer = address.map { "\($0.ipAddress ?? "?"):\($0.port ?? 0)" } ?? "?"
         self.handshake = RPCServerHandshake(secret: core.secret, nonce: .random(), service: core.configuration.service)
         self.longAnswers = RPCLongAnswers(pieceBytes: core.configuration.partBytes)
-        self.liveness = RPCLiveness(allowedMisses: core.configuration.pingMisses)
+        self.liveness = KeepAlive(allowedMisses: core.configuration.pingMisses)
     }
 
     // MARK: Channel events
@@ -84,7 +85,7 @@ final class RPCServerHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        core.logger.debug("RPC connection failed", metadata: ["rpc.peer": "\(peer)", "error": "\(error)"])
+        core.logger.debug("RPC connection failed", metadata: ["rpc.peer": "\(peer)", "error.message": "\(error)"])
         context.close(promise: nil)
     }
 
@@ -144,7 +145,7 @@ final class RPCServerHandler: ChannelInboundHandler {
 
     private func refuse(_ answer: RPCFrame?, _ reason: String) {
         guard phase != .closed else { return }
-        core.logger.warning("RPC connection refused", metadata: ["rpc.peer": "\(peer)", "reason": "\(reason)"])
+        core.logger.warning("RPC connection refused", metadata: ["rpc.peer": "\(peer)", "error.message": "\(reason)"])
         core.metrics.refusedConnections.increment()
         phase = .closed
         if let answer { writer.write(answer) }
@@ -188,7 +189,7 @@ final class RPCServerHandler: ChannelInboundHandler {
 
     // MARK: Mail
 
-    /// Somebody put something into the empty mailbox.
+    /// An item has come into the empty mailbox.
     func mailFilled() {
         guard phase != .closed else { return }
         var mail = connection.mailbox.take(spare: spareMail)
@@ -277,7 +278,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         guard calls.drainAsked() else { return }
         writer.write(.goaway)
         drainTimer = after(limit) { [self] in
-            core.logger.warning("RPC calls still running at the end of draining", metadata: ["calls": "\(calls.count)"])
+            core.logger.warning("RPC calls still running at the end of draining", metadata: ["rpc.calls": "\(calls.count)"])
             context?.close(promise: nil)
         }
     }

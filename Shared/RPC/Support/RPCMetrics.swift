@@ -2,6 +2,7 @@
 
 import CoreMetrics
 import Metrics
+import NetKit
 import Synchronization
 
 /// Counts and times calls by method and outcome. Handles are made once: making one costs far more than a call.
@@ -21,30 +22,30 @@ final class RPCMetrics: Sendable {
     /// Of a client: long answers that are arriving.
     let arrivingBytes: Gauge?
     let connections: Gauge
-    /// Of a client: nobody reconnects to it.
+    /// Of a client; a server never reconnects.
     let reconnects: Counter?
     /// Connections of strangers to a server, and of a client that a server took for a stranger's.
     let refusedConnections: Counter
 
     /// - Parameters:
-    ///   - prefix: `rpc_client` or `rpc_server`.
+    ///   - prefix: `strata_rpc_client` or `strata_rpc_server`.
     ///   - dimensions: labels that all metrics of this client or server have.
     init(prefix: String, dimensions: [(String, String)], methodName: @escaping @Sendable (RPCMethod) -> String) {
         self.prefix = prefix
         self.dimensions = dimensions
         self.methodName = methodName
         self.inFlight = Gauge(label: prefix + "_calls_in_flight", dimensions: dimensions)
-        self.bytes = Gauge(label: prefix + (prefix == "rpc_server" ? "_bytes_in_flight" : "_queued_bytes"), dimensions: dimensions)
-        self.arrivingBytes = prefix == "rpc_client" ? Gauge(label: prefix + "_answer_bytes", dimensions: dimensions) : nil
+        self.bytes = Gauge(label: prefix + (prefix == "strata_rpc_server" ? "_bytes_in_flight" : "_queued_bytes"), dimensions: dimensions)
+        self.arrivingBytes = prefix == "strata_rpc_client" ? Gauge(label: prefix + "_answer_bytes", dimensions: dimensions) : nil
         self.connections = Gauge(label: prefix + "_connections", dimensions: dimensions)
-        self.reconnects = prefix == "rpc_client" ? Counter(label: prefix + "_reconnects_total", dimensions: dimensions) : nil
+        self.reconnects = prefix == "strata_rpc_client" ? Counter(label: prefix + "_reconnects_total", dimensions: dimensions) : nil
         self.refusedConnections = Counter(label: prefix + "_refused_connections_total", dimensions: dimensions)
     }
 
     /// A call has ended.
     /// - Parameter code: nil for success.
     func ended(_ method: RPCMethod, code: RPCError.Code?, after duration: Duration) {
-        // A peer that asks for numbers nobody knows must not make a time series of each.
+        // A peer that asks for unknown numbers must not make a time series of each.
         let method = code == .unknownMethod ? nil : method
         let handles = methods.withLock { methods in
             let key = method ?? RPCMethod(rawValue: .max)
@@ -58,8 +59,7 @@ final class RPCMetrics: Sendable {
             return (counter, handles.duration)
         }
         handles.0.increment()
-        let parts = duration.components
-        handles.1.recordNanoseconds(parts.seconds * 1_000_000_000 + parts.attoseconds / 1_000_000_000)
+        handles.1.recordNanoseconds(duration.wholeNanoseconds)
     }
 
     private func make(_ method: RPCMethod?) -> Handles {

@@ -7,7 +7,7 @@ public struct RPCMethod: RawRepresentable, Hashable, Sendable, CustomStringConve
     /// The number as it travels.
     public let rawValue: UInt16
 
-    /// Every number is a method; whether somebody answers it is known to the callee alone.
+    /// Every number is a method; only the callee knows whether it has an answer for it.
     public init(rawValue: UInt16) {
         self.rawValue = rawValue
     }

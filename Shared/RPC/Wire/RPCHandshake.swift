@@ -40,8 +40,8 @@ struct RPCProof: Hashable, Sendable {
 
 /// The cluster secret and what is made of it. The secret itself never travels.
 ///
-/// Each side's proof names its role, so that a proof cannot be sent back to its maker, and covers both nonces, so that it is of no use for
-/// another connection. Over plain TCP this keeps strangers out; it does not keep somebody on the path from relaying: that is what TLS is for.
+/// Each side's proof names its role, so that a proof cannot be sent back to its maker, and covers both nonces, so that it is of no use for another
+/// connection. Over plain TCP this keeps strangers out; it does not keep an attacker on the path from relaying: that is what TLS is for.
 struct RPCSecret: Sendable {
     enum Role: String {
         case client = "strata-rpc client"

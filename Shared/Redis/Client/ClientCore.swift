@@ -3,6 +3,7 @@
 import CoreMetrics
 import Logging
 import NIOCore
+import NetKit
 
 /// The client's state, confined to one event loop: servers, routing, deadlines, accounts.
 final class ClientCore {
@@ -15,8 +16,8 @@ final class ClientCore {
 
     let configuration: RedisConfiguration
     let eventLoop: any EventLoop
-    private let queue: CommandQueue
-    private let availability: AvailabilityFlag
+    private let queue: Mailbox<Command>
+    private let availability: Availability
     private let logger: Logger
     private let metrics = RedisMetrics()
     private let topology: TopologyKeeper
@@ -30,10 +31,9 @@ final class ClientCore {
     private var discoveryFailure: RedisError?
     private var spare: [Command] = []
     private var deadlines = DeadlineTimer()
-    private var timer: Scheduled<Void>?
     private var finished: [(command: Command, result: Result<RedisValue, RedisError>)] = []
 
-    init(configuration: RedisConfiguration, eventLoop: any EventLoop, queue: CommandQueue, availability: AvailabilityFlag, logger: Logger) {
+    init(configuration: RedisConfiguration, eventLoop: any EventLoop, queue: Mailbox<Command>, availability: Availability, logger: Logger) {
         self.configuration = configuration
         self.eventLoop = eventLoop
         self.queue = queue
@@ -56,7 +56,7 @@ final class ClientCore {
     func shutDown(_ done: EventLoopPromise<Void>) {
         switch phase {
         case .notStarted, .running:
-            queue.close()
+            queue.drain()
             drain()
             let timeout = eventLoop.after(configuration.commandTimeout) { [weak self] in
                 guard let self else { return }
@@ -73,7 +73,7 @@ final class ClientCore {
         guard case .draining(let done, let timeout) = phase else { return }
         phase = .closed
         timeout.cancel()
-        timer?.cancel()
+        deadlines.cancel()
         topology.close()
         let all = Array(nodes.values) + retiring
         nodes.removeAll()
@@ -88,11 +88,10 @@ final class ClientCore {
 
     /// Takes what tasks have left in the queue. Everything taken in one go leaves in one write for each server.
     func drain() {
-        var commands = spare
+        var commands = queue.take(spare: spare)
         spare = []
-        queue.take(into: &commands)
         metrics.commands.increment(by: commands.count)
-        record(queue.load)
+        record(queue.held)
         for command in commands {
             if command.isFinished {
                 finish(command, .failure(.cancelled))
@@ -203,28 +202,28 @@ final class ClientCore {
         settle()
     }
 
-    /// Takes what has ended off the accounts, and then tells those who wait: whoever has an answer has a place in the queue again.
+    /// Takes what has ended off the accounts, and then tells those who wait: a caller that has an answer has a place in the queue again.
     private func settle() {
         let settled = finished
         finished.removeAll(keepingCapacity: settled.isEmpty)
-        var (bytes, failures, dropped) = (0, 0, 0)
+        var (cost, failures, dropped) = (Mailbox<Command>.Cost(items: settled.count), 0, 0)
         for (command, result) in settled {
-            bytes += command.cost
+            cost.bytes += command.cost.bytes
             guard case .failure = result else { continue }
             failures += 1
             if command.isFireAndForget { dropped += 1 }
         }
-        let remaining = queue.release(count: settled.count, bytes: bytes)
+        let remaining = queue.release(cost)
         for (command, result) in settled { command.finish(result) }
         if failures > 0 { metrics.failures.increment(by: failures) }
         if dropped > 0 { metrics.droppedPublishes.increment(by: dropped) }
         record(remaining)
-        finishDrainingIfEmpty(remaining.count)
+        finishDrainingIfEmpty(remaining.items)
     }
 
-    private func record(_ load: (count: Int, bytes: Int)) {
-        metrics.queuedCommands.record(load.count)
-        metrics.queuedBytes.record(load.bytes)
+    private func record(_ held: Mailbox<Command>.Cost) {
+        metrics.queuedCommands.record(held.items)
+        metrics.queuedBytes.record(held.bytes)
     }
 
     private func finishDrainingIfEmpty(_ count: Int) {
@@ -234,9 +233,8 @@ final class ClientCore {
     // MARK: Deadlines
 
     private func watch(_ deadline: ContinuousClock.Instant) {
-        guard deadlines.added(deadline) else { return }
-        timer?.cancel()
-        timer = eventLoop.after(deadline - .now) { [weak self] in self?.expire() }
+        guard !deadlines.covers(deadline) else { return }
+        deadlines.arm(at: deadline, on: eventLoop) { [weak self] in self?.expire() }
     }
 
     /// Fails what is late. Its place in a pipeline remains, for the answer to fall into; the accounts follow then.
@@ -313,9 +311,9 @@ final class ClientCore {
 
     private func updateAvailability() {
         switch topology.topology {
-        case nil: availability.set(false)
-        case .standalone: availability.set(nodes.values.contains(where: \.isReady))
-        case .cluster: availability.set(!nodes.values.contains(where: \.isAway))
+        case nil: availability.update(false)
+        case .standalone: availability.update(nodes.values.contains(where: \.isReady))
+        case .cluster: availability.update(!nodes.values.contains(where: \.isAway))
         }
     }
 }

@@ -126,7 +126,7 @@ final class ClientNode: ConnectionKeeperDelegate {
     func received(_ reply: inout ReplyBuilder) throws(RedisError) {
         let value = reply.takeValue()
         guard let entry = expected.popFirst() else {
-            throw RedisError(.protocolViolation, "an answer nobody asked for")
+            throw RedisError(.protocolViolation, "a reply without a command")
         }
         if case .command(let dispatch) = entry { core?.answered(dispatch, value, by: self) }
     }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import NetKit
 import Synchronization
 
-/// A command and whoever waits for its answer. It is finished once, by whichever comes first: answer, loss, deadline or cancellation.
+/// A command and the caller that waits for its answer. It is finished once, by what comes first: answer, loss, deadline or cancellation.
 ///
 /// A command that was finished before its answer came keeps its place in the connection's queue, so that the answer is recognised and dropped.
 final class Command: Sendable {
     private enum Waiter {
-        /// Nobody yet.
+        /// No caller yet.
         case none
         case continuation(UnsafeContinuation<Result<RedisValue, RedisError>, Never>)
         case batch(CommandBatch, index: Int)
@@ -21,8 +22,8 @@ final class Command: Sendable {
     let key: String?
     let deadline: ContinuousClock.Instant
     /// The size that counts towards the limit of the queue.
-    let cost: Int
-    /// Whether a failure is to be counted as a publish that was dropped, because nobody learns of it.
+    let cost: Mailbox<Command>.Cost
+    /// Whether a failure is to be counted as a dropped publish, because no caller learns of it.
     let isFireAndForget: Bool
     private let waiter: Mutex<Waiter>
 
@@ -35,7 +36,7 @@ final class Command: Sendable {
         self.key = key
         self.deadline = deadline
         self.isFireAndForget = isFireAndForget
-        cost = arguments.reduce(16) { $0 + $1.cost }
+        cost = .init(items: 1, bytes: arguments.reduce(16) { $0 + $1.cost })
         waiter = Mutex(batch.map { .batch($0.0, index: $0.index) } ?? .none)
     }
 
@@ -45,7 +46,7 @@ final class Command: Sendable {
         }
     }
 
-    /// Ends the wait of whoever waits; returns false if it was over already.
+    /// Ends the caller's wait; returns false if it was over already.
     @discardableResult
     func finish(_ result: Result<RedisValue, RedisError>) -> Bool {
         let previous = waiter.withLock { waiter in
@@ -63,10 +64,10 @@ final class Command: Sendable {
         return true
     }
 
-    /// Waits for the result. `submit` is called once somebody waits, unless the command is finished by then.
+    /// Waits for the result. `submit` is called once the caller waits, unless the command is finished by then.
     ///
-    /// The continuation is unsafe because the checked one costs as much as the rest of the wait; that it is resumed once follows from its being
-    /// taken out of `waiter` under the lock.
+    /// The continuation is unsafe because the checked one costs as much as the rest of the wait; that it is resumed once follows from its being taken
+    /// out of `waiter` under the lock.
     nonisolated(nonsending) func result(submit: () -> Void) async -> Result<RedisValue, RedisError> {
         await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in

@@ -3,6 +3,7 @@
 import CoreMetrics
 public import Logging
 public import NIOCore
+import NetKit
 public import ServiceLifecycle
 import Synchronization
 
@@ -16,8 +17,8 @@ import Synchronization
 /// change the connection (SUBSCRIBE, MULTI, SELECT, …), must not be used: the connection is shared.
 public final class RedisClient: Service, Sendable {
     private let eventLoop: any EventLoop
-    private let queue: CommandQueue
-    private let availability: AvailabilityFlag
+    private let queue: Mailbox<Command>
+    private let availability: Availability
     private let core: NIOLoopBoundBox<ClientCore>
     private let commandTimeout: Duration
     private let metrics = RedisMetrics()
@@ -32,9 +33,9 @@ public final class RedisClient: Service, Sendable {
     ///   - logger: Told of connections made and lost.
     public init(configuration: RedisConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger) {
         let eventLoop = eventLoopGroup.next()
-        let availability = AvailabilityFlag("commands", logger: logger)
+        let availability = RedisMetrics.availability(for: "commands", logger: logger)
         self.availability = availability
-        let queue = CommandQueue(limit: configuration.queueLimit, byteLimit: configuration.queueLimitBytes)
+        let queue = Mailbox<Command>(limit: .init(items: configuration.queueLimit, bytes: configuration.queueLimitBytes))
         self.eventLoop = eventLoop
         hasEndpoints = !configuration.endpoints.isEmpty
         self.queue = queue
@@ -130,14 +131,14 @@ public final class RedisClient: Service, Sendable {
     }
 
     private func submit(_ commands: some Collection<Command>) {
-        let (wake, refused) = queue.submit(commands)
+        let (wake, refused) = queue.put(contentsOf: commands) { $0.cost }
         if wake { eventLoop.execute { [core] in core.value.drain() } }
         guard !refused.isEmpty else { return }
         metrics.failures.increment(by: refused.count)
-        for (command, error) in refused {
+        for (command, why) in refused {
             if command.isFireAndForget { metrics.droppedPublishes.increment() }
-            if error.code == .queueFull { metrics.refused.increment() }
-            command.finish(.failure(error))
+            if why == .full { metrics.refused.increment() }
+            command.finish(.failure(why == .full ? .queueFull : .closed))
         }
     }
 

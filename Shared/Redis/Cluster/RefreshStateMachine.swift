@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import NetKit
+
 /// When to ask for the topology: once for however many reasons, and not again at once.
 struct RefreshStateMachine {
     enum State: Equatable {
@@ -53,7 +55,7 @@ struct RefreshStateMachine {
         switch state {
         case .asking:
             state = .pausing(again: true)
-            return .pause(backoff.next(jitter: jitter))
+            return .pause(backoff.next(random: jitter))
         case .idle, .pausing, .closed: return .doNothing
         }
     }

@@ -2,6 +2,7 @@
 
 import Logging
 import NIOCore
+import NetKit
 
 /// Knows the topology: finds out at the start, and again when something hints that it has changed.
 final class TopologyKeeper {
@@ -21,7 +22,7 @@ final class TopologyKeeper {
         self.eventLoop = eventLoop
         self.logger = logger
         machine = RefreshStateMachine(
-            backoff: Backoff(minimum: configuration.reconnectBackoffMinimum, maximum: configuration.reconnectBackoffMaximum))
+            backoff: configuration.reconnectBackoff)
     }
 
     /// `onChange` is called with the first topology and with each different one, `onFailure` when no server could be asked.
@@ -100,7 +101,7 @@ final class TopologyKeeper {
 
     private func failed(_ error: RedisError) {
         guard machine.state != .closed else { return }
-        logger.debug("no Redis server could be asked for the topology", metadata: ["redis.error": "\(error)"])
+        logger.debug("no Redis server could be asked for the topology", metadata: ["error.message": "\(error)"])
         perform(machine.failed(jitter: .random(in: 0..<1)))
         onFailure?(error)
     }

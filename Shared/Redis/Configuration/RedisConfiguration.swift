@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import NetKit
+
 /// How to reach Redis and how patient to be with it. The same value serves ``RedisClient`` and ``RedisSubscriber``.
 public struct RedisConfiguration: Sendable {
     /// Addresses of one server (tried in turn), or some of the nodes of a cluster (the others are discovered).
@@ -74,6 +76,11 @@ public struct RedisConfiguration: Sendable {
         self.maximumReplyBytes = maximumReplyBytes
         self.subscriptionBatch = subscriptionBatch
         self.clientName = clientName
+    }
+
+    /// The pauses between attempts; never so short that they are none.
+    var reconnectBackoff: Backoff {
+        Backoff(initial: max(reconnectBackoffMinimum, .milliseconds(1)), maximum: max(reconnectBackoffMaximum, .milliseconds(1)))
     }
 }
 

@@ -11,8 +11,8 @@ import Musl
 
 /// How connections to Redis are encrypted (TLS 1.2 or newer), who may sign the servers' certificates, and who we say we are.
 ///
-/// A certificate has to be for the name that the server is reached by, or for the address that this name leads to: so NIOSSL checks. Where whoever answers
-/// for names is not trusted, `authorities` should be one's own, who sign for nobody's address.
+/// A certificate has to be for the name that the server is reached by, or for the address that this name leads to: so NIOSSL checks. Where the name
+/// servers are not trusted, `authorities` should be one's own, which sign certificates for no address.
 ///
 /// The files are read once: a process has to be started again to see newer ones.
 public struct RedisTLS: Sendable {

@@ -2,6 +2,7 @@
 
 import Logging
 import NIOCore
+import NetKit
 
 /// What the owner of a connection that reconnects is told. Everything is called on the event loop.
 protocol ConnectionKeeperDelegate: ConnectionRole {
@@ -35,14 +36,14 @@ final class ConnectionKeeper<Owner: ConnectionKeeperDelegate> {
         self.logger = logger
         endpoint = endpoints.first ?? RedisEndpoint(host: "localhost")
         machine = ReconnectStateMachine(
-            backoff: Backoff(minimum: configuration.reconnectBackoffMinimum, maximum: configuration.reconnectBackoffMaximum))
+            backoff: configuration.reconnectBackoff)
     }
 
     var state: ReconnectStateMachine.State { machine.state }
     var isAway: Bool { machine.isAway }
     var isReady: Bool { connection != nil }
 
-    /// Connects, if nobody asked for it before.
+    /// Connects, if no owner asked for it before.
     func demand(by owner: Owner) {
         guard machine.state != .closed else { return }
         self.owner = owner
@@ -96,10 +97,11 @@ final class ConnectionKeeper<Owner: ConnectionKeeperDelegate> {
         let jitter = Double.random(in: 0..<1)
         let action = wasReady ? machine.lost(now: .now(), jitter: jitter) : machine.attemptFailed(jitter: jitter)
         guard machine.state != .closed else { return }
-        // That Redis is away is said once, by whoever knows whether anything else still works; each attempt would be a line every two seconds.
+        // That Redis is away is logged once, by the part that knows whether anything else still works; each attempt would be a line every two
+        // seconds.
         logger.debug(
             wasReady ? "connection to Redis lost" : "cannot connect to Redis",
-            metadata: ["redis.endpoint": "\(endpoint)", "redis.error": "\(error)"])
+            metadata: ["redis.endpoint": "\(endpoint)", "error.message": "\(error)"])
         perform(action)
         if wasReady { owner?.connectionLost(error) } else { owner?.attemptFailed(error) }
     }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
+import NetKit
 
 /// When to connect, when to wait, and what to tell those who want to send.
 struct ReconnectStateMachine {
     enum State: Equatable {
-        /// Nobody asked for a connection yet.
+        /// No connection has been asked for yet.
         case idle
-        /// The first attempt since somebody asked: commands wait for its outcome.
+        /// The first attempt since a connection was asked for: commands wait for its outcome.
         case connectingFirst
         /// A further attempt: commands fail fast.
         case reconnecting
@@ -22,7 +23,7 @@ struct ReconnectStateMachine {
         case connect
         /// Call `pauseEnded()` after this time.
         case pause(Duration)
-        /// Close the connection that has just been made: nobody wants it any more.
+        /// Close the connection that has just been made: it is not needed any more.
         case discardConnection
     }
 
@@ -61,7 +62,7 @@ struct ReconnectStateMachine {
         switch state {
         case .connectingFirst, .reconnecting:
             state = .waiting
-            return .pause(backoff.next(jitter: jitter))
+            return .pause(backoff.next(random: jitter))
         case .idle, .ready, .waiting, .closed: return .doNothing
         }
     }
@@ -72,7 +73,7 @@ struct ReconnectStateMachine {
         case .ready(let since):
             if now - since >= backoff.maximum.timeAmount { backoff.reset() }
             state = .waiting
-            return .pause(backoff.next(jitter: jitter))
+            return .pause(backoff.next(random: jitter))
         case .idle, .connectingFirst, .reconnecting, .waiting, .closed: return .doNothing
         }
     }

@@ -2,6 +2,7 @@
 
 import NIOCore
 import NIOPosix
+import NetKit
 
 /// What a connection is for: who takes its replies. Everything is called on the connection's event loop.
 protocol ConnectionRole: AnyObject {
@@ -36,7 +37,7 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
     private let onReady: (RedisConnection) -> Void
     private let onEnd: (RedisError, _ wasReady: Bool) -> Void
     private var state = State.ended
-    private var keepalive = KeepaliveStateMachine()
+    private var keepalive = KeepAlive(allowedMisses: 1)
     private var context: ChannelHandlerContext?
     private var tick: Scheduled<Void>?
 
@@ -139,13 +140,15 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
             if case .handshaking = state { scheduleTick(on: eventLoop) }
             return
         }
-        switch keepalive.tick(isAwaitingReply: role.isAwaitingReply) {
-        case .doNothing: break
-        case .sendPing:
+        switch keepalive.tick() {
+        case .none: break
+        case .ping:
+            // What is awaited does as well as a PING.
+            if role.isAwaitingReply { break }
             var buffer = ByteBuffer()
             role.encodePing(into: &buffer)
             write(buffer)
-        case .closeConnection:
+        case .giveUp:
             end(RedisError(.connectionUnavailable, "\(endpoint) has gone silent"))
             return
         }
@@ -175,7 +178,7 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        keepalive.received()
+        keepalive.progressed()
         do {
             try parser.feed(unwrapInboundIn(data)) { (reply) throws(RedisError) in try received(&reply) }
         } catch {

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Somebody waiting for confirmations. It is finished once, by whichever comes first: confirmation, deadline, cancellation or shutdown.
+/// A caller's wait for confirmations. It is finished once, by what comes first: confirmation, deadline, cancellation or shutdown.
 final class ConfirmationWait: Sendable {
     private enum State {
         case idle
@@ -43,7 +43,7 @@ final class ConfirmationWait: Sendable {
         continuation?.resume(returning: result)
     }
 
-    /// Waits; `submit` is called once somebody does, unless the wait is over by then, and `withdraw` if the task is cancelled.
+    /// Waits. `submit` is called once the caller waits, unless the wait is over by then; `withdraw` is called if the task is cancelled.
     nonisolated(nonsending) func result(submit: () -> Void, withdraw: @Sendable () -> Void) async -> Result<Void, RedisError> {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who waits for which channels to be confirmed. A wait is over when all of its channels are confirmed at the same moment.
+/// Which waits are for which channels. A wait is over when all of its channels are confirmed at the same moment.
 ///
-/// Kept apart from the channels, so that a channel nobody waits for pays nothing for it.
+/// Kept apart from the channels, so that a channel without a wait pays nothing for it.
 struct ConfirmationWaiters {
     typealias ID = UInt64
 
@@ -37,7 +37,7 @@ struct ConfirmationWaiters {
         for id in byChannel[channel] ?? [] { waiters[id]?.missing += 1 }
     }
 
-    /// Nobody wants the channel any more; returns those who waited for it in vain.
+    /// The channel is not wanted any more; returns the waits for it, which were in vain.
     mutating func abandoned(_ channel: String) -> [ID] {
         guard let ids = byChannel[channel] else { return [] }
         for id in ids { remove(id) }

@@ -12,7 +12,7 @@ enum PushMessage {
 }
 
 extension ReplyBuilder {
-    /// Reads a complete reply without making values of the parts that nobody needs, and starts over; nil if it is none of the known ones.
+    /// Reads a complete reply without making values of the parts that are not needed, and starts over; nil if it is none of the known ones.
     mutating func takePush() -> PushMessage? {
         defer { reset() }
         switch elements.first {

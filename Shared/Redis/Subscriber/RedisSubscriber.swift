@@ -2,6 +2,7 @@
 
 public import Logging
 public import NIOCore
+import NetKit
 public import ServiceLifecycle
 import Synchronization
 
@@ -22,8 +23,8 @@ enum SubscriberRequest: Sendable {
 /// A channel costs under 60 bytes beyond its name.
 public final class RedisSubscriber: Service, Sendable {
     private let eventLoop: any EventLoop
-    private let availability: AvailabilityFlag
-    private let requests = Mutex<[SubscriberRequest]>([])
+    private let availability: Availability
+    private let requests = Mailbox<SubscriberRequest>()
     private let core: NIOLoopBoundBox<SubscriberCore>
     private let hasStarted = Atomic(false)
     private let hasEndpoints: Bool
@@ -40,7 +41,7 @@ public final class RedisSubscriber: Service, Sendable {
         configuration: RedisConfiguration, eventLoopGroup: any EventLoopGroup, delegate: any RedisSubscriberDelegate, logger: Logger
     ) {
         let eventLoop = eventLoopGroup.next()
-        let availability = AvailabilityFlag("subscriptions", logger: logger)
+        let availability = RedisMetrics.availability(for: "subscriptions", logger: logger)
         self.availability = availability
         self.eventLoop = eventLoop
         hasEndpoints = !configuration.endpoints.isEmpty
@@ -81,17 +82,7 @@ public final class RedisSubscriber: Service, Sendable {
     }
 
     private func submit(_ request: SubscriberRequest) {
-        let wasEmpty = requests.withLock { requests in
-            defer { requests.append(request) }
-            return requests.isEmpty
-        }
-        guard wasEmpty else { return }
-        eventLoop.execute { [self] in
-            core.value.perform(
-                requests.withLock { requests in
-                    defer { requests = [] }
-                    return requests
-                })
-        }
+        guard requests.put(request) == .wake else { return }
+        eventLoop.execute { [self] in core.value.perform(requests.take()) }
     }
 }

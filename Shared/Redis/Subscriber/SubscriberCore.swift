@@ -3,12 +3,13 @@
 import CoreMetrics
 import Logging
 import NIOCore
+import NetKit
 
 /// The subscriber's state, confined to one event loop: the wishes, the connections, and who is told.
 final class SubscriberCore {
     private let configuration: RedisConfiguration
     private let eventLoop: any EventLoop
-    private let availability: AvailabilityFlag
+    private let availability: Availability
     private let delegate: any RedisSubscriberDelegate
     private let logger: Logger
     private let metrics = RedisMetrics()
@@ -22,7 +23,7 @@ final class SubscriberCore {
     private var isClosed = false
 
     init(
-        configuration: RedisConfiguration, eventLoop: any EventLoop, availability: AvailabilityFlag,
+        configuration: RedisConfiguration, eventLoop: any EventLoop, availability: Availability,
         delegate: any RedisSubscriberDelegate, logger: Logger
     ) {
         self.configuration = configuration
@@ -30,7 +31,7 @@ final class SubscriberCore {
         self.availability = availability
         self.delegate = delegate
         self.logger = logger
-        retryBackoff = Backoff(minimum: configuration.reconnectBackoffMinimum, maximum: configuration.reconnectBackoffMaximum)
+        retryBackoff = configuration.reconnectBackoff
         topology = TopologyKeeper(configuration: configuration, eventLoop: eventLoop, logger: logger)
     }
 
@@ -155,10 +156,10 @@ final class SubscriberCore {
         switch action {
         case .didConfirm(let channel): delegate.subscriber(didConfirm: channel)
         case .didLoseConnection:
-            availability.set(false)
+            availability.update(false)
             delegate.subscriberDidLoseConnection()
         case .didRecover:
-            availability.set(machine.isWorking)
+            availability.update(machine.isWorking)
             delegate.subscriberDidRecover()
         case .open(let index): link(index).connect()
         case .drop(let index): links[index]?.drop()
@@ -184,8 +185,8 @@ final class SubscriberCore {
 
     private func scheduleRetry(_ error: RedisServerError) {
         guard retry == nil else { return }
-        logger.warning("a subscription was refused", metadata: ["redis.error": "\(error)"])
-        retry = eventLoop.after(retryBackoff.next(jitter: .random(in: 0..<1))) { [weak self] in
+        logger.warning("a subscription was refused", metadata: ["error.message": "\(error)"])
+        retry = eventLoop.after(retryBackoff.next()) { [weak self] in
             guard let self else { return }
             retry = nil
             machine.retry()
@@ -204,6 +205,6 @@ final class SubscriberCore {
             metrics.messages.increment(by: messages)
             messages = 0
         }
-        availability.set(machine.isWorking)
+        availability.update(machine.isWorking)
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The channels somebody wants, and how far the servers know about it.
+/// The channels that are wanted, and how far the servers know about it.
 ///
-/// The wish is the state: connections come and go, and whatever is wanted and not confirmed is sent again. For each channel at most one command
-/// is unanswered at a time; when the wish changes meanwhile, the next command waits for the answer. A channel costs a dictionary slot
-/// of 20 bytes (at the usual load some 27 to 54) beyond its name.
+/// The wish is the state: connections come and go, and whatever is wanted and not confirmed is sent again. For each channel at most one command is
+/// unanswered at a time; when the wish changes meanwhile, the next command waits for the answer. A channel costs a dictionary slot of 20 bytes (at
+/// the usual load some 27 to 54) beyond its name.
 struct SubscriptionStateMachine {
     /// An index into ``links``: two bytes in each channel.
     typealias Link = UInt16

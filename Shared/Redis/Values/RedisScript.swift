@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
+
 /// A Lua script, run on the server by its digest and sent in full only to a server that does not know it yet.
 public struct RedisScript: Sendable {
     /// A name for logs and metrics.
@@ -13,6 +15,7 @@ public struct RedisScript: Sendable {
     public init(_ name: String, source: String) {
         self.name = name
         self.source = source
-        self.sha = SHA1.hexadecimalDigest(of: source.utf8)
+        // Redis names scripts by SHA-1; nothing depends on its strength.
+        self.sha = Insecure.SHA1.hash(data: Array(source.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

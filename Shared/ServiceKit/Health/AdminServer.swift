@@ -8,7 +8,7 @@ public import ServiceLifecycle
 
 /// Answers operators and their machines, on a port of its own: `/health/live`, `/health/ready` and `/metrics`.
 ///
-/// Not for the open network: it asks nobody who he is.
+/// Not for the open network: it asks for no credentials.
 public struct AdminServer: Service {
     private let host: String
     private let port: Int
@@ -42,8 +42,8 @@ public struct AdminServer: Service {
         let application = Application(
             router: router(), configuration: .init(address: .hostname(host, port: port)),
             onServerRunning: { [logger, onListening] channel in
-                // Who looks after a process gets in when nobody else does.
-                try? await channel.eventLoop.submit { try AcceptGuard.add("admin", reserve: 16, to: channel, logger: logger) }.get()
+                // The operator's connections are still accepted when no others are.
+                await ListenerGuard.add("admin", reserve: 16, to: channel, logger: logger)
                 let bound = channel.localAddress?.port ?? 0
                 logger.info("admin server listens", metadata: ["admin.port": "\(bound)"])
                 onListening(bound)

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Whether this process can do its work: a list of named questions, asked each time somebody wants to know.
+/// Whether this process can do its work: a list of named questions, asked for every request.
 ///
 /// A question should ask something of what it is about, a query of the database say, and not only whether a socket is open.
 public final class Health: Sendable {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import NetKit
+
 /// The answers to all readiness questions.
 public struct HealthReport: Sendable {
     /// One answer.
@@ -35,8 +37,7 @@ public struct HealthReport: Sendable {
             json.member("status", check.failure == nil ? "passing" : "failing")
             if let reason = check.failure { json.member("reason", reason) }
             json.key("milliseconds")
-            let parts = check.duration.components
-            json.number(Int(parts.seconds) * 1000 + Int(parts.attoseconds / 1_000_000_000_000_000))
+            json.number(Int(check.duration.wholeMilliseconds))
             json.endObject()
         }
         json.endArray()

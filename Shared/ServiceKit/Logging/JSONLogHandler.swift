@@ -53,8 +53,8 @@ public struct JSONLogHandler: LogHandler {
         json.member("instance", instance)
         json.member("logger", label)
         json.member("message", "\(event.message)")
-        if let error = event.error { json.member("error", "\(error)") }
-        let merged = merged(event.metadata)
+        var merged = merged(event.metadata)
+        if let error = event.error { merged["error.message"] = "\(error)" }
         if !merged.isEmpty {
             json.key("metadata")
             json.metadata(merged)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Appends JSON to bytes. Small on purpose: log lines and health reports need no more.
+/// Appends JSON to bytes, for log lines and health reports. `StrataWire` has another writer, for what clients are sent, which the services without clients do not link.
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
     /// Whether the next member or element needs a comma.

@@ -5,7 +5,7 @@ public import FoundationEssentials
 /// Proof that a sign-in is recent: issued by any gateway, used up once by the conversations service.
 ///
 /// It carries its own expiry, 144 random bits, and a code that only holders of the cluster secret can make; so issuing one stores nothing and a
-/// refused request costs no write. Whoever consumes it remembers ``digest`` until ``expiresAt``.
+/// refused request costs no write. The service that consumes it remembers ``digest`` until ``expiresAt``.
 public struct Nonce: Hashable, Sendable {
     /// What makes and recognises nonces: derived from the cluster secret, for this purpose only.
     public struct Key: Sendable {
@@ -33,7 +33,7 @@ public struct Nonce: Hashable, Sendable {
     /// Makes a fresh nonce.
     /// - Parameters:
     ///   - now: the time from which it is valid.
-    ///   - lifetime: how long it is valid (spec 3.3: 10 minutes).
+    ///   - lifetime: how long it is valid.
     public static func issue(with key: Key, at now: Date = Date(), lifetime: Duration = .seconds(600)) -> Nonce {
         let expiry = Int64(now.timeIntervalSince1970) + lifetime.components.seconds
         var body = withUnsafeBytes(of: expiry.bigEndian) { Array($0) }

@@ -2,6 +2,7 @@
 
 import Foundation
 import NIOSSL
+import NetKit
 public import RPC
 
 extension Settings {

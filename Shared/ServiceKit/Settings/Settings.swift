@@ -10,7 +10,7 @@ import SystemPackage
 /// Typed reading of what the operator has set: environment variables, and below them the file that `STRATA_CONFIG_FILE` names.
 ///
 /// Read everything once, at the start, into structs of your own. Whatever is missing or cannot be used throws a ``SettingsError``, which ends
-/// the process before it serves anybody: a wrong setting must not wait for the night to be noticed. An empty value counts as not given.
+/// the process before it serves a client: a wrong setting must not wait for the night to be noticed. An empty value counts as not given.
 ///
 /// Instead of every `KEY`, `KEY_FILE` may be given: the path of a file that holds the value, as Docker and Kubernetes hand out secrets.
 public struct Settings: Sendable {
@@ -141,7 +141,7 @@ public struct Settings: Sendable {
         }
     }
 
-    /// Keys beginning with `STRATA_` that were given in the environment and that nobody has read: most likely mistyped.
+    /// Keys beginning with `STRATA_` that were given in the environment and not read: most likely mistyped.
     public var unusedKeys: [String] {
         let read = usage.read.withLock { $0 }
         return environment.keys.filter { $0.hasPrefix("STRATA_") && !read.contains($0) }.sorted()

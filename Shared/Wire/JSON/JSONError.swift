@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
 /// Why bytes are not acceptable JSON, and where. Never holds any of the content.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {

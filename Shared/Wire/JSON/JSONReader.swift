@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
 public import NIOCore
+public import StrataModel
 
 /// A strict JSON parser (RFC 8259) in one pass over the bytes.
 ///
@@ -78,14 +78,14 @@ public struct JSONReader {
         case UInt8(ascii: "{"): return try object(depth: depth + 1)
         case UInt8(ascii: "["): return try array(depth: depth + 1)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
-        case UInt8(ascii: "t"): return try literal("true", .bool(true))
-        case UInt8(ascii: "f"): return try literal("false", .bool(false))
-        case UInt8(ascii: "n"): return try literal("null", .null)
+        case UInt8(ascii: "t"): return try literal("true", as: .bool(true))
+        case UInt8(ascii: "f"): return try literal("false", as: .bool(false))
+        case UInt8(ascii: "n"): return try literal("null", as: .null)
         default: throw JSONError(.unexpectedCharacter, at: index)
         }
     }
 
-    private mutating func literal(_ word: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
+    private mutating func literal(_ word: StaticString, as value: JSONValue) throws(JSONError) -> JSONValue {
         let length = word.utf8CodeUnitCount
         for offset in 0..<length {
             guard index + offset < count else { throw JSONError(.unexpectedEnd, at: count) }

@@ -63,7 +63,7 @@ extension JSONWriter {
 
     /// A UUID in lower case, without quotes.
     mutating func uuid(_ uuid: UUID) {
-        put(36) { target in
+        appendBytes(count: 36) { target in
             withUnsafeBytes(of: uuid.uuid) { bytes in
                 @inline(__always)
                 func digits(_ word: Int) -> UInt64 { JSONWriter.hexDigits(bytes.loadUnaligned(fromByteOffset: word * 4, as: UInt32.self)) }

@@ -3,6 +3,8 @@ public import NIOCore
 
 /// Writes JSON into memory of its own, forwards only. It sets the commas; that keys and values alternate and brackets match is up to the caller.
 ///
+/// `ServiceKit` has a small writer of its own for log lines: services without clients do not link this module.
+///
 /// It cannot be copied, so that its memory has one owner and an append is a comparison and a store: writing a message through the appends of a
 /// `ByteBuffer` from another module took five times as long.
 public struct JSONWriter: ~Copyable {
@@ -189,8 +191,15 @@ public struct JSONWriter: ~Copyable {
     mutating func append(_ text: [UInt8]) { text.withUnsafeBufferPointer { append($0) } }
     /// Takes back the last byte.
     mutating func dropLast() { count = max(0, count - 1) }
+    /// Takes back all that was written after `end`, which must be the end of an element.
+    mutating func cut(after end: Int) -> [UInt8] {
+        let rest = Array(UnsafeBufferPointer(start: start + end, count: max(0, count - end)))
+        count = min(count, end)
+        needsComma = true
+        return rest
+    }
 
-    /// The place of the next byte, with room for `room` of them. Whoever writes there advances the count by what he wrote.
+    /// The place of the next byte, with room for `room` of them. The caller that writes there advances the count by what it wrote.
     @inline(__always)
     private mutating func reserve(_ room: Int) -> UnsafeMutablePointer<UInt8> {
         if capacity &- count < room { grow(room) }
@@ -199,7 +208,7 @@ public struct JSONWriter: ~Copyable {
 
     /// The same, for a number of bytes known beforehand.
     @inline(__always)
-    mutating func put(_ length: Int, _ body: (UnsafeMutableRawPointer) -> Void) {
+    mutating func appendBytes(count length: Int, _ body: (UnsafeMutableRawPointer) -> Void) {
         body(UnsafeMutableRawPointer(reserve(length)))
         count &+= length
     }

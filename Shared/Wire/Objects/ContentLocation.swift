@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
-/// Where rich content can be fetched for a while, by anybody who has the URL (spec 8).
+/// Where rich content can be fetched for a while, by any client that has the URL (docs/conformance.md §8).
 public struct ContentLocation: Hashable, Sendable {
     /// Signed; nil before the content was uploaded.
     public var downloadURL: String?

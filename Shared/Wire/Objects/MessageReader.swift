@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
 /// What a rendered message takes from who reads it: all there is, so that readers with an equal value share one rendering.
 enum MessageReader: Hashable, Sendable {
-    /// He wrote it.
+    /// The reader wrote it.
     case sender
     case recipient(RecipientStatus)
     /// Not among the recipients.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
 extension Renderer {
-    /// An announcement as its recipient `reader` sees it: a message without a conversation (spec 9).
+    /// An announcement as its recipient `reader` sees it: a message without a conversation (docs/conformance.md §9).
     /// - Parameter withNotification: whether the `notification` is shown; only a `create` packet does.
-    public func write(
+    public func writeAnnouncement(
         _ announcement: Announcement, for reader: UserID, version: WireVersion, withNotification: Bool = false, into writer: inout JSONWriter
     ) {
         writer.beginObject()
@@ -24,7 +24,7 @@ extension Renderer {
         writer.key("parts")
         writer.beginArray()
         for (index, part) in announcement.parts.enumerated() {
-            write(part, at: index, of: .announcement(announcement.id), version: version, into: &writer)
+            writePart(part, at: index, of: .announcement(announcement.id), version: version, into: &writer)
         }
         writer.endArray()
         writer.key("sent_at")
@@ -32,21 +32,21 @@ extension Renderer {
         writer.key("updated_at")
         writer.null()
         writer.key("sender")
-        write(announcement.sender, into: &writer)
+        writeSender(announcement.sender, into: &writer)
         writer.key("is_unread")
         writer.bool(announcement.status < .read)
         writer.key("recipient_status")
         writer.beginObject()
-        writer.recipientStatus(reader, announcement.status)
+        writer.recipientStatus(of: reader, is: announcement.status)
         writer.endObject()
         writer.endObject()
         if withNotification, let notification = announcement.notification { writer.reopenObject(adding: "notification", raw: notification) }
     }
 
     /// Clients take a null id, but not a null object. The name has two spellings.
-    private func write(_ sender: Announcement.Sender, into writer: inout JSONWriter) {
+    private func writeSender(_ sender: Announcement.Sender, into writer: inout JSONWriter) {
         switch sender {
-        case .user(let identity): write(identity, into: &writer)
+        case .user(let identity): writeBasicIdentity(identity, into: &writer)
         case .name(let name):
             writer.beginObject()
             writer.key("id")

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
 extension Renderer {
-    /// A conversation as `reader` sees it (spec 5.1), with members of our own: `position`, the last change it
-    /// contains, in which `epoch` of the database, and which receipts are announced.
+    /// A conversation as `reader` sees it (docs/conformance.md §5.1), with members of our own: `position`, the last change it contains, in which
+    /// `epoch` of the database, and which receipts are announced.
     ///
-    /// Metadata that was not loaded is shown as none; whoever has not asked for it yet must do so before.
-    public func write(_ view: ConversationView, for reader: UserID, version: WireVersion, into writer: inout JSONWriter) {
+    /// Metadata that was not loaded is shown as none; a caller that has not asked for it yet must do so before.
+    public func writeConversation(_ view: ConversationView, for reader: UserID, version: WireVersion, into writer: inout JSONWriter) {
         writer.beginObject()
+        writeMembers(of: view, for: reader, version: version, into: &writer)
+        writer.endObject()
+    }
+
+    /// What is between the braces.
+    func writeMembers(of view: ConversationView, for reader: UserID, version: WireVersion, into writer: inout JSONWriter) {
         writeShared(view.conversation, isParticipant: view.isParticipant, into: &writer)
         writer.key("last_message")
-        if let message = view.lastMessage { write(message, for: reader, version: version, into: &writer) } else { writer.null() }
+        if let message = view.lastMessage { writeMessage(message, for: reader, version: version, into: &writer) } else { writer.null() }
         writer.key("unread_message_count")
         writer.int(view.unreadCount)
         writer.key("total_message_count")
         writer.int(view.totalCount)
-        writer.endObject()
     }
 
     /// A conversation in which nothing has been said yet.
-    func write(new conversation: Conversation, into writer: inout JSONWriter) {
+    func writeNewConversation(_ conversation: Conversation, into writer: inout JSONWriter) {
         writer.beginObject()
         writeShared(conversation, isParticipant: true, into: &writer)
         writer.key("last_message")
@@ -45,13 +50,13 @@ extension Renderer {
         writer.timestamp(conversation.createdAt)
         writer.key("participants")
         writer.beginArray()
-        // Clients stop sending receipts when the list is empty, which is how they learn that they are out (spec 5.1).
-        if isParticipant { for participant in conversation.participants { write(participant, into: &writer) } }
+        // Clients stop sending receipts when the list is empty, which is how they learn that they are out (docs/conformance.md §5.2).
+        if isParticipant { for participant in conversation.participants { writeBasicIdentity(participant, into: &writer) } }
         writer.endArray()
         writer.key("distinct")
         writer.bool(conversation.isDistinct)
         writer.key("metadata")
-        write(conversation.metadata ?? MetadataTree(), into: &writer)
+        writeMetadata(conversation.metadata ?? MetadataTree(), into: &writer)
         writer.key("delivery_receipts")
         writer.bool(!conversation.receiptPolicy.contains(.noDelivery))
         writer.key("read_receipts")
@@ -63,13 +68,13 @@ extension Renderer {
     }
 
     /// A metadata tree, its keys in byte order.
-    public func write(_ tree: MetadataTree, into writer: inout JSONWriter) {
+    public func writeMetadata(_ tree: MetadataTree, into writer: inout JSONWriter) {
         writer.beginObject()
         for (key, value) in tree.children.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
             writer.key(escaping: key)
             switch value {
             case .text(let text): writer.string(text)
-            case .tree(let tree): write(tree, into: &writer)
+            case .tree(let tree): writeMetadata(tree, into: &writer)
             }
         }
         writer.endObject()

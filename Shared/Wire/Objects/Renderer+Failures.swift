@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
 extension Renderer {
-    /// An error object (spec 1.11): the body of a refused REST request, or `data` of a refused request of a socket.
-    /// - Parameter reader: whom an object in it is shown to. Nil before anybody signed in, when no failure holds one.
-    public func write(_ failure: Failure, for reader: UserID?, version: WireVersion, into writer: inout JSONWriter) {
+    /// An error object (docs/conformance.md §1.11): the body of a refused REST request, or `data` of a refused request of a socket.
+    /// - Parameter reader: the user that an object in it is shown to. Nil before a sign-in, when no failure holds one.
+    public func writeFailure(_ failure: Failure, for reader: UserID?, version: WireVersion, into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("id")
         writer.string(failure.code.id)
@@ -15,26 +15,27 @@ extension Renderer {
         writer.key("url")
         writer.string(prefix: errorURL, plain: failure.code.id)
         writer.key("data")
-        write(failure.detail, for: reader, version: version, into: &writer)
+        writeDetail(failure.detail, for: reader, version: version, into: &writer)
         writer.endObject()
     }
 
-    private func write(_ detail: Failure.Detail, for reader: UserID?, version: WireVersion, into writer: inout JSONWriter) {
+    private func writeDetail(_ detail: Failure.Detail, for reader: UserID?, version: WireVersion, into writer: inout JSONWriter) {
         switch detail {
-        case .property(let name): write("property", name, into: &writer)
-        case .header(let name): write("header", name, into: &writer)
-        case .nonce(let nonce): write("nonce", nonce, into: &writer)
+        case .property(let name): writeMember("property", value: name, into: &writer)
+        case .header(let name): writeMember("header", value: name, into: &writer)
+        case .nonce(let nonce): writeMember("nonce", value: nonce, into: &writer)
+        case .predecessor(let requestID): writeMember("request_id", value: requestID, into: &writer)
         case .conversation(let view):
-            if let reader { return write(view, for: reader, version: version, into: &writer) }
+            if let reader { return writeConversation(view, for: reader, version: version, into: &writer) }
             writer.raw(constant: "{}")
         case .message(let message):
-            if let reader { return write(message, for: reader, version: version, into: &writer) }
+            if let reader { return writeMessage(message, for: reader, version: version, into: &writer) }
             writer.raw(constant: "{}")
         case .none: writer.raw(constant: "{}")
         }
     }
 
-    private func write(_ name: StaticString, _ value: String, into writer: inout JSONWriter) {
+    private func writeMember(_ name: StaticString, value: String, into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key(name)
         writer.string(value)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
 extension Renderer {
-    /// A basic identity (spec 4.2).
-    public func write(_ identity: BasicIdentity, into writer: inout JSONWriter) {
+    /// A basic identity (docs/conformance.md §4.2).
+    public func writeBasicIdentity(_ identity: BasicIdentity, into writer: inout JSONWriter) {
         writer.beginObject()
         writeBasics(identity, into: &writer)
         writer.endObject()
     }
 
-    /// A full identity (spec 4.1), with the presence if it is given.
-    public func write(_ identity: Identity, presence: Presence? = nil, into writer: inout JSONWriter) {
+    /// A full identity (docs/conformance.md §4.1), with the presence if it is given.
+    public func writeIdentity(_ identity: Identity, presence: Presence? = nil, into writer: inout JSONWriter) {
         writer.beginObject()
         writeBasics(identity.basic, into: &writer)
         writer.key("first_name")
@@ -29,7 +29,7 @@ extension Renderer {
         writer.key("identity_type")
         writer.string(identity.kind.rawValue)
         writer.key("metadata")
-        write(metadata: identity.metadata, into: &writer)
+        writeIdentityMetadata(identity.metadata, into: &writer)
         if let presence {
             writer.key("presence")
             writer.beginObject()
@@ -42,7 +42,7 @@ extension Renderer {
         writer.endObject()
     }
 
-    func write(metadata: [String: String], into writer: inout JSONWriter) {
+    func writeIdentityMetadata(_ metadata: [String: String], into writer: inout JSONWriter) {
         writer.beginObject()
         for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
             writer.key(escaping: key)

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-public import Model
 import NIOCore
+public import StrataModel
 
 extension Renderer {
-    /// A message as `reader` sees it (spec 6.1).
+    /// A message as `reader` sees it (docs/conformance.md §6.1).
     /// - Parameter withNotification: whether the `notification` is shown; only a `create` packet does, and only to those who have not read it.
-    public func write(
+    public func writeMessage(
         _ message: Message, for reader: UserID, version: WireVersion, withNotification: Bool = false, into writer: inout JSONWriter
     ) {
         let kind = MessageReader(reader, of: message)
-        _ = write(message, for: kind, version: version, into: &writer) { writer, status in
-            writer.recipientStatus(reader, status)
+        _ = writeMessage(message, for: kind, version: version, into: &writer) { writer, status in
+            writer.recipientStatus(of: reader, is: status)
         }
         if withNotification, kind.isUnread, let notification = message.notification { writer.reopenObject(adding: "notification", raw: notification) }
     }
 
     /// Writes everything but the notification. In a large conversation the reader's own status stands in a place of its own: `ownStatus`
     /// is called when it is due, right after the sender's.
-    func write<Result>(
+    func writeMessage<Result>(
         _ message: Message, for reader: MessageReader, version: WireVersion, into writer: inout JSONWriter,
         ownStatus: (inout JSONWriter, RecipientStatus) -> Result
     ) -> Result? {
@@ -26,14 +26,14 @@ extension Renderer {
         writeHead(of: message, into: &writer)
         writer.key("parts")
         writer.beginArray()
-        for (index, part) in message.parts.enumerated() { write(part, at: index, of: .message(message.id), version: version, into: &writer) }
+        for (index, part) in message.parts.enumerated() { writePart(part, at: index, of: .message(message.id), version: version, into: &writer) }
         writer.endArray()
         writer.key("sent_at")
         writer.timestamp(message.sentAt)
         writer.key("updated_at")
         writer.timestamp(message.updatedAt)
         writer.key("sender")
-        write(message.sender, into: &writer)
+        writeBasicIdentity(message.sender, into: &writer)
         writer.key("is_unread")
         writer.bool(reader.isUnread)
         writer.key("recipient_status")
@@ -69,12 +69,12 @@ extension Renderer {
     ) -> Result? {
         writer.beginObject()
         defer { writer.endObject() }
-        // Where some receipts are not shown, nobody but the sender needs those of others (ARCHITECTURE §13).
+        // Where some receipts are not shown, only the sender needs those of others (docs/conformance.md §7).
         if reader == .sender || message.recipients.count <= fullReceiptRecipients && message.receiptPolicy.isEmpty {
-            for recipient in message.recipients { writer.recipientStatus(recipient.userID, recipient.shownStatus) }
+            for recipient in message.recipients { writer.recipientStatus(of: recipient.userID, is: recipient.shownStatus) }
             return nil
         }
-        writer.recipientStatus(message.sender.userID, .read)
+        writer.recipientStatus(of: message.sender.userID, is: .read)
         guard case .recipient(let status) = reader else { return nil }
         return ownStatus(&writer, status)
     }

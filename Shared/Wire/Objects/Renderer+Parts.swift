@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-public import Model
+public import StrataModel
 
 /// What a message part lies under, and is named by.
 enum PartOwner {
@@ -9,13 +9,13 @@ enum PartOwner {
 }
 
 extension Renderer {
-    /// One part of a message (spec 6.2).
-    public func write(_ part: MessagePart, at index: Int, of message: MessageID, version: WireVersion, into writer: inout JSONWriter) {
-        write(part, at: index, of: .message(message), version: version, into: &writer)
+    /// One part of a message (docs/conformance.md §6.2).
+    public func writePart(_ part: MessagePart, at index: Int, of message: MessageID, version: WireVersion, into writer: inout JSONWriter) {
+        writePart(part, at: index, of: .message(message), version: version, into: &writer)
     }
 
-    /// 2.0 numbers the parts, 3.0 names them (spec 15).
-    func write(_ part: MessagePart, at index: Int, of owner: PartOwner, version: WireVersion, into writer: inout JSONWriter) {
+    /// 2.0 numbers the parts, 3.0 names them (docs/conformance.md §15).
+    func writePart(_ part: MessagePart, at index: Int, of owner: PartOwner, version: WireVersion, into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("id")
         writer.separate()
@@ -43,7 +43,7 @@ extension Renderer {
         }
         if let content = part.contentID {
             writer.key("content")
-            write(content, size: part.size, at: locateContent(content), into: &writer)
+            writeContent(content, size: part.size, at: locateContent(content), into: &writer)
         }
         writer.key("size")
         writer.int(part.size)
@@ -54,9 +54,9 @@ extension Renderer {
         writer.endObject()
     }
 
-    /// A Content object (spec 8).
+    /// A Content object (docs/conformance.md §8).
     /// - Parameter uploadURL: only in the answer to the request that makes the content.
-    public func write(
+    public func writeContent(
         _ id: ContentID, size: Int, at location: ContentLocation, uploadURL: String? = nil, into writer: inout JSONWriter
     ) {
         writer.beginObject()

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-public import Model
 import NIOCore
+public import StrataModel
 
 /// Writes every object of the public protocol as one reader must see it.
 ///
-/// URLs are always built from the configured public base, since clients only follow absolute ones that begin with `https://` (spec 1.1).
+/// URLs are always built from the configured public base, since clients only follow absolute ones that begin with `https://`
+/// (docs/conformance.md §1.1).
 public struct Renderer: Sendable {
     /// Without a trailing slash.
     public let baseURL: String
     /// Without a trailing slash.
     public let webSocketURL: String
-    /// Messages with more recipients than this show everybody's status to their sender only; another reader is shown the sender's and his own
-    /// (ARCHITECTURE §13).
+    /// Messages with more recipients than this show all statuses to their sender only; another reader is shown the sender's and their own
+    /// (docs/conformance.md §7).
     public let fullReceiptRecipients: Int
-    /// Where rich content can be fetched for a while, whoever asks.
+    /// A packet whose text is longer is split, see ``frameBytes``.
+    let packetBytes: Int
+    /// Where rich content can be fetched for a while, by any client.
     public let locateContent: @Sendable (ContentID) -> ContentLocation
-    /// The value of the `Link` header (spec 3.1).
+    /// The value of the `Link` header (docs/conformance.md §3.1).
     public let linkHeader: String
 
     // What stands before the changing part of a URL, with the opening quote and escaped.
@@ -31,9 +34,10 @@ public struct Renderer: Sendable {
     ///   - baseURL: `https://host[:port][/prefix]`.
     ///   - webSocketURL: the same for `wss://`.
     ///   - fullReceiptRecipients: see ``fullReceiptRecipients``.
+    ///   - frameBytes: the largest frame, see ``frameBytes``.
     ///   - locateContent: signs a URL for a piece of rich content; called for every part that has some, every time it is written.
     public init(
-        baseURL: String, webSocketURL: String, fullReceiptRecipients: Int = 25,
+        baseURL: String, webSocketURL: String, fullReceiptRecipients: Int = 25, frameBytes: Int = Renderer.frameBytes,
         locateContent: @escaping @Sendable (ContentID) -> ContentLocation = { _ in ContentLocation(downloadURL: nil, expiration: nil) }
     ) {
         let base = Renderer.withoutTrailingSlashes(baseURL)
@@ -42,6 +46,7 @@ public struct Renderer: Sendable {
         self.webSocketURL = socket
         self.fullReceiptRecipients = fullReceiptRecipients
         self.locateContent = locateContent
+        packetBytes = frameBytes - Renderer.frameReserve
         linkHeader =
             ["nonces", "sessions", "conversations", "content"].map { "<\(base)/\($0)>; rel=\($0), " }.joined() + "<\(socket)>; rel=websocket"
         identityURL = Renderer.openQuoted("\(base)/identities/")
@@ -85,7 +90,7 @@ extension JSONWriter {
     mutating func announcementID(_ id: AnnouncementID) { string(prefix: "\"layer:///announcements/", uuid: id.rawValue) }
     mutating func contentID(_ id: ContentID) { string(prefix: "\"layer:///content/", uuid: id.rawValue) }
     /// `"<identity id>":"<status>"`, a member of `recipient_status`.
-    mutating func recipientStatus(_ user: UserID, _ status: RecipientStatus) {
+    mutating func recipientStatus(of user: UserID, is status: RecipientStatus) {
         identityID(percentEncoded: user.percentEncoded)
         literal(":\"")
         switch status {

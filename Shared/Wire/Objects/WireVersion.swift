@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The versions of the public protocol. REST and socket choose theirs independently (spec 1.2, 15).
+/// The versions of the public protocol. REST and socket choose theirs independently (docs/conformance.md §1.2, §15).
 public enum WireVersion: Hashable, Sendable, CaseIterable {
     case v2, v3
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
 import NIOCore
+import StrataModel
 
 /// Collects the text and the gaps of one ``PacketTail``.
 struct PacketBuilder: ~Copyable {
@@ -31,7 +31,7 @@ struct PacketBuilder: ~Copyable {
     }
 
     /// Begins the body of a change packet, up to its data.
-    mutating func beginChange(_ operation: StaticString, _ target: Target, at place: Place) {
+    mutating func beginChange(_ operation: StaticString, of target: Target, at place: Place) {
         writer.beginObject()
         writer.key("operation")
         writer.string(constant: operation)
@@ -56,10 +56,10 @@ struct PacketBuilder: ~Copyable {
     }
 
     /// The member `object`.
-    mutating func object(_ target: Target) { renderer.write(object: target, into: &writer) }
+    mutating func object(_ target: Target) { renderer.writeTarget(target, into: &writer) }
 
     /// Begins an operation of a patch on a fixed property. What follows is the `value` or `id`, and ``endOperation()``.
-    mutating func beginOperation(_ operation: StaticString, _ property: StaticString) {
+    mutating func beginOperation(_ operation: StaticString, on property: StaticString) {
         writer.beginObject()
         writer.key("operation")
         writer.string(constant: operation)
@@ -69,15 +69,15 @@ struct PacketBuilder: ~Copyable {
     mutating func endOperation() { writer.endObject() }
 
     /// `set` of a number that every socket fills in.
-    mutating func setNumber(_ property: StaticString, _ slot: PacketTail.Slot) {
-        beginOperation("set", property)
+    mutating func setNumber(_ property: StaticString, from slot: PacketTail.Slot) {
+        beginOperation("set", on: property)
         writer.key("value")
         gap(slot)
         writer.elementWritten()
         endOperation()
     }
 
-    /// `set` of one recipient's status. His id is one key, whatever dots are in it.
+    /// `set` of one recipient's status. The recipient's id is one key, whatever dots are in it.
     mutating func setStatus(_ status: RecipientStatus, of user: UserID) {
         writer.beginObject()
         writer.key("operation")
@@ -102,6 +102,20 @@ struct PacketBuilder: ~Copyable {
         writer.elementWritten()
     }
 
+    /// Takes back the element that begins after `end`.
+    mutating func cut(after end: Int) -> [UInt8] {
+        var element = writer.cut(after: end)
+        if element.first == UInt8(ascii: ",") { element.removeFirst() }
+        return element
+    }
+
+    /// Appends an element that was taken back elsewhere.
+    mutating func element(_ text: [UInt8]) {
+        writer.separate()
+        writer.append(text)
+        writer.elementWritten()
+    }
+
     /// Ends the packet's body and the packet.
     mutating func finish(_ kind: PacketKind) -> PacketTail {
         writer.endObject()
@@ -123,7 +137,7 @@ extension PacketBuilder.Target {
 
 extension Renderer {
     /// The member `object` of a packet's body.
-    func write(object target: PacketBuilder.Target, into writer: inout JSONWriter) {
+    func writeTarget(_ target: PacketBuilder.Target, into writer: inout JSONWriter) {
         writer.key("object")
         writer.beginObject()
         writer.key("type")
@@ -176,7 +190,7 @@ struct RenderedMessage {
 
     init(_ message: Message, for reader: MessageReader, version: WireVersion, by renderer: Renderer) {
         var writer = JSONWriter(capacity: 768)
-        ownStatus = renderer.write(message, for: reader, version: version, into: &writer) { writer, status in
+        ownStatus = renderer.writeMessage(message, for: reader, version: version, into: &writer) { writer, status in
             (writer.count, status)
         }
         text = writer.bytes

@@ -12,27 +12,27 @@ struct PacketCursor {
     init(_ target: UnsafeMutableRawBufferPointer) { self.target = target }
 
     @inline(__always)
-    mutating func put(_ byte: UInt8) {
+    mutating func putByte(_ byte: UInt8) {
         target[count] = byte
         count &+= 1
     }
 
     @inline(__always)
-    mutating func put(_ bytes: UnsafeRawBufferPointer) {
+    mutating func putBytes(_ bytes: UnsafeRawBufferPointer) {
         UnsafeMutableRawBufferPointer(rebasing: target[count...]).copyMemory(from: bytes)
         count &+= bytes.count
     }
 
     @inline(__always)
-    mutating func put(_ text: StaticString) { put(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)) }
+    mutating func putConstant(_ text: StaticString) { putBytes(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)) }
 
-    mutating func put(_ text: String) {
-        let done: Void? = text.utf8.withContiguousStorageIfAvailable { put(UnsafeRawBufferPointer($0)) }
-        if done == nil { for byte in text.utf8 { put(byte) } }
+    mutating func putText(_ text: String) {
+        let done: Void? = text.utf8.withContiguousStorageIfAvailable { putBytes(UnsafeRawBufferPointer($0)) }
+        if done == nil { for byte in text.utf8 { putByte(byte) } }
     }
 
-    mutating func put(decimal value: Int64) {
-        if value < 0 { put(UInt8(ascii: "-")) }
+    mutating func putDecimal(_ value: Int64) {
+        if value < 0 { putByte(UInt8(ascii: "-")) }
         let digits = decimalDigits(value) - (value < 0 ? 1 : 0)
         var rest = value.magnitude
         for place in stride(from: count + digits - 1, through: count, by: -1) {
@@ -43,16 +43,16 @@ struct PacketCursor {
     }
 
     /// The header of an unmasked, final text frame (RFC 6455 §5.2).
-    mutating func put(frameHeaderFor length: Int) {
-        put(0x81)
+    mutating func putFrameHeader(payloadLength length: Int) {
+        putByte(0x81)
         if length < 126 {
-            put(UInt8(length))
+            putByte(UInt8(length))
         } else if length < 65_536 {
-            put(126)
-            for shift in stride(from: 8, through: 0, by: -8) { put(UInt8(truncatingIfNeeded: length >> shift)) }
+            putByte(126)
+            for shift in stride(from: 8, through: 0, by: -8) { putByte(UInt8(truncatingIfNeeded: length >> shift)) }
         } else {
-            put(127)
-            for shift in stride(from: 56, through: 0, by: -8) { put(UInt8(truncatingIfNeeded: length >> shift)) }
+            putByte(127)
+            for shift in stride(from: 56, through: 0, by: -8) { putByte(UInt8(truncatingIfNeeded: length >> shift)) }
         }
     }
 
@@ -82,9 +82,9 @@ extension ByteBuffer {
             var cursor = PacketCursor(target)
             for (index, tail) in tails.enumerated() {
                 let head = PacketHead(kind: tail.kind, counter: counter + Int64(index), timestamp: timestamp)
-                cursor.put(frameHeaderFor: head.byteCount + tail.byteCount(for: values))
-                head.write(into: &cursor)
-                tail.write(values, into: &cursor)
+                cursor.putFrameHeader(payloadLength: head.byteCount + tail.byteCount(for: values))
+                head.writeHead(into: &cursor)
+                tail.writeTail(filledWith: values, into: &cursor)
             }
             return cursor.count
         }

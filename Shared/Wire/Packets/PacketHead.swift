@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The `type` of a packet from the server (spec 12.2).
+/// The `type` of a packet from the server (docs/conformance.md §12.2).
 public enum PacketKind: Hashable, Sendable {
     case change, operation, signal, response
 
@@ -30,17 +30,17 @@ struct PacketHead: Sendable {
     /// The longest head there can be.
     static let maximumBytes = 32 + 20 + beforeTime.utf8CodeUnitCount + TimestampText.byteCount + afterTime.utf8CodeUnitCount
 
-    /// Bytes that ``write(into:)`` puts.
+    /// Bytes that ``writeHead(into:)`` puts.
     var byteCount: Int {
         kind.start.utf8CodeUnitCount + decimalDigits(counter) + PacketHead.beforeTime.utf8CodeUnitCount + TimestampText.byteCount
             + PacketHead.afterTime.utf8CodeUnitCount
     }
 
-    func write(into cursor: inout PacketCursor) {
-        cursor.put(kind.start)
-        cursor.put(decimal: counter)
-        cursor.put(PacketHead.beforeTime)
-        timestamp.withBytes { cursor.put($0) }
-        cursor.put(PacketHead.afterTime)
+    func writeHead(into cursor: inout PacketCursor) {
+        cursor.putConstant(kind.start)
+        cursor.putDecimal(counter)
+        cursor.putConstant(PacketHead.beforeTime)
+        timestamp.withBytes { cursor.putBytes($0) }
+        cursor.putConstant(PacketHead.afterTime)
     }
 }

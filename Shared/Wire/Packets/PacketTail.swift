@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
 public import NIOCore
+public import StrataModel
 
 /// What a socket puts into the gaps of a ``PacketTail``.
 public struct ReaderValues: Hashable, Sendable {
@@ -56,19 +56,19 @@ public struct PacketTail: Hashable, Sendable {
         }
     }
 
-    /// Bytes that ``write(_:into:)`` puts for these values.
+    /// Bytes that ``writeTail(filledWith:into:)`` puts for these values.
     func byteCount(for values: ReaderValues) -> Int { gaps.reduce(text.readableBytes) { $0 + $1.slot.byteCount(for: values) } }
 
     /// Puts the text with its gaps filled.
-    func write(_ values: ReaderValues, into cursor: inout PacketCursor) {
+    func writeTail(filledWith values: ReaderValues, into cursor: inout PacketCursor) {
         text.withUnsafeReadableBytes { bytes in
             var written = 0
             for gap in gaps {
-                cursor.put(UnsafeRawBufferPointer(rebasing: bytes[written..<gap.offset]))
+                cursor.putBytes(UnsafeRawBufferPointer(rebasing: bytes[written..<gap.offset]))
                 written = gap.offset
-                gap.slot.write(values, into: &cursor)
+                gap.slot.writeValue(from: values, into: &cursor)
             }
-            cursor.put(UnsafeRawBufferPointer(rebasing: bytes[written...]))
+            cursor.putBytes(UnsafeRawBufferPointer(rebasing: bytes[written...]))
         }
     }
 
@@ -80,15 +80,15 @@ public struct PacketTail: Hashable, Sendable {
         let head = PacketHead(kind: kind, counter: counter, timestamp: timestamp)
         var pieces = [
             Self.piece(of: PacketCursor.frameHeaderBytes + PacketHead.maximumBytes) { cursor in
-                cursor.put(frameHeaderFor: head.byteCount + byteCount(for: values))
-                head.write(into: &cursor)
+                cursor.putFrameHeader(payloadLength: head.byteCount + byteCount(for: values))
+                head.writeHead(into: &cursor)
             }
         ]
         var rest = text
         for gap in gaps {
             let written = text.readableBytes - rest.readableBytes
             if let slice = rest.readSlice(length: gap.offset - written) { pieces.append(slice) }
-            pieces.append(Self.piece(of: gap.slot.byteCount(for: values)) { gap.slot.write(values, into: &$0) })
+            pieces.append(Self.piece(of: gap.slot.byteCount(for: values)) { gap.slot.writeValue(from: values, into: &$0) })
         }
         pieces.append(rest)
         return pieces
@@ -106,7 +106,7 @@ public struct PacketTail: Hashable, Sendable {
 }
 
 extension PacketTail.Slot {
-    /// Bytes that ``write(_:into:)`` puts for these values.
+    /// Bytes that ``writeValue(from:into:)`` puts for these values.
     fileprivate func byteCount(for values: ReaderValues) -> Int {
         switch self {
         case .unread: decimalDigits(values.unread)
@@ -115,16 +115,16 @@ extension PacketTail.Slot {
         }
     }
 
-    fileprivate func write(_ values: ReaderValues, into cursor: inout PacketCursor) {
+    fileprivate func writeValue(from values: ReaderValues, into cursor: inout PacketCursor) {
         switch self {
-        case .unread: cursor.put(decimal: values.unread)
-        case .total: cursor.put(decimal: values.total)
+        case .unread: cursor.putDecimal(values.unread)
+        case .total: cursor.putDecimal(values.total)
         case .ownStatus(let status):
-            cursor.put(",\"layer:///identities/")
-            cursor.put(values.reader.percentEncoded)
-            cursor.put("\":\"")
-            cursor.put(status.name)
-            cursor.put("\"")
+            cursor.putText(",\"layer:///identities/")
+            cursor.putText(values.reader.percentEncoded)
+            cursor.putText("\":\"")
+            cursor.putText(status.name)
+            cursor.putText("\"")
         }
     }
 }

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-public import Model
+import NIOCore
+public import StrataModel
 
 extension Renderer {
-    /// The packets by which the readers of `variant` are told of `change`, in the order in which they must arrive (spec 12.4, 13).
+    /// The packets by which the readers of `variant` are told of `change`, in the order in which they must arrive (docs/conformance.md §12.4, §13).
     ///
-    /// Empty when there is nothing to tell: the object is gone since, or the reader needs ``created(_:for:version:)``.
+    /// Empty when there is nothing to tell: the object is gone since, or the reader needs ``conversationCreated(_:for:version:at:)``.
     public func tails(for change: Change, variant: Variant) -> [PacketTail] {
         let id = change.conversationID
         if variant.role == .excluded { return [] }
         switch change.content {
-        case .conversationCreated(let conversation): return conversation.map { [created($0, at: change.position)] } ?? []
+        case .conversationCreated(let conversation): return conversation.map { conversationCreated($0, at: change.position) } ?? []
         case .participantsChanged(let added, let removed, let distinctCleared, _):
             if variant.needsView { return [] }
-            return [participantsChanged(id, at: change.position, added: added, removed: removed, distinctCleared: distinctCleared)]
-        case .metadataChanged(let effects): return [metadataChanged(id, at: change.position, effects)]
-        case .conversationDeleted: return [conversationDeleted(id, at: .conversation(change.position), .allParticipants, fromPosition: nil)]
-        case .messageCreated(_, _, let message): return message.map { created($0, at: change.position, variant: variant) } ?? []
+            return participantsChanged(id, at: change.position, added: added, removed: removed, distinctCleared: distinctCleared)
+        case .metadataChanged(let effects): return metadataChanged(id, at: change.position, effects: effects)
+        case .conversationDeleted: return [conversationDeleted(id, at: .conversation(change.position), mode: .allParticipants, fromPosition: nil)]
+        case .messageCreated(_, _, let message): return message.map { messageCreated($0, at: change.position, variant: variant) } ?? []
         case .messageDeleted(let message, _, let last):
             return messageDeleted(message, change: change, last: last, variant: variant)
         case .receipts(let receipts): return receiptsGiven(receipts, change: change, variant: variant)
@@ -29,83 +30,101 @@ extension Renderer {
         }
     }
 
-    /// The `create` packet of a conversation for one reader: to those who were added, or who get back what they had hidden.
-    /// - Parameter position: of the change by which he came to the conversation; the conversation's own, which `view` holds, may be later.
-    public func created(_ view: ConversationView, for reader: UserID, version: WireVersion, at position: Position? = nil) -> PacketTail {
-        created(view, for: reader, version: version, at: .conversation(position ?? view.conversation.position))
+    /// The `create` packet of a conversation for one reader: to those who were added, or who get back what they had hidden. Packets behind it say
+    /// what one has no room for.
+    /// - Parameter position: of the change by which the reader came to the conversation; the conversation's own, which `view` holds, may be later.
+    public func conversationCreated(_ view: ConversationView, for reader: UserID, version: WireVersion, at position: Position? = nil) -> [PacketTail]
+    {
+        conversationCreated(view, for: reader, version: version, at: .conversation(position ?? view.conversation.position))
     }
 
     /// A reader's current numbers, as at the end of a replay. `position` is the change they are true after.
     public func numbersChanged(_ id: ConversationID, at position: Position) -> PacketTail {
         var packet = PacketBuilder(self)
-        packet.beginChange("update", .conversation(id), at: .conversation(position))
+        packet.beginChange("update", of: .conversation(id), at: .conversation(position))
         packet.writer.beginArray()
-        packet.setNumber("unread_message_count", .unread)
-        packet.setNumber("total_message_count", .total)
+        packet.setNumber("unread_message_count", from: .unread)
+        packet.setNumber("total_message_count", from: .total)
         packet.writer.endArray()
         return packet.finish(.change)
     }
 
-    func created(_ view: ConversationView, for reader: UserID, version: WireVersion, at place: PacketBuilder.Place) -> PacketTail {
+    func conversationCreated(_ view: ConversationView, for reader: UserID, version: WireVersion, at place: PacketBuilder.Place) -> [PacketTail] {
         var packet = PacketBuilder(self, capacity: 2048)
-        packet.beginChange("create", .conversation(view.conversation.id), at: place)
-        write(view, for: reader, version: version, into: &packet.writer)
-        return packet.finish(.change)
+        packet.beginChange("create", of: .conversation(view.conversation.id), at: place)
+        writeConversation(view, for: reader, version: version, into: &packet.writer)
+        let whole = packet.finish(.change)
+        guard whole.text.readableBytes > packetBytes else { return [whole] }
+        let portion = portion(of: view, for: reader, version: version, at: place)
+        packet = PacketBuilder(self, capacity: packetBytes)
+        packet.beginChange("create", of: .conversation(view.conversation.id), at: place)
+        writeConversation(portion.view, for: reader, version: version, into: &packet.writer)
+        return [packet.finish(.change)] + rest(of: portion, at: place)
     }
 
     /// The number of messages is 0 whenever this is rendered: messages and numbers that came later follow as changes of their own.
-    private func created(_ conversation: Conversation, at position: Position) -> PacketTail {
+    private func conversationCreated(_ conversation: Conversation, at position: Position) -> [PacketTail] {
         var packet = PacketBuilder(self, capacity: 1024)
-        packet.beginChange("create", .conversation(conversation.id), at: .conversation(position))
-        write(new: conversation, into: &packet.writer)
-        return packet.finish(.change)
+        packet.beginChange("create", of: .conversation(conversation.id), at: .conversation(position))
+        writeNewConversation(conversation, into: &packet.writer)
+        let whole = packet.finish(.change)
+        guard whole.text.readableBytes > packetBytes else { return [whole] }
+        let view = ConversationView(
+            conversation: conversation, isParticipant: true, lastMessage: nil, numbers: UserNumbers(uncounted: 0, hidden: 0, position: position),
+            messageCount: 0)
+        let portion = portion(of: view, for: nil, version: .v3, at: .conversation(position))
+        packet = PacketBuilder(self, capacity: packetBytes)
+        packet.beginChange("create", of: .conversation(conversation.id), at: .conversation(position))
+        writeNewConversation(portion.view.conversation, into: &packet.writer)
+        return [packet.finish(.change)] + rest(of: portion, at: .conversation(position))
     }
 
     private func participantsChanged(
         _ id: ConversationID, at position: Position, added: [BasicIdentity], removed: [UserID], distinctCleared: Bool
-    ) -> PacketTail {
-        var packet = PacketBuilder(self)
-        packet.beginChange("update", .conversation(id), at: .conversation(position))
-        packet.writer.beginArray()
+    ) -> [PacketTail] {
+        var packets = UpdatePackets(self, .conversation(id), at: .conversation(position))
+        // First those who come: a client whose own user goes has no participants after that.
+        for identity in added { packets.addOperation { addParticipant(identity, in: &$0) } }
         for user in removed {
-            packet.beginOperation("remove", "participants")
-            packet.writer.key("id")
-            packet.writer.identityID(percentEncoded: user.percentEncoded)
-            packet.endOperation()
-        }
-        for identity in added {
-            packet.beginOperation("add", "participants")
-            packet.writer.key("id")
-            packet.writer.identityID(percentEncoded: identity.userID.percentEncoded)
-            // Without it a client that does not know the user puts null into its list.
-            packet.writer.key("value")
-            write(identity, into: &packet.writer)
-            packet.endOperation()
+            packets.addOperation { packet in
+                packet.beginOperation("remove", on: "participants")
+                packet.writer.key("id")
+                packet.writer.identityID(percentEncoded: user.percentEncoded)
+                packet.endOperation()
+            }
         }
         if distinctCleared {
-            packet.beginOperation("set", "distinct")
-            packet.writer.key("value")
-            packet.writer.bool(false)
-            packet.endOperation()
+            packets.addOperation { packet in
+                packet.beginOperation("set", on: "distinct")
+                packet.writer.key("value")
+                packet.writer.bool(false)
+                packet.endOperation()
+            }
         }
-        packet.writer.endArray()
-        return packet.finish(.change)
+        return packets.finish()
     }
 
-    private func metadataChanged(_ id: ConversationID, at position: Position, _ effects: [MetadataEffect]) -> PacketTail {
-        var packet = PacketBuilder(self)
-        packet.beginChange("update", .conversation(id), at: .conversation(position))
-        packet.writer.beginArray()
-        for effect in effects { write(effect, into: &packet.writer) }
-        packet.writer.endArray()
-        return packet.finish(.change)
+    func addParticipant(_ identity: BasicIdentity, in packet: inout PacketBuilder) {
+        packet.beginOperation("add", on: "participants")
+        packet.writer.key("id")
+        packet.writer.identityID(percentEncoded: identity.userID.percentEncoded)
+        // Without it a client that does not know the user puts null into its list.
+        packet.writer.key("value")
+        writeBasicIdentity(identity, into: &packet.writer)
+        packet.endOperation()
     }
 
-    private func write(_ effect: MetadataEffect, into writer: inout JSONWriter) {
+    private func metadataChanged(_ id: ConversationID, at position: Position, effects: [MetadataEffect]) -> [PacketTail] {
+        var packets = UpdatePackets(self, .conversation(id), at: .conversation(position))
+        for effect in effects { packets.addOperation { writeMetadataOperation(effect, into: &$0.writer) } }
+        return packets.finish()
+    }
+
+    func writeMetadataOperation(_ effect: MetadataEffect, into writer: inout JSONWriter) {
         let isRoot = effect.path == .root
         writer.beginObject()
         writer.key("operation")
-        // A property of the object itself cannot be deleted, only keys below it (spec 14.2).
+        // A property of the object itself cannot be deleted, only keys below it (docs/conformance.md §14.2).
         writer.string(constant: effect.value == nil && !isRoot ? "delete" : "set")
         writer.key("property")
         writer.string(isRoot ? "metadata" : "metadata.\(effect.path.dotted)")
@@ -119,9 +138,9 @@ extension Renderer {
         writer.endObject()
     }
 
-    func conversationDeleted(_ id: ConversationID, at place: PacketBuilder.Place, _ mode: DeletionMode, fromPosition: Position?) -> PacketTail {
+    func conversationDeleted(_ id: ConversationID, at place: PacketBuilder.Place, mode: DeletionMode, fromPosition: Position?) -> PacketTail {
         var packet = PacketBuilder(self)
-        packet.beginChange("delete", .conversation(id), at: place)
+        packet.beginChange("delete", of: .conversation(id), at: place)
         packet.writer.beginObject()
         packet.writer.key("mode")
         packet.writer.string(mode.rawValue)

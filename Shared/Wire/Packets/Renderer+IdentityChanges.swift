@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
 extension Renderer {
-    /// An identity's `update` packet, for the user himself and for those who follow him.
+    /// An identity's `update` packet, for the user with this identity and for the user's followers.
     /// - Parameter previous: if given, only what differs from it is told.
-    public func updated(_ identity: Identity, from previous: Identity? = nil) -> PacketTail {
-        updated(identity, from: previous, at: .none)
+    public func identityUpdated(_ identity: Identity, from previous: Identity? = nil) -> PacketTail {
+        identityUpdated(identity, from: previous, at: .none)
     }
 
-    /// A user's presence as one of those who subscribed sees it; pass ``Model/Presence/forOthers`` for everybody but himself (spec 12.8).
-    public func presenceChanged(_ user: UserID, _ presence: Presence) -> PacketTail {
+    /// A user's presence as one of those who subscribed sees it; pass ``StrataModel/Presence/forOthers`` for all readers but that user
+    /// (docs/conformance.md §12.8).
+    public func presenceChanged(_ user: UserID, to presence: Presence) -> PacketTail {
         var packet = PacketBuilder(self)
-        packet.beginChange("update", .identity(user), at: .none)
-        write(operationsOf: presence, into: &packet.writer)
+        packet.beginChange("update", of: .identity(user), at: .none)
+        writePresenceOperations(of: presence, into: &packet.writer)
         return packet.finish(.change)
     }
 
     /// The data of a successful answer to `Presence.sync`.
-    public func write(presenceChanges: [(user: UserID, presence: Presence)], into writer: inout JSONWriter) {
+    public func writePresenceChanges(_ presenceChanges: [(user: UserID, presence: Presence)], into writer: inout JSONWriter) {
         writer.beginObject()
         writer.key("changes")
         writer.beginArray()
@@ -25,9 +26,9 @@ extension Renderer {
             writer.beginObject()
             writer.key("operation")
             writer.string(constant: "update")
-            write(object: .identity(user), into: &writer)
+            writeTarget(.identity(user), into: &writer)
             writer.key("data")
-            write(operationsOf: presence, into: &writer)
+            writePresenceOperations(of: presence, into: &writer)
             writer.endObject()
         }
         writer.endArray()
@@ -35,7 +36,7 @@ extension Renderer {
     }
 
     /// Two leaf paths: clients do not take the object as a whole.
-    private func write(operationsOf presence: Presence, into writer: inout JSONWriter) {
+    private func writePresenceOperations(of presence: Presence, into writer: inout JSONWriter) {
         writer.beginArray()
         writer.beginObject()
         writer.key("operation")
@@ -56,24 +57,24 @@ extension Renderer {
         writer.endArray()
     }
 
-    func updated(_ identity: Identity, from previous: Identity? = nil, at place: PacketBuilder.Place) -> PacketTail {
+    func identityUpdated(_ identity: Identity, from previous: Identity? = nil, at place: PacketBuilder.Place) -> PacketTail {
         var packet = PacketBuilder(self)
-        packet.beginChange("update", .identity(identity.basic.userID), at: place)
+        packet.beginChange("update", of: .identity(identity.basic.userID), at: place)
         packet.writer.beginArray()
         let texts: [(StaticString, KeyPath<Identity, String?>)] = [
             ("display_name", \.basic.displayName), ("avatar_url", \.basic.avatarURL), ("first_name", \.firstName), ("last_name", \.lastName),
             ("phone_number", \.phoneNumber), ("email_address", \.emailAddress), ("public_key", \.publicKey),
         ]
         for (property, path) in texts where previous.map({ $0[keyPath: path] != identity[keyPath: path] }) ?? true {
-            packet.beginOperation("set", property)
+            packet.beginOperation("set", on: property)
             packet.writer.key("value")
             packet.writer.string(identity[keyPath: path])
             packet.endOperation()
         }
         if previous?.metadata != identity.metadata {
-            packet.beginOperation("set", "metadata")
+            packet.beginOperation("set", on: "metadata")
             packet.writer.key("value")
-            write(metadata: identity.metadata, into: &packet.writer)
+            writeIdentityMetadata(identity.metadata, into: &packet.writer)
             packet.endOperation()
         }
         packet.writer.endArray()

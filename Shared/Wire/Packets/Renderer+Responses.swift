@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
 extension Renderer {
-    /// The answer to a request of a socket that was carried out (spec 12.3).
+    /// The answer to a request of a socket that was carried out (docs/conformance.md §12.3).
     /// - Parameter data: writes the one value that `data` holds.
     public func response(to requestID: String, method: String, data: (inout JSONWriter) -> Void) -> PacketTail {
         response(to: requestID, method: method, success: true) { writer in
@@ -22,7 +22,7 @@ extension Renderer {
     ) -> PacketTail {
         response(to: requestID, method: method, success: false) { writer in
             writer.key("data")
-            write(failure, for: reader, version: version, into: &writer)
+            writeFailure(failure, for: reader, version: version, into: &writer)
         }
     }
 

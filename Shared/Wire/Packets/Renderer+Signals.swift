@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
 extension Renderer {
-    /// The signal that tells what a participant is doing at his keyboard (spec 12.6). The sender's identity is required by clients.
+    /// The signal that tells what a participant is doing at the keyboard (docs/conformance.md §12.6). Clients require the sender's identity
+    /// (docs/conformance.md §17.17).
     public func typing(_ id: ConversationID, sender: BasicIdentity, action: TypingAction) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.writer.beginObject()
@@ -12,7 +13,7 @@ extension Renderer {
         packet.writer.key("data")
         packet.writer.beginObject()
         packet.writer.key("sender")
-        write(sender, into: &packet.writer)
+        writeBasicIdentity(sender, into: &packet.writer)
         packet.writer.key("action")
         packet.writer.string(action.rawValue)
         packet.writer.endObject()

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
 /// Everything in which two sockets can need a change to be rendered differently. Sockets with equal variants share the rendering.
 public struct Variant: Hashable, Sendable {
     enum Role: Hashable, Sendable {
         /// All see the same.
         case anyone
-        /// Added by this change: needs the whole conversation, see ``Renderer/created(_:for:version:)``.
+        /// Added by this change: needs the whole conversation, see ``Renderer/conversationCreated(_:for:version:at:)``.
         case added
-        /// The change altered his numbers, and he is the only one to be told.
+        /// The change altered the reader's numbers, and only the reader is told.
         case affected
-        /// Is told what concerns him of a change that not everybody is told.
+        /// The reader is told the part that concerns them of a change that not all users are told.
         case named(UserID)
         /// Is told nothing of it.
         case excluded
@@ -26,7 +26,7 @@ public struct Variant: Hashable, Sendable {
     public let includesNumbers: Bool
 
     /// How `reader` needs `change`.
-    /// - Parameter knowsConversation: the reader has been shown it as it is after this change, so that a change by which they came is told as anybody's.
+    /// - Parameter knowsConversation: the reader has been shown it as it is after this change, so that a change by which they came is told as to others.
     public init(
         of change: Change, for reader: UserID, version: WireVersion, includesNumbers: Bool = true, knowsConversation: Bool = false
     ) {
@@ -44,7 +44,7 @@ public struct Variant: Hashable, Sendable {
             }
         case .receipts(let receipts):
             if receipts.allSatisfy({ $0.audience == .everybody }) {
-                role = Variant.areNumbersAltered(by: receipts, change, of: reader) ? .affected : .anyone
+                role = Variant.areNumbersAltered(by: receipts, in: change, of: reader) ? .affected : .anyone
             } else {
                 role = receipts.contains { $0.concerns(reader) } ? .named(reader) : .excluded
             }
@@ -61,11 +61,11 @@ public struct Variant: Hashable, Sendable {
     }
 
     /// Whether receipts altered the numbers of `reader`.
-    static func areNumbersAltered(by receipts: [Change.Receipt], _ change: Change, of reader: UserID) -> Bool {
+    static func areNumbersAltered(by receipts: [Change.Receipt], in change: Change, of reader: UserID) -> Bool {
         change.numbers[reader] != nil || receipts.contains { $0.user == reader && $0.status == .read }
     }
 
-    /// Whether the change added the reader, so that ``Renderer/tails(for:variant:)`` is empty and he is sent
-    /// ``Renderer/created(_:for:version:)`` with his own view instead.
+    /// Whether the change added the reader, so that ``Renderer/tails(for:variant:)`` is empty and the reader is sent
+    /// ``Renderer/conversationCreated(_:for:version:at:)`` with their own view instead.
     public var needsView: Bool { role == .added }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
 public import NIOCore
+public import StrataModel
 
-/// A frame from a client, read as far as all methods have in common (spec 12.2, 12.3, 12.6).
+/// A frame from a client, read as far as all methods have in common (docs/conformance.md §12.2, §12.3, §12.6).
 public enum ClientPacket: Hashable, Sendable {
     case request(Request)
     /// `requestID`: the client wants a response.
     case typing(ConversationID, TypingAction, requestID: String?)
-    /// A signal that no client is told of, and that wants no response: it is about something that is no conversation (spec 12.6), or of a kind that a later
-    /// version of the protocol may have.
+    /// A signal that no client is told of, and that wants no response: it is about something that is no conversation
+    /// (docs/conformance.md §11, §12.6), or of a kind that a later version of the protocol may have.
     case dropped
     /// Something with a `request_id` that can only be answered by a failure.
     case refused(requestID: String, method: String, Failure)
@@ -36,7 +36,7 @@ public enum ClientPacket: Hashable, Sendable {
         /// - Throws: ``Failure`` naming `object_id`.
         public func conversationID() throws(Failure) -> ConversationID {
             guard let objectID else { throw .missing("object_id") }
-            guard let id = ConversationID(parsing: objectID) else { throw .invalid("object_id", "is not the id of a conversation") }
+            guard let id = ConversationID(parsing: objectID) else { throw .invalid("object_id", reason: "is not the id of a conversation") }
             return id
         }
     }
@@ -51,11 +51,11 @@ public enum ClientPacket: Hashable, Sendable {
     public init(parsing frame: ByteBuffer) throws(Failure) {
         let json = try JSONReader.body(frame)
         let members = try Members(json)
-        guard let body = members["body"], case .object = body else { throw members.invalid("body", "must be an object") }
+        guard let body = members["body"], case .object = body else { throw members.invalid("body", reason: "must be an object") }
         switch try members.requiredString("type") {
         case "request": self = try ClientPacket.request(try Members(body))
         case "signal": self = try ClientPacket.signal(try Members(body))
-        default: throw members.invalid("type", "must be request or signal")
+        default: throw members.invalid("type", reason: "must be request or signal")
         }
     }
 
@@ -66,7 +66,7 @@ public enum ClientPacket: Hashable, Sendable {
             method = try body.requiredString("method")
             guard method.utf8.count <= methodBytes else {
                 method = ""
-                throw body.invalid("method", "is too long")
+                throw body.invalid("method", reason: "is too long")
             }
             return .request(Request(id: id, method: method, objectID: try body.string("object_id"), data: body["data"] ?? .null))
         } catch {
@@ -79,15 +79,15 @@ public enum ClientPacket: Hashable, Sendable {
         do throws(Failure) {
             guard try body.requiredString("type") == "typing_indicator" else {
                 if id == nil { return .dropped }
-                throw body.invalid("type", "is not a known signal")
+                throw body.invalid("type", reason: "is not a known signal")
             }
             guard case .string(let object)? = body["object"]?["id"], let conversation = ConversationID(parsing: object) else {
                 if id == nil, case .string(let object)? = body["object"]?["id"], object.hasPrefix("layer:///") { return .dropped }
-                throw .invalid("object.id", "is not the id of a conversation")
+                throw .invalid("object.id", reason: "is not the id of a conversation")
             }
             guard case .string(let word)? = body["data"]?["action"], let action = TypingAction(rawValue: word) else {
                 if id == nil, case .string? = body["data"]?["action"] { return .dropped }
-                throw .invalid("data.action", "must be started, paused or finished")
+                throw .invalid("data.action", reason: "must be started, paused or finished")
             }
             return .typing(conversation, action, requestID: id)
         } catch {
@@ -98,7 +98,7 @@ public enum ClientPacket: Hashable, Sendable {
 
     private static func requestID(_ body: Members) throws(Failure) -> String? {
         guard let id = try body.string("request_id") else { return nil }
-        guard id.utf8.count <= requestIDBytes else { throw body.invalid("request_id", "is too long") }
+        guard id.utf8.count <= requestIDBytes else { throw body.invalid("request_id", reason: "is too long") }
         return id
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
-/// The body of `PATCH /conversations/:uuid` (spec 5.5, 5.6, 14): checked as a whole, so that nothing is applied if anything is wrong.
+/// The body of `PATCH /conversations/:uuid` (docs/conformance.md §5.5, §5.6, §14): checked as a whole, so that nothing is applied if anything is
+/// wrong.
 public struct ConversationPatch: Hashable, Sendable {
     /// In the order of the request.
     public var participants: [ParticipantOperation] = []
@@ -16,52 +17,54 @@ public struct ConversationPatch: Hashable, Sendable {
     public init(_ json: JSONValue) throws(Failure) {
         guard case .array(let operations) = json else { throw Failure(.invalidRequest, "The body must be an array of operations.") }
         var room = Limits.metadataRequestBytes
-        for (index, operation) in operations.enumerated() { try read(operation, at: index, room: &room) }
+        for (index, operation) in operations.enumerated() { try readOperation(operation, at: index, room: &room) }
     }
 
     private enum Verb: String { case set, delete, add, remove }
 
-    private mutating func read(_ json: JSONValue, at index: Int, room: inout Int) throws(Failure) {
-        guard case .object = json else { throw ConversationPatch.malformed("\(index)", "must be an object") }
+    private mutating func readOperation(_ json: JSONValue, at index: Int, room: inout Int) throws(Failure) {
+        guard case .object = json else { throw ConversationPatch.malformed("\(index)", reason: "must be an object") }
         let members = try Members(json)
         guard case .string(let word)? = members["operation"], let verb = Verb(rawValue: word) else {
-            throw ConversationPatch.malformed("\(index).operation", "must be set, delete, add or remove")
+            throw ConversationPatch.malformed("\(index).operation", reason: "must be set, delete, add or remove")
         }
         guard case .string(let property)? = members["property"], let segments = PatchPath.segments(of: property), let first = segments.first else {
-            throw ConversationPatch.malformed("\(index).property", "must be the path of a property")
+            throw ConversationPatch.malformed("\(index).property", reason: "must be the path of a property")
         }
-        guard members["index"] == nil else { throw .invalid("index", "is not supported") }
+        guard members["index"] == nil else { throw .invalid("index", reason: "is not supported") }
         switch first {
-        case "participants" where segments.count == 1: participants.append(try ConversationPatch.participants(verb, members, at: index))
-        case "metadata": metadata.append(try ConversationPatch.metadata(verb, members, segments.dropFirst(), at: index, room: &room))
-        default: throw .invalid(ConversationPatch.shortened(property), "cannot be patched")
+        case "participants" where segments.count == 1:
+            participants.append(try ConversationPatch.participantOperation(verb, members: members, at: index))
+        case "metadata":
+            metadata.append(try ConversationPatch.metadataOperation(verb, members: members, keys: segments.dropFirst(), at: index, room: &room))
+        default: throw .invalid(ConversationPatch.shortened(property), reason: "cannot be patched")
         }
     }
 
-    private static func participants(_ verb: Verb, _ members: Members, at index: Int) throws(Failure) -> ParticipantOperation {
+    private static func participantOperation(_ verb: Verb, members: Members, at index: Int) throws(Failure) -> ParticipantOperation {
         switch verb {
         case .add, .remove:
             // Version 1 clients put the user's id into `value`; here it is taken where there is no `id`.
             guard let named = members["id"] ?? members["value"] else { throw .missing("\(index).id") }
             guard case .string(let text) = named, let user = UserID(parsing: text) else {
-                throw .invalid("participants", "can only have identities added and removed")
+                throw .invalid("participants", reason: "can only have identities added and removed")
             }
             return verb == .add ? .add(user) : .remove(user)
         case .set:
             guard let value = members["value"] else { throw .missing("\(index).value") }
-            guard case .array(let elements) = value else { throw .invalid("participants", "must be an array of identity ids") }
+            guard case .array(let elements) = value else { throw .invalid("participants", reason: "must be an array of identity ids") }
             return .set(try userIDs(elements, in: "participants"))
-        case .delete: throw pointless("participants", "cannot be deleted")
+        case .delete: throw pointless("participants", reason: "cannot be deleted")
         }
     }
 
-    private static func metadata(
-        _ verb: Verb, _ members: Members, _ keys: ArraySlice<String>, at index: Int, room: inout Int
+    private static func metadataOperation(
+        _ verb: Verb, members: Members, keys: ArraySlice<String>, at index: Int, room: inout Int
     ) throws(Failure) -> MetadataOperation {
         // A key may hold an escaped dot, and must not become two keys by joining.
         guard keys.allSatisfy({ $0.utf8.allSatisfy(MetadataPath.isKeyByte) }) else {
             let name = "metadata." + keys.map(PatchPath.escape).joined(separator: ".")
-            throw .invalid(shortened(name), "has a key with a character other than letters, digits, - and _")
+            throw .invalid(shortened(name), reason: "has a key with a character other than letters, digits, - and _")
         }
         let path: MetadataPath = keys.isEmpty ? .root : try MetadataPath(validating: keys.joined(separator: "."))
         let name = path == .root ? "metadata" : "metadata.\(path.dotted)"
@@ -71,16 +74,16 @@ public struct ConversationPatch: Hashable, Sendable {
             guard let value = members.raw("value") else { throw .missing("\(index).value") }
             return .set(path, leaves: try MetadataBody.leaves(of: value, at: path, room: &room))
         case .delete:
-            guard path != .root else { throw pointless("metadata", "cannot be deleted, only set to an empty object") }
+            guard path != .root else { throw pointless("metadata", reason: "cannot be deleted, only set to an empty object") }
             return .delete(path)
-        case .add, .remove: throw pointless(name, "is not an array")
+        case .add, .remove: throw pointless(name, reason: "is not an array")
         }
     }
 
-    private static func malformed(_ property: String, _ reason: String) -> Failure {
+    private static func malformed(_ property: String, reason: String) -> Failure {
         Failure(.invalidRequest, "The patch is malformed: \(property) \(reason).", detail: .property(property))
     }
-    private static func pointless(_ property: String, _ reason: String) -> Failure {
+    private static func pointless(_ property: String, reason: String) -> Failure {
         Failure(.invalidOperation, "The property \(property) \(reason).", detail: .property(property))
     }
     /// A failure tells a client what it sent, but not a megabyte of it.

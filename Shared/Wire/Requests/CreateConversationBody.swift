@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
-/// The body of `POST /conversations` and the data of `Conversation.create` (spec 5.4).
+/// The body of `POST /conversations` and the data of `Conversation.create` (docs/conformance.md §5.4).
 public struct CreateConversationBody: Hashable, Sendable {
     /// The client's own id, if it gave one.
     public var id: ConversationID?
@@ -24,7 +24,7 @@ public struct CreateConversationBody: Hashable, Sendable {
         if try members.bool("read_receipts") == false { receiptPolicy.insert(.noRead) }
         id = nil
         if let text = try members.string("id") {
-            guard let id = ConversationID(parsing: text) else { throw members.invalid("id", "is not the id of a conversation") }
+            guard let id = ConversationID(parsing: text) else { throw members.invalid("id", reason: "is not the id of a conversation") }
             self.id = id
         }
         metadata = nil

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
 /// An object of a request that is being read. Absent and null are the same; unknown members are ignored.
 struct Members {
@@ -28,7 +28,7 @@ struct Members {
     /// - Throws: ``Failure`` if `value` is no object: `invalid_request` for a whole body, `invalid_property` for a piece of one.
     init(_ value: JSONValue, at place: Place = .body) throws(Failure) {
         guard case .object(let members) = value else {
-            if let name = place.name { throw .invalid(name, "must be an object") }
+            if let name = place.name { throw .invalid(name, reason: "must be an object") }
             throw Failure(.invalidRequest, "The body must be an object.")
         }
         self.members = members
@@ -45,7 +45,7 @@ struct Members {
 
     func string(_ name: StaticString) throws(Failure) -> String? {
         guard let value = self[name] else { return nil }
-        guard case .string(let text) = value else { throw invalid(name, "must be a string") }
+        guard case .string(let text) = value else { throw invalid(name, reason: "must be a string") }
         return text
     }
     func requiredString(_ name: StaticString) throws(Failure) -> String {
@@ -54,17 +54,17 @@ struct Members {
     }
     func bool(_ name: StaticString) throws(Failure) -> Bool? {
         guard let value = self[name] else { return nil }
-        guard case .bool(let bool) = value else { throw invalid(name, "must be true or false") }
+        guard case .bool(let bool) = value else { throw invalid(name, reason: "must be true or false") }
         return bool
     }
     func array(_ name: StaticString) throws(Failure) -> [JSONValue]? {
         guard let value = self[name] else { return nil }
-        guard case .array(let elements) = value else { throw invalid(name, "must be an array") }
+        guard case .array(let elements) = value else { throw invalid(name, reason: "must be an array") }
         return elements
     }
 
     func missing(_ name: StaticString) -> Failure { .missing(place.name(of: name)) }
-    func invalid(_ name: StaticString, _ reason: String) -> Failure { .invalid(place.name(of: name), reason) }
+    func invalid(_ name: StaticString, reason: String) -> Failure { .invalid(place.name(of: name), reason: reason) }
 
     private static func equal(_ text: String, _ name: StaticString) -> Bool {
         let utf8 = text.utf8
@@ -79,14 +79,14 @@ struct Members {
 }
 
 /// Reads identity ids and bare user ids alike. Decoding them and encoding them again where they are shown makes equal what clients compare as
-/// strings (spec 1.6).
+/// strings (docs/conformance.md §1.6).
 func userIDs(_ elements: [JSONValue], in property: String) throws(Failure) -> [UserID] {
     var seen: Set<UserID> = []
     var users: [UserID] = []
     users.reserveCapacity(elements.count)
     for (index, element) in elements.enumerated() {
         guard case .string(let text) = element, let user = UserID(parsing: text) else {
-            throw .invalid("\(property).\(index)", "is not the id of an identity")
+            throw .invalid("\(property).\(index)", reason: "is not the id of an identity")
         }
         if seen.insert(user).inserted { users.append(user) }
     }

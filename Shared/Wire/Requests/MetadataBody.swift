@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
-/// Reads metadata out of a request: nested objects with strings as leaves (spec 5.1).
+/// Reads metadata out of a request: nested objects with strings as leaves (docs/conformance.md §5.1).
 enum MetadataBody {
     /// The leaves of an object, or the only leaf of a string, below `path`.
     /// - Parameter room: the bytes of paths and values that the request may still have.
@@ -23,12 +23,12 @@ enum MetadataBody {
     ) throws(Failure) {
         switch value {
         case .string(let text):
-            guard path != .root else { throw .invalid("metadata", "must be an object") }
+            guard path != .root else { throw .invalid("metadata", reason: "must be an object") }
             guard text.utf8.count <= Limits.metadataValueBytes else {
-                throw .invalid(name(of: path), "is longer than \(Limits.metadataValueBytes) bytes")
+                throw .invalid(name(of: path), reason: "is longer than \(Limits.metadataValueBytes) bytes")
             }
             // Strings read from JSON have none; those of other callers could.
-            guard !text.utf8.contains(0) else { throw .invalid(name(of: path), "contains a NUL character") }
+            guard !text.utf8.contains(0) else { throw .invalid(name(of: path), reason: "contains a NUL character") }
             let leaf = MetadataLeaf(path: path, value: text)
             room -= leaf.bytes
             guard room >= 0 else {
@@ -41,22 +41,22 @@ enum MetadataBody {
                 try collect(member.value, at: below, depth: depth + 1, into: &leaves, room: &room)
             }
         default:
-            throw .invalid(name(of: path), path == .root ? "must be an object" : "must be a string or an object")
+            throw .invalid(name(of: path), reason: path == .root ? "must be an object" : "must be a string or an object")
         }
     }
 
     private static func appending(_ key: String, to path: MetadataPath, depth: Int) throws(Failure) -> MetadataPath {
         let whole = path.appending(key)
         guard whole.dotted.utf8.count <= Limits.metadataPathBytes else {
-            throw .invalid(name(of: path), "has a key path of more than \(Limits.metadataPathBytes) bytes")
+            throw .invalid(name(of: path), reason: "has a key path of more than \(Limits.metadataPathBytes) bytes")
         }
-        guard !key.isEmpty else { throw .invalid(name(of: path) + ".", "has an empty key") }
+        guard !key.isEmpty else { throw .invalid(name(of: path) + ".", reason: "has an empty key") }
         guard key.utf8.allSatisfy(MetadataPath.isKeyByte) else {
-            throw .invalid(name(of: path) + "." + PatchPath.escape(key), "has a key with a character other than letters, digits, - and _")
+            throw .invalid(name(of: path) + "." + PatchPath.escape(key), reason: "has a key with a character other than letters, digits, - and _")
         }
         // Those above were checked before.
         if MetadataPath.reservedKeys.contains(key[...]) { try whole.checkSettable() }
-        guard depth <= Limits.metadataDepth else { throw .invalid(name(of: whole), "is nested deeper than \(Limits.metadataDepth) levels") }
+        guard depth <= Limits.metadataDepth else { throw .invalid(name(of: whole), reason: "is nested deeper than \(Limits.metadataDepth) levels") }
         return whole
     }
 

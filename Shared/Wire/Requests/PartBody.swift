@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-public import Model
+public import StrataModel
 
-/// Message parts as clients send them: with a message, or to change one (spec 6.2, 6.5, 6.7).
+/// Message parts as clients send them: with a message, or to change one (docs/conformance.md §6.2, §6.5, §6.7).
 public enum PartBody {
     /// One part of a message that exists.
     /// - Parameter version: what a 2.0 client calls a part is no id, so it is given one.
@@ -20,8 +20,8 @@ public enum PartBody {
     public static func parts(
         _ elements: [JSONValue], of message: MessageID?, version: WireVersion, limit: Int = Limits.partsPerMessage
     ) throws(Failure) -> [MessagePart] {
-        guard !elements.isEmpty else { throw .invalid("parts", "must have at least one element") }
-        guard elements.count <= limit else { throw .invalid("parts", "has more than \(limit) elements") }
+        guard !elements.isEmpty else { throw .invalid("parts", reason: "must have at least one element") }
+        guard elements.count <= limit else { throw .invalid("parts", reason: "has more than \(limit) elements") }
         var parts: [MessagePart] = []
         parts.reserveCapacity(elements.count)
         var used: Set<UUID> = []
@@ -29,11 +29,11 @@ public enum PartBody {
         for (index, element) in elements.enumerated() {
             let members = try Members(element, at: .element("parts", index))
             let id = version == .v3 ? try id(members, of: message) : nil
-            if let id, !used.insert(id).inserted { throw members.invalid("id", "is the id of another part too") }
+            if let id, !used.insert(id).inserted { throw members.invalid("id", reason: "is the id of another part too") }
             let part = try part(members, id: id)
             if part.contentID == nil { total += part.size }
             guard total <= Limits.inlineMessageBytes else {
-                throw .invalid("parts", "have more than \(Limits.inlineMessageBytes) bytes in their bodies together")
+                throw .invalid("parts", reason: "have more than \(Limits.inlineMessageBytes) bytes in their bodies together")
             }
             parts.append(part)
         }
@@ -46,10 +46,10 @@ public enum PartBody {
         if let uuid = UUID(text: text.utf8) { return uuid }
         let utf8 = text.utf8
         guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")), let uuid = UUID(text: utf8[utf8.index(after: slash)...]) else {
-            throw members.invalid("id", "is not the id of a message part")
+            throw members.invalid("id", reason: "is not the id of a message part")
         }
         guard let message, utf8[..<slash].suffix(6).elementsEqual("/parts".utf8), MessageID(parsing: text[..<slash].dropLast(6)) == message else {
-            throw members.invalid("id", "does not lie under the id of the message")
+            throw members.invalid("id", reason: "does not lie under the id of the message")
         }
         return uuid
     }
@@ -57,11 +57,11 @@ public enum PartBody {
     private static func part(_ members: Members, id: UUID?) throws(Failure) -> MessagePart {
         let id = id ?? UUID()
         let mimeType = try members.requiredString("mime_type")
-        guard !mimeType.isEmpty else { throw members.invalid("mime_type", "is empty") }
+        guard !mimeType.isEmpty else { throw members.invalid("mime_type", reason: "is empty") }
         if let content = members["content"] {
-            guard members["body"] == nil else { throw members.invalid("content", "cannot be given together with a body") }
+            guard members["body"] == nil else { throw members.invalid("content", reason: "cannot be given together with a body") }
             guard case .string(let text)? = content["id"], let contentID = ContentID(parsing: text) else {
-                throw members.invalid("content", "must have the id of content that was uploaded")
+                throw members.invalid("content", reason: "must have the id of content that was uploaded")
             }
             return MessagePart(id: id, mimeType: mimeType, body: nil, size: 0, contentID: contentID)
         }
@@ -70,14 +70,14 @@ public enum PartBody {
         case nil:
             // No text has more UTF-16 units than bytes of UTF-8, so that most need not be counted.
             guard body.utf8.count <= Limits.inlinePartUnits || body.utf16.count <= Limits.inlinePartUnits else {
-                throw members.invalid("body", "is longer than \(Limits.inlinePartUnits) characters")
+                throw members.invalid("body", reason: "is longer than \(Limits.inlinePartUnits) characters")
             }
             return MessagePart(id: id, mimeType: mimeType, body: body, encoding: nil, size: body.utf8.count)
         case "base64":
-            guard let size = Base64.decodedCount(body) else { throw members.invalid("body", "is not base64") }
-            guard size <= Limits.inlinePartUnits else { throw members.invalid("body", "is longer than \(Limits.inlinePartUnits) bytes") }
+            guard let size = Base64.decodedCount(body) else { throw members.invalid("body", reason: "is not base64") }
+            guard size <= Limits.inlinePartUnits else { throw members.invalid("body", reason: "is longer than \(Limits.inlinePartUnits) bytes") }
             return MessagePart(id: id, mimeType: mimeType, body: body, encoding: "base64", size: size)
-        default: throw members.invalid("encoding", "can only be base64")
+        default: throw members.invalid("encoding", reason: "can only be base64")
         }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The path of a property in a patch: segments joined by dots, dots and backslashes in them escaped (spec 14.3).
+/// The path of a property in a patch: segments joined by dots, dots and backslashes in them escaped (docs/conformance.md §14.3).
 public enum PatchPath {
     /// `segment` as it stands in a path.
     public static func escape(_ segment: String) -> String {

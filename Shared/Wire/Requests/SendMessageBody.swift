@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-public import Model
 import NIOCore
+public import StrataModel
 
-/// The body of `POST /conversations/:uuid/messages` and the data of `Message.create` (spec 6.5).
+/// The body of `POST /conversations/:uuid/messages` and the data of `Message.create` (docs/conformance.md §6.5).
 public struct SendMessageBody: Hashable, Sendable {
     /// Bytes of a notification that is kept; a longer one is dropped, as nothing about it may refuse a message.
     public static let notificationBytes = 16 * 1024
@@ -23,7 +23,7 @@ public struct SendMessageBody: Hashable, Sendable {
         let members = try Members(json)
         id = nil
         if let text = try members.string("id") {
-            guard let id = MessageID(parsing: text) else { throw members.invalid("id", "is not the id of a message") }
+            guard let id = MessageID(parsing: text) else { throw members.invalid("id", reason: "is not the id of a message") }
             self.id = id
         }
         guard let elements = try members.array("parts") else { throw members.missing("parts") }
@@ -31,7 +31,7 @@ public struct SendMessageBody: Hashable, Sendable {
         notification = SendMessageBody.notification(members["notification"])
     }
 
-    /// Never refuses anything (spec 6.5): what cannot be a notification is none.
+    /// Never refuses anything (docs/conformance.md §6.5): what cannot be a notification is none.
     private static func notification(_ value: JSONValue?) -> String? {
         guard case .object? = value, let value else { return nil }
         var writer = JSONWriter(capacity: 256)

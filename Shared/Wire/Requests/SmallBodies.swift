@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
+public import StrataModel
 
-/// The body of `POST /sessions` (spec 3.4).
+/// The body of `POST /sessions` (docs/conformance.md §3.4).
 public struct SessionBody: Hashable, Sendable {
     /// The app the user wants to sign in to.
     public var appID: AppID
@@ -18,7 +18,7 @@ public struct SessionBody: Hashable, Sendable {
     }
 }
 
-/// The body of `POST /messages/:uuid/receipts` (spec 7).
+/// The body of `POST /messages/:uuid/receipts` (docs/conformance.md §7).
 public struct ReceiptBody: Hashable, Sendable {
     /// How far the message came.
     public var kind: ReceiptKind
@@ -27,13 +27,13 @@ public struct ReceiptBody: Hashable, Sendable {
     public init(_ json: JSONValue) throws(Failure) {
         let members = try Members(json)
         guard let kind = ReceiptKind(rawValue: try members.requiredString("type")) else {
-            throw members.invalid("type", "must be read or delivery")
+            throw members.invalid("type", reason: "must be read or delivery")
         }
         self.kind = kind
     }
 }
 
-/// The body of `POST /conversations/:uuid/mark_all_read` (spec 5.8).
+/// The body of `POST /conversations/:uuid/mark_all_read` (docs/conformance.md §5.8).
 public struct MarkAllReadBody: Hashable, Sendable {
     /// Nil: everything.
     public var upTo: Position?
@@ -44,12 +44,12 @@ public struct MarkAllReadBody: Hashable, Sendable {
         guard let json else { return }
         let members = try Members(json)
         guard let value = members["position"] else { return }
-        guard let position = value.integerValue else { throw members.invalid("position", "must be an integer or null") }
+        guard let position = value.integerValue else { throw members.invalid("position", reason: "must be an integer or null") }
         upTo = Position(wireValue: position)
     }
 }
 
-/// The data of `Event.replay` (spec 12.9).
+/// The data of `Event.replay` (docs/conformance.md §12.9).
 public struct ReplayBody: Hashable, Sendable {
     /// Everything from this time on is to be sent again.
     public var from: Timestamp
@@ -58,13 +58,13 @@ public struct ReplayBody: Hashable, Sendable {
     public init(_ json: JSONValue) throws(Failure) {
         let members = try Members(json)
         guard let time = ISO8601.parse(try members.requiredString("from_timestamp")) else {
-            throw members.invalid("from_timestamp", "is not an ISO 8601 time")
+            throw members.invalid("from_timestamp", reason: "is not an ISO 8601 time")
         }
         from = time
     }
 }
 
-/// The data of `Presence.update`: patch operations on the user's own presence (spec 12.8).
+/// The data of `Presence.update`: patch operations on the user's own presence (docs/conformance.md §12.8).
 public struct PresenceUpdateBody: Hashable, Sendable {
     /// What a client can ask for.
     public enum Status: Hashable, Sendable {
@@ -82,22 +82,22 @@ public struct PresenceUpdateBody: Hashable, Sendable {
             guard case .object = operation, case .string(let property)? = operation["property"] else {
                 throw Failure(.invalidRequest, "The patch is malformed.", detail: .property("\(index)"))
             }
-            guard property == "status" else { throw .invalid(String(property.unicodeScalars.prefix(100)), "cannot be set") }
+            guard property == "status" else { throw .invalid(String(property.unicodeScalars.prefix(100)), reason: "cannot be set") }
             guard case .string("set")? = operation["operation"] else {
                 throw Failure(.invalidOperation, "The property status can only be set.", detail: .property("status"))
             }
-            guard case .string(let word)? = operation["value"] else { throw .invalid("status", "must be a string") }
+            guard case .string(let word)? = operation["value"] else { throw .invalid("status", reason: "must be a string") }
             if word == "auto" {
                 status = .auto
             } else {
-                guard let chosen = Presence.Status(rawValue: word) else { throw .invalid("status", "is not a status") }
+                guard let chosen = Presence.Status(rawValue: word) else { throw .invalid("status", reason: "is not a status") }
                 status = .chosen(chosen)
             }
         }
     }
 }
 
-/// The data of `Presence.sync` (spec 12.8).
+/// The data of `Presence.sync` (docs/conformance.md §12.8).
 public enum PresenceSyncBody: Hashable, Sendable {
     /// The presence of these users.
     case users([UserID])
@@ -110,7 +110,7 @@ public enum PresenceSyncBody: Hashable, Sendable {
         if let elements = try members.array("ids") {
             self = .users(try userIDs(elements, in: "ids"))
         } else if let text = try members.string("since") {
-            guard let time = ISO8601.parse(text) else { throw members.invalid("since", "is not an ISO 8601 time") }
+            guard let time = ISO8601.parse(text) else { throw members.invalid("since", reason: "is not an ISO 8601 time") }
             self = .since(time)
         } else {
             throw members.missing("ids")
@@ -118,7 +118,7 @@ public enum PresenceSyncBody: Hashable, Sendable {
     }
 }
 
-/// The body of `POST /following/users`: identity ids or user ids (spec 4.4).
+/// The body of `POST /following/users`: identity ids or user ids (docs/conformance.md §4.4).
 public struct FollowBody: Hashable, Sendable {
     /// Each once.
     public var users: [UserID]
@@ -128,12 +128,12 @@ public struct FollowBody: Hashable, Sendable {
     /// - Throws: ``Failure``: `invalid_request` if this is no array, otherwise naming the element.
     public init(_ json: JSONValue) throws(Failure) {
         guard case .array(let elements) = json else { throw Failure(.invalidRequest, "The body must be an array of user ids.") }
-        guard elements.count <= FollowBody.limit else { throw .invalid("user_ids", "names more than \(FollowBody.limit) users") }
+        guard elements.count <= FollowBody.limit else { throw .invalid("user_ids", reason: "names more than \(FollowBody.limit) users") }
         users = try userIDs(elements, in: "user_ids")
     }
 }
 
-/// The body of `POST /push_tokens` (spec 3.7).
+/// The body of `POST /push_tokens` (docs/conformance.md §3.7).
 public struct PushTokenBody: Hashable, Sendable {
     /// Bytes of each text, at most.
     public static let textBytes = 4096
@@ -154,25 +154,25 @@ public struct PushTokenBody: Hashable, Sendable {
     /// - Throws: ``Failure`` naming the property at fault.
     public init(_ json: JSONValue) throws(Failure) {
         let members = try Members(json)
-        token = try PushTokenBody.text("token", members)
+        token = try PushTokenBody.text("token", in: members)
         type = try members.requiredString("type")
-        guard type == "apns" || type == "gcm" else { throw members.invalid("type", "must be apns or gcm") }
-        deviceID = try PushTokenBody.text("device_id", members)
-        apnsBundleID = try PushTokenBody.optionalText("apns_bundle_id", members)
-        gcmSenderID = try PushTokenBody.optionalText("gcm_sender_id", members)
-        iosVersion = try PushTokenBody.optionalText("ios_version", members)
+        guard type == "apns" || type == "gcm" else { throw members.invalid("type", reason: "must be apns or gcm") }
+        deviceID = try PushTokenBody.text("device_id", in: members)
+        apnsBundleID = try PushTokenBody.optionalText("apns_bundle_id", in: members)
+        gcmSenderID = try PushTokenBody.optionalText("gcm_sender_id", in: members)
+        iosVersion = try PushTokenBody.optionalText("ios_version", in: members)
     }
 
-    private static func text(_ name: StaticString, _ members: Members) throws(Failure) -> String {
-        guard let text = try optionalText(name, members) else { throw members.missing(name) }
-        guard !text.isEmpty else { throw members.invalid(name, "is empty") }
+    private static func text(_ name: StaticString, in members: Members) throws(Failure) -> String {
+        guard let text = try optionalText(name, in: members) else { throw members.missing(name) }
+        guard !text.isEmpty else { throw members.invalid(name, reason: "is empty") }
         return text
     }
 
-    private static func optionalText(_ name: StaticString, _ members: Members) throws(Failure) -> String? {
+    private static func optionalText(_ name: StaticString, in members: Members) throws(Failure) -> String? {
         guard let text = try members.string(name) else { return nil }
         guard text.utf8.count <= textBytes, !text.utf8.contains(0) else {
-            throw members.invalid(name, "has more than \(textBytes) bytes, or a NUL among them")
+            throw members.invalid(name, reason: "has more than \(textBytes) bytes, or a NUL among them")
         }
         return text
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
 import NIOCore
+public import StrataModel
 
-/// The wire's times: read with any offset and precision, written as UTC with milliseconds and `Z` (spec 1.7).
+/// The wire's times: read with any offset and precision, written as UTC with milliseconds and `Z` (docs/conformance.md §1.7).
 public enum ISO8601 {
     /// Reads `2018-05-04T09:30:00.125Z`, also with another or no fraction, with an offset (`+02:00`, `+0200`, `+02`), with none (taken as
     /// UTC), or a date alone. Nil for anything else. Digits beyond the microsecond are dropped.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Model
 public import NIOCore
+public import StrataModel
 
 /// A time as the wire shows it, 24 characters, kept without allocation so that many packets of one tick can share it.
 ///
@@ -18,25 +18,25 @@ public struct TimestampText: Hashable, Sendable {
         let inDay = milliseconds - days * 86_400_000
         let (year, month, day) = ISO8601.date(days: days)
         withUnsafeMutableBytes(of: &words) { target in
-            TimestampText.put(year, 4, at: 0, in: target)
+            TimestampText.putDigits(of: year, width: 4, at: 0, in: target)
             target[4] = UInt8(ascii: "-")
-            TimestampText.put(month, 2, at: 5, in: target)
+            TimestampText.putDigits(of: month, width: 2, at: 5, in: target)
             target[7] = UInt8(ascii: "-")
-            TimestampText.put(day, 2, at: 8, in: target)
+            TimestampText.putDigits(of: day, width: 2, at: 8, in: target)
             target[10] = UInt8(ascii: "T")
-            TimestampText.put(inDay / 3_600_000, 2, at: 11, in: target)
+            TimestampText.putDigits(of: inDay / 3_600_000, width: 2, at: 11, in: target)
             target[13] = UInt8(ascii: ":")
-            TimestampText.put(inDay / 60_000 % 60, 2, at: 14, in: target)
+            TimestampText.putDigits(of: inDay / 60_000 % 60, width: 2, at: 14, in: target)
             target[16] = UInt8(ascii: ":")
-            TimestampText.put(inDay / 1000 % 60, 2, at: 17, in: target)
+            TimestampText.putDigits(of: inDay / 1000 % 60, width: 2, at: 17, in: target)
             target[19] = UInt8(ascii: ".")
-            TimestampText.put(inDay % 1000, 3, at: 20, in: target)
+            TimestampText.putDigits(of: inDay % 1000, width: 3, at: 20, in: target)
             target[23] = UInt8(ascii: "Z")
         }
     }
 
     @inline(__always)
-    private static func put(_ value: Int64, _ width: Int, at offset: Int, in target: UnsafeMutableRawBufferPointer) {
+    private static func putDigits(of value: Int64, width: Int, at offset: Int, in target: UnsafeMutableRawBufferPointer) {
         var rest = value
         for place in stride(from: offset + width - 1, through: offset, by: -1) {
             target[place] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)

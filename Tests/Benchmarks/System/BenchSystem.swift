@@ -106,6 +106,12 @@ final class BenchSystem: Sendable {
         guard response.status.code < 300 else { throw BenchProblem("\(path) answered \(response.status.code)") }
     }
 
+    /// What an address answers.
+    func text(_ url: String) async throws -> String {
+        let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(30))
+        return String(buffer: try await response.body.collect(upTo: 8 << 20))
+    }
+
     /// Seconds of processor time that all processes of `services` have used, with their children.
     func processorTime(of services: Set<String>? = nil) -> Double {
         let roots = Set(state.processes.filter { services?.contains($0.service) ?? true }.map { Int($0.pid) })

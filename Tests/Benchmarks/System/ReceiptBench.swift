@@ -73,7 +73,7 @@ enum ReceiptBench {
         return Result(receipts: sent, changes: try await receiptChanges(system), packets: packets, processorTime: used)
     }
 
-    /// Everybody but the sender: delivered, then read, message by message, on four lanes.
+    /// All users but the sender give receipts: delivered, then read, message by message, on four lanes.
     private static func giveAll(_ ids: [String], _ system: BenchSystem) async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { tasks in
             for user in 1..<users {

@@ -4,7 +4,7 @@ import Foundation
 import NIOCore
 import StrataCommand
 
-/// Readers that stop, beside readers that do not: what the first cost the second, and the gateway (ARCHITECTURE §3, promise 10).
+/// Readers that stop, beside readers that do not: what the first cost the second, and the gateway (docs/architecture.md §3.10).
 enum SlowReaderBench {
     /// Bytes that may wait for one socket, so that a thousand that stop cannot take more than 128 MB of the gateway.
     static let backlog = 128 << 10

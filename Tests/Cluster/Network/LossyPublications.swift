@@ -4,7 +4,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Stands between a service and Redis, and lets every so many of its publications come to nothing: they are made on a channel that nobody hears.
+/// Stands between a service and Redis, and lets every so many of its publications come to nothing: they are made on a channel without subscribers.
 package final class LossyPublications: Sendable {
     package let port: Int
     private let channel: any Channel

@@ -105,7 +105,7 @@ package final class VirtualNetwork: Sendable {
 
     /// - Parameters:
     ///   - trouble: nil ends it.
-    ///   - other: nil is everybody.
+    ///   - other: nil is every address.
     ///   - port: if only connections from or to this port are concerned.
     package func set(_ trouble: Trouble?, at one: Address, and other: Address? = nil, port: Int? = nil) {
         weather.withLock { $0.set(trouble, at: Weather.Place(one: one, other: other, port: port.map { UInt16(truncatingIfNeeded: $0) })) }
@@ -175,7 +175,7 @@ package final class VirtualNetwork: Sendable {
         guard exit.isSuccess else { throw NetworkError("ip \(words.joined(separator: " ")): \(exit.output)") }
     }
 
-    /// `unshare` has made the namespace once it has become the program it runs. Nobody tells, so this has to look.
+    /// `unshare` has made the namespace once it has become the program it runs. There is no event for that, so this has to poll.
     private func awaitNamespace(of pid: Int32) async throws {
         for _ in 0..<400 {
             let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/exe")

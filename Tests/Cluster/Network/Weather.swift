@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SeededRandom
 import TestSupport
 
 /// What befalls the packets of a ``VirtualNetwork``: delays, losses, partitions and resets. It knows no clock and no interface.
@@ -21,7 +22,7 @@ struct Weather {
     /// Where trouble is; with a port only for connections from or to it.
     struct Place: Hashable {
         let one: VirtualNetwork.Address
-        /// Nil: anybody.
+        /// Nil: any address.
         let other: VirtualNetwork.Address?
         let port: UInt16?
 
@@ -37,7 +38,7 @@ struct Weather {
     private var troubles: [Place: VirtualNetwork.Trouble] = [:]
     /// What the source of each flow that has been seen expects next.
     private var expected: [Packet.Flow: UInt32] = [:]
-    /// Connections that were reset: whoever still believes in one is told.
+    /// Connections that were reset: a peer that still believes in one is told.
     private var doomed: Set<Packet.Flow> = []
     private var generator: SeededGenerator
 

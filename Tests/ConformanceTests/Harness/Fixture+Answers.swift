@@ -2,7 +2,7 @@
 
 import ProtocolClient
 
-/// What answers must look like (1.5, 1.11).
+/// What answers must look like (docs/conformance.md §1.5, §1.11).
 extension Fixture {
     /// The numbers of errors, and their HTTP statuses.
     static let errors: [String: (code: Int, status: Int)] = [
@@ -11,6 +11,7 @@ extension Fixture {
         "invalid_operation": (9, 422), "invalid_request": (10, 400), "internal_server_error": (100, 500), "access_denied": (101, 403),
         "not_found": (102, 404), "missing_property": (104, 422), "invalid_property": (105, 422), "invalid_endpoint": (106, 404),
         "invalid_header": (107, 406), "conflict": (108, 409), "method_not_allowed": (109, 405), "id_in_use": (111, 409),
+        "predecessor_failed": (112, 424),
     ]
 
     /// A success with this status, and with JSON where there is a body.

@@ -54,7 +54,7 @@ final class Fixture: Sendable {
     /// Signs in a user of this rule's own, whose id has a dot in it, since that is what patches have to escape.
     /// - Parameters:
     ///   - name: of the user; asked for again, it is another session of the same user.
-    ///   - gateway: whom he talks to.
+    ///   - gateway: the one that the user talks to.
     func user(_ name: String, gateway: Int = 0, version: ProtocolVersion? = nil, app: TestedApp? = nil) async throws -> User {
         try await user(id: "\(name).\(mark)", name: name.capitalized, gateway: gateway, version: version, app: app)
     }
@@ -79,7 +79,7 @@ final class Fixture: Sendable {
         return result
     }
 
-    /// The user id of somebody who never signed in.
+    /// The user id of a user who never signed in.
     func stranger(_ name: String = "nobody") -> String { "\(name).\(mark)" }
 
     // MARK: Sockets

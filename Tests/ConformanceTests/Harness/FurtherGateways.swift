@@ -55,7 +55,7 @@ actor FurtherGateways {
         let url = "https://127.0.0.1:\(ports[2])"
         let clients = try Dictionary(
             uniqueKeysWithValues: ProtocolVersion.allCases.map { ($0, try ProtocolClient(baseURL: url, version: $0, trust: trust)) })
-        // It tells nobody that it is up.
+        // It sends no signal that it is up.
         while child.isRunning {
             if let answer = try? await clients[.v3]?.call("HEAD", "/ping", deadline: .now + .seconds(5)), answer.isSuccess { return clients }
             try await Task.sleep(for: .milliseconds(50))

@@ -21,8 +21,8 @@ extension ProtocolSocket {
     func change(
         _ operation: String, _ type: String, _ id: String? = nil, where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
     ) async throws -> ReceivedPacket {
-        try await next("\(type) \(operation) \(id ?? "")", deadline: Fixture.deadline) {
-            $0.isChange(operation, type, id: id) && matches($0.data)
+        try await nextPacket("\(type) \(operation) \(id ?? "")", deadline: Fixture.deadline) {
+            $0.isChange(operation, of: type, id: id) && matches($0.data)
         }
     }
 
@@ -34,7 +34,7 @@ extension ProtocolSocket {
 
     @discardableResult
     func typingSeen(_ action: String, in conversation: String) async throws -> ReceivedPacket {
-        try await next("typing \(action)", deadline: Fixture.deadline) { $0.isTyping(action, conversation: conversation) }
+        try await nextPacket("typing \(action)", deadline: Fixture.deadline) { $0.isTyping(action, conversation: conversation) }
     }
 
     /// Waits until what has come, taken or not, is as it should be; gives up after a time, which is for the caller to notice.
@@ -57,7 +57,7 @@ extension ProtocolSocket {
             guard range.contains(packet.index), packet.type != "response" else { return false }
             let operations = packet.data.array ?? []
             let counts = ["unread_message_count", "total_message_count"]
-            guard packet.isChange("update", "Conversation"), operations.count == 2,
+            guard packet.isChange("update", of: "Conversation"), operations.count == 2,
                 operations.allSatisfy({ counts.contains($0["property"].string ?? "") })
             else { return true }
             return operations.contains { operation in

@@ -113,6 +113,7 @@ extension RuleTable.Chapter {
         case .versions: "Version differences"
         case .traces: "What stock clients do"
         case .checklist: "Compatibility checklist"
+        case .additions: "What Strata adds"
         }
     }
 }

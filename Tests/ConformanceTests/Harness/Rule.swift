@@ -5,7 +5,7 @@ import Testing
 
 /// One rule of the Client API: a sentence that a server keeps or breaks, and how to find out which.
 struct Rule: Sendable {
-    /// What a rule matters for, as the endpoint index of the description has it.
+    /// Which clients a rule matters for.
     enum Kind: String, Sendable {
         /// Stock clients need it in ordinary use.
         case core
@@ -13,7 +13,7 @@ struct Rule: Sendable {
         case doc
     }
 
-    /// Of the description, such as `6.5`.
+    /// The section of docs/conformance.md that it belongs to, such as `6.5`.
     let section: String
     let kind: Kind
     /// What is so, in one sentence.

@@ -3,7 +3,7 @@
 import Foundation
 import ProtocolClient
 
-/// All rules, in the order of the description's sections.
+/// All rules, in the order of the sections of docs/conformance.md.
 enum RuleTable {
     /// One for each test function.
     enum Chapter: Int, CaseIterable {
@@ -11,7 +11,7 @@ enum RuleTable {
         case sessions = 3
         case identities, conversations, messages, receipts, content, announcements
         case channels = 11
-        case sockets, fanOut, patches, versions, traces, checklist
+        case sockets, fanOut, patches, versions, traces, checklist, additions
     }
 
     static func rules(_ chapter: Chapter) -> [Rule] {
@@ -31,13 +31,14 @@ enum RuleTable {
         case .versions: S15.rules
         case .traces: S16.rules
         case .checklist: S17.rules
+        case .additions: S18Mutations.rules
         }
     }
 
     static let all = Chapter.allCases.flatMap { rules($0) }
     static let allCases = all.flatMap { rule in rule.versions.map { RuleCase(rule: rule, version: $0) } }
 
-    /// What is to be run of a chapter: all of it, or, while somebody works on a rule, those with `STRATA_CONFORMANCE_ONLY` in their name.
+    /// What is to be run of a chapter: all of it, or, to work on one rule, those with `STRATA_CONFORMANCE_ONLY` in their name.
     static func cases(_ chapter: Chapter) -> [RuleCase] {
         let cases = rules(chapter).flatMap { rule in rule.versions.map { RuleCase(rule: rule, version: $0) } }
         guard let only = ProcessInfo.processInfo.environment["STRATA_CONFORMANCE_ONLY"] else { return cases }

@@ -24,8 +24,8 @@ struct Scene: Sendable {
         ana = try await f.user("ana", gateway: 0)
         anaElsewhere = try await f.user("ana", gateway: 1)
         ben = try await f.user("ben", gateway: 1)
-        // Before the sockets: with the answers to their replays they are in it. Somebody who is added while a socket is open may be sent a little of what
-        // comes then from the log, and his numbers once more at the end.
+        // Before the sockets: with the answers to their replays they are in it. A user who is added while a socket is open may be sent a little of
+        // what comes then from the log, and the user's numbers once more at the end.
         conversation = try await ana.converse([ben.id] + others.map(\.id), metadata: metadata, distinct: distinct)
         acting = try await Self.open(ana)
         own = try await Self.open(anaElsewhere)
@@ -42,7 +42,7 @@ struct Scene: Sendable {
         return socket
     }
 
-    /// All sockets: Ana's acting one, her other one, Ben's two.
+    /// All sockets: Ana's acting one, Ana's other one, Ben's two.
     var all: [ProtocolSocket] { [acting, own, other, otherToo] }
 
     /// What every socket is sent by an action, responses aside: what comes before a message that is sent after it.
@@ -63,8 +63,8 @@ struct Scene: Sendable {
             let fence = try await socket.message(text)
             result.append(socket.news(in: start..<fence.index))
             // What the fence itself brings must not be taken for what a later action brings.
-            _ = try await socket.next("the fence's update", deadline: Fixture.deadline) {
-                $0.index > fence.index && $0.isChange("update", "Conversation") && $0.data.operation("last_message") != nil
+            _ = try await socket.nextPacket("the fence's update", deadline: Fixture.deadline) {
+                $0.index > fence.index && $0.isChange("update", of: "Conversation") && $0.data.operation("last_message") != nil
             }
         }
         return result

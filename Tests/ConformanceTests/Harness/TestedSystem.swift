@@ -14,12 +14,12 @@ struct TestedSystem: Sendable {
     /// What URLs inside objects begin with.
     let publicURL: String
     let app: TestedApp
-    /// A second app, whose users no user of the first may meet; nil on a system of somebody else's.
+    /// A second app, whose users no user of the first may meet; nil on a system that this run did not start.
     let otherApp: TestedApp?
     let strangeKey: TokenMaker
     /// The operator's command; nil if there is none for this system.
     let strata: OperatorCommand?
-    /// Gateways that refuse; nil on a system of somebody else's.
+    /// Gateways that refuse; nil on a system that this run did not start.
     let furtherGateways: FurtherGateways?
     private let clients: [ProtocolVersion: [ProtocolClient]]
 
@@ -74,7 +74,7 @@ struct TestedSystem: Sendable {
             trust: .roots(pem: try String(contentsOfFile: certificate, encoding: .utf8)))
     }
 
-    /// `strata dev` writes its state when everything is up; it tells nobody, so this has to look now and then.
+    /// `strata dev` writes its state when everything is up. It sends no signal of it, so this has to poll.
     private static func state(in home: String, of child: ChildProcess) async throws -> JSONValue {
         let deadline = ContinuousClock.now + .seconds(120)
         while ContinuousClock.now < deadline, child.isRunning {

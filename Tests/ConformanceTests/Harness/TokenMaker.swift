@@ -43,7 +43,7 @@ struct TokenMaker: Sendable {
 
     init(pem: String) throws { privateKey = try _RSA.Signing.PrivateKey(pemRepresentation: pem) }
 
-    /// A key nobody knows.
+    /// A key that no server knows.
     init() throws { privateKey = try _RSA.Signing.PrivateKey(keySize: .bits2048) }
 
     /// Header and claims, signed with RS256 whatever the header says.

@@ -11,11 +11,11 @@ struct User: Sendable {
     let gateway: Int
     let version: ProtocolVersion
 
-    /// His identity.
+    /// The user's identity.
     var id: String { Layer.identity(userID) }
     var client: ProtocolClient { fixture.system.client(gateway, version) }
 
-    /// A call with his session, whatever comes of it.
+    /// A call with the user's session, whatever comes of it.
     func call(_ method: String, _ path: String, _ body: JSONValue? = nil, headers: [String: String] = [:]) async throws -> RESTAnswer {
         try await client.call(method, path, body: body, token: session, headers: headers, deadline: Fixture.deadline)
     }
@@ -30,7 +30,7 @@ struct User: Sendable {
 
     func get(_ path: String, line: UInt = #line) async throws -> JSONValue { try await does("GET", path, line: line).json }
 
-    /// The object as the server shows it to him.
+    /// The object as the server shows it to the user.
     func load(_ id: String, line: UInt = #line) async throws -> JSONValue { try await get(Layer.path(id), line: line) }
 
     /// Patches a conversation.
@@ -87,7 +87,7 @@ struct User: Sendable {
 
     // MARK: Sockets
 
-    /// Opens a socket that has asked for something, so that it is sent changes (16.1).
+    /// Opens a socket that has asked for something, so that it is sent changes (docs/conformance.md §12.1).
     func socket(gateway: Int? = nil, version: ProtocolVersion? = nil, isChecked: Bool = true) async throws -> ProtocolSocket {
         let socket = try await silentSocket(gateway: gateway, version: version, isChecked: isChecked)
         _ = try await socket.request("Counter.read", deadline: Fixture.deadline)

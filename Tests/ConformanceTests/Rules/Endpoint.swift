@@ -42,6 +42,9 @@ struct Endpoint: Sendable {
         Endpoint("GET", "/conversations"), Endpoint("GET", "/conversations/:uuid"),
         Endpoint("POST", "/conversations", body: ["participants": []], .doc), Endpoint("PATCH", "/conversations/:uuid", body: []),
         Endpoint("DELETE", "/conversations/:uuid"), Endpoint("POST", "/conversations/:uuid/mark_all_read"),
+        Endpoint(
+            "POST", "/conversations/:uuid/receipts",
+            body: ["type": "read", "ids": ["layer:///messages/00000000-0000-4000-8000-000000000000"]], .doc),
         Endpoint("GET", "/conversations/:uuid/messages"),
         Endpoint("POST", "/conversations/:uuid/messages", body: ["parts": [["mime_type": "text/plain", "body": "x"]]], .doc),
         Endpoint("GET", "/messages/:uuid"), Endpoint("DELETE", "/messages/:uuid"),

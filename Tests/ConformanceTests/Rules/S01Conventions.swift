@@ -5,7 +5,8 @@ import ProtocolClient
 
 /// 1 Conventions.
 enum S01 {
-    static let rules: [Rule] = hosts + versioning + headers + origins + answers + identifiers + times + lists + duplicates + availability + errors
+    static let rules: [Rule] =
+        hosts + versioning + headers + origins + answers + identifiers + times + lists + S01Lists.rules + duplicates + availability + errors
 
     // MARK: 1.1
 

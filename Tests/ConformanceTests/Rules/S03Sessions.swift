@@ -142,6 +142,13 @@ enum S03 {
             let links = links(answer)
             for name in ["conversations", "content", "websocket"] { f.equal(links[name], expectedLinks(f)[name], name) }
         },
+        Rule("3.4", "POST /sessions answers the full identity of the user", .doc) { f in
+            let answer = try await signIn(f)
+            let (token, identity) = (answer.json["session_token"].string ?? "", answer.json["identity"])
+            let own = try await f.client.call("GET", Layer.path(identity["id"].string ?? ""), token: token)
+            f.succeeded(own, 200)
+            f.equal(identity, own.json)
+        },
         Rule("3.4", "session tokens consist of letters, digits, dot, underscore and hyphen") { f in
             for _ in 0..<10 {
                 let token = try await signIn(f).json["session_token"].string ?? ""
@@ -303,7 +310,7 @@ enum S03 {
             f.equal(identity["display_name"], "Ana Silva")
             f.equal(identity["first_name"], "A")
         },
-        Rule("3.4", "the change of an identity by signing in reaches the user's own sockets and those of his followers", .doc) { f in
+        Rule("3.4", "the change of an identity by signing in reaches the user's own sockets and those of their followers", .doc) { f in
             let (ana, ben) = (try await f.user("ana"), try await f.user("ben", gateway: 1))
             let (own, other) = (try await ana.socket(), try await ben.socket())
             try await ana.converse(ben)
@@ -359,7 +366,7 @@ enum S03 {
                 let ana = try await f.user("ana")
                 let socket = try await ana.socket()
                 try await ana.does("DELETE", "/sessions/\(ana.session)")
-                try? await socket.send(["type": "request", "body": ["request_id": "x1", "method": "Counter.read"]])
+                try? await socket.sendPacket(["type": "request", "body": ["request_id": "x1", "method": "Counter.read"]])
                 f.equal(try await socket.waitForClose(deadline: Fixture.deadline).code, 4401)
                 f.check(!socket.history.contains { $0.data["id"].string == "authentication_required" }, "answered")
             },
@@ -384,7 +391,7 @@ enum S03 {
             try await ana.does("DELETE", "/sessions/\(ana.session)")
             f.succeeded(try await ana.call("DELETE", "/sessions/\(ana.session)"), 204)
         },
-        Rule("3.6", "nobody ends a session with another session's Authorization", .doc) { f in
+        Rule("3.6", "no session can be ended with another session's Authorization", .doc) { f in
             let users = try await f.users("ana", "ben")
             let answer = try await users[1].call("DELETE", "/sessions/\(users[0].session)")
             f.check(!answer.isSuccess, "\(answer.status)")

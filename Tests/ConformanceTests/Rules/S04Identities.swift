@@ -117,11 +117,32 @@ enum S04 {
             }
             f.equal(try await users[0].get("/identities?page_size=2").ids, Array(all.prefix(2)))
         },
+        Rule("4.3", "GET /identities with ids answers these identities, followed or not, in the order asked for and each once", .doc) { f in
+            let users = try await f.users("ana", "ben", "cleo")
+            try await users[0].converse(users[1])
+            let whole = users[0].id.replacingOccurrences(of: ":", with: "%3A").replacingOccurrences(of: "/", with: "%2F")
+            let (cleo, ben, unknown) = (users[2].userID, users[1].userID, f.stranger())
+            for query in ["ids=\(cleo),\(unknown),\(whole),\(ben),\(cleo)", "ids=\(cleo)%2C\(unknown)&ids=\(whole)&page_size=1&ids=\(ben)"] {
+                let answer = try await users[0].call("GET", "/identities?\(query)")
+                f.succeeded(answer, 200)
+                f.equal(answer.header("Layer-Count"), "4")
+                f.check(answer.header("Link") == nil, "Link")
+                f.equal(answer.json.ids, [users[2].id, Layer.identity(unknown), users[0].id, users[1].id])
+                for identity in answer.json.array ?? [] { f.equal(identity, try await users[0].load(identity["id"].string ?? "")) }
+            }
+        },
+        Rule("4.3", "GET /identities with ids that cannot be ones, or more than 100, is 422 ids", .doc) { f in
+            let ana = try await f.user("ana")
+            let many = (0...100).map { "u\($0)" }.joined(separator: ",")
+            for ids in ["", "ana,,ben", "layer:///messages/x", String(repeating: "x", count: 129), many] {
+                f.refused(try await ana.call("GET", "/identities?ids=\(ids)"), "invalid_property", property: "ids")
+            }
+        },
         Rule("4.3", "GET /identities from a user who is not in the list is 422") { f in
             let ana = try await f.user("ana")
             f.refused(try await ana.call("GET", "/identities?from_id=\(f.stranger("unseen"))"), "invalid_property", property: "from_id")
         },
-        Rule("4.3", "GET /identities is empty for who follows nobody") { f in
+        Rule("4.3", "GET /identities is empty for a user who follows no other user") { f in
             let ana = try await f.user("ana")
             let answer = try await ana.call("GET", "/identities")
             f.equal(answer.json, [])
@@ -218,7 +239,7 @@ enum S04 {
                 f.equal(try await follows(users[one], users[other].userID), 204, "\(one) \(other)")
             }
         },
-        Rule("4.4", "who has shared a conversation is followed after leaving it, until unfollowed", .doc) { f in
+        Rule("4.4", "a user who has shared a conversation is followed after leaving it, until unfollowed", .doc) { f in
             let users = try await f.users("ana", "ben")
             let conversation = try await users[0].converse(users[1])
             try await users[0].patch(conversation, remove(users[1]))
@@ -240,7 +261,7 @@ enum S04 {
             f.succeeded(try await users[0].call("DELETE", "/following/users/\(users[1].userID)"), 204)
             f.equal(try await follows(users[0], users[1].userID), 204)
         },
-        Rule("4.4", "nobody follows himself: 422", .doc) { f in
+        Rule("4.4", "a user cannot follow themselves: 422", .doc) { f in
             let ana = try await f.user("ana")
             f.refused(try await ana.call("PUT", "/following/users/\(ana.userID)"), "invalid_property", property: "user_id")
         },
@@ -267,7 +288,7 @@ enum S04 {
                 f.check(packet.body.object?["data"] != nil, "no data at all")
             }
         },
-        Rule("4.4", "nobody else hears of a following, and one without effect is not announced") { f in
+        Rule("4.4", "no other user hears of a following, and one without effect is not announced") { f in
             let users = try await f.users("ana", "ben")
             let (own, other) = (try await users[0].socket(), try await users[1].socket())
             for _ in 0..<2 { try await users[0].does("PUT", "/following/users/\(users[1].userID)") }

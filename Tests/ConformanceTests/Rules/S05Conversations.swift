@@ -6,7 +6,8 @@ import ProtocolClient
 /// 5 Conversations.
 enum S05 {
     static let rules: [Rule] =
-        object + metadata + listing + getting + creating + distinct + receiptSwitches + participants + metadataPatches + deleting + readingAll
+        object + metadata + listing + S05Loads.rules + getting + creating + distinct + receiptSwitches + participants + metadataPatches + deleting
+        + readingAll
 
     // MARK: 5.1
 
@@ -43,7 +44,7 @@ enum S05 {
             let last = try await users[0].sendID("second", to: id)
             f.equal(try await users[1].load(id)["last_message"], try await users[1].load(last))
         },
-        Rule("5.1", "unread_message_count counts messages of others not read by the caller, total_message_count all he can see") { f in
+        Rule("5.1", "unread_message_count counts messages of others not read by the caller, total_message_count all that the caller can see") { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse(users[1])
             try await users[0].send("1", to: id)
@@ -206,7 +207,7 @@ enum S05 {
             try await users[1].patch(id, remove(users[1]))
             f.equal(try await users[1].get("/conversations").ids, [id])
         },
-        Rule("5.2", "conversations the caller deleted on his devices are not listed, those deleted for all for nobody") { f in
+        Rule("5.2", "conversations the caller deleted on their devices are not listed; those deleted for all are listed for no user") { f in
             let users = try await f.users("ana", "ben")
             let (one, two) = (try await users[0].converse(users[1]), try await users[0].converse(users[1]))
             try await users[1].does("DELETE", Layer.path(one) + "?mode=my_devices")
@@ -409,7 +410,7 @@ enum S05 {
             try await users[0].does("DELETE", Layer.path(one) + "?mode=all_participants")
             f.succeeded(try await users[0].call("POST", "/conversations", User.conversation([users[1].id], distinct: true)), 201)
         },
-        Rule("5.4", "one the caller deleted on his devices is found, visible again, empty up to the deletion") { f in
+        Rule("5.4", "one the caller deleted on their devices is found, visible again, empty up to the deletion") { f in
             let users = try await f.users("ana", "ben")
             let one = try await users[0].converse([users[1].id], distinct: true)
             try await users[0].send("before", to: one)
@@ -473,8 +474,8 @@ enum S05 {
             try await users[1].receipt("read", message)
             try await users[0].send("fence", to: id)
             for socket in sockets { try await socket.message("fence") }
-            f.check(!sockets[0].history.contains { $0.isChange("update", "Message") }, "Ana was told")
-            f.check(sockets[1].history.contains { $0.isChange("update", "Message", id: message) }, "Ben was not told")
+            f.check(!sockets[0].history.contains { $0.isChange("update", of: "Message") }, "Ana was told")
+            f.check(sockets[1].history.contains { $0.isChange("update", of: "Message", id: message) }, "Ben was not told")
         },
         Rule("5.4", "receipt switches that are no booleans are 422", .doc) { f in
             let ana = try await f.user("ana")
@@ -539,7 +540,7 @@ enum S05 {
             try await users[0].patch(id, add(users[2]))
             f.equal(try await users[0].load(id)["distinct"], false)
         },
-        Rule("5.5", "who is added sees the whole history, read") { f in
+        Rule("5.5", "a user who is added sees the whole history, read") { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse([])
             let message = try await users[0].sendID("before", to: id)
@@ -552,7 +553,7 @@ enum S05 {
             f.equal(list[0]["is_unread"], false)
             f.equal(list[0]["recipient_status"][users[1].id], "read")
         },
-        Rule("5.5", "who is removed keeps what came before and sees nothing later", .doc) { f in
+        Rule("5.5", "a user who is removed keeps what came before and sees nothing later", .doc) { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse(users[1])
             let before = try await users[0].sendID("before", to: id)
@@ -562,7 +563,7 @@ enum S05 {
             f.succeeded(try await users[1].call("GET", Layer.path(before)), 200)
             f.refused(try await users[1].call("GET", Layer.path(after)), "not_found")
         },
-        Rule("5.5", "who is added again sees everything", .doc) { f in
+        Rule("5.5", "a user who is added again sees everything", .doc) { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse(users[1])
             for (text, operation) in [("1", remove(users[1])), ("2", add(users[1]))] {
@@ -572,7 +573,7 @@ enum S05 {
             f.equal(try await users[1].get(Layer.path(id) + "/messages").ids.count, 2)
             f.equal(try await users[1].load(id)["participants"].ids.count, 2)
         },
-        Rule("5.5", "who is added again has read everything before, as they and as others see it", .doc) { f in
+        Rule("5.5", "a user who is added again has read everything before, as they and as others see it", .doc) { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse(users[1])
             for operation in [remove(users[1]), add(users[1])] {
@@ -692,7 +693,7 @@ enum S05 {
     // MARK: 5.7
 
     private static let deleting: [Rule] = [
-        Rule("5.7", "all_participants is 204 and gone for everyone") { f in
+        Rule("5.7", "all_participants is 204 and gone for all participants") { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse(users[1])
             let message = try await users[0].sendID("x", to: id)
@@ -734,6 +735,43 @@ enum S05 {
             f.equal(object["last_message"]["id"].string, later)
             f.equal(try await users[1].get(Layer.path(id) + "/messages").ids, [later])
             f.equal(try await users[0].load(id)["total_message_count"], 2)
+        },
+        Rule("5.7", "my_devices with a position hides what came up to it, and leaves what came since", .doc) { f in
+            let scene = try await Scene(f)
+            let old = try await scene.sent("old")
+            let position = try await scene.ana.load(scene.conversation)["position"].int ?? 0
+            let new = try await scene.sent("new", by: scene.ben)
+            f.succeeded(try await scene.ana.call("DELETE", Layer.path(scene.conversation) + "?mode=my_devices&position=\(position)"), 204)
+            let object = try await scene.ana.load(scene.conversation)
+            f.equal([object["unread_message_count"].int, object["total_message_count"].int], [1, 1])
+            f.equal(try await scene.ana.get(Layer.path(scene.conversation) + "/messages").ids, [new])
+            f.refused(try await scene.ana.call("GET", Layer.path(old)), "not_found")
+            for socket in [scene.acting, scene.own] {
+                let packet = try await socket.change("delete", "Conversation", scene.conversation)
+                f.equal(packet.data, ["mode": "my_devices", "from_position": .integer(Int64(position) * 8192)])
+                let counts = try await socket.change("update", "Conversation", scene.conversation) { $0.has("set", "total_message_count", value: 1) }
+                f.check(counts.data.has("set", "unread_message_count", value: 1), "\(counts.data)")
+                f.equal(counts.body["user_position"], packet.body["user_position"])
+            }
+            f.equal(try await scene.ben.load(scene.conversation)["total_message_count"], 2)
+            // What is hidden already, and a position before all, are no change.
+            for earlier in [position, 0] {
+                f.succeeded(try await scene.ana.call("DELETE", Layer.path(scene.conversation) + "?mode=my_devices&position=\(earlier)"), 204)
+            }
+            f.equal(try await scene.ana.load(scene.conversation)["total_message_count"], 1)
+            // Beyond the present it is the present.
+            f.succeeded(try await scene.ana.call("DELETE", Layer.path(scene.conversation) + "?mode=my_devices&position=99999999999999999999"), 204)
+            f.refused(try await scene.ana.call("GET", Layer.path(scene.conversation)), "not_found")
+        },
+        Rule("5.7", "a position with all_participants, or one that is no number, is 422 invalid_property position", .doc) { f in
+            let ana = try await f.user("ana")
+            let path = Layer.path(try await ana.converse([]))
+            for query in [
+                "mode=all_participants&position=1", "mode=my_devices&position=x", "mode=my_devices&position=-1", "mode=my_devices&position=",
+            ] {
+                f.refused(try await ana.call("DELETE", path + "?" + query), "invalid_property", property: "position")
+            }
+            f.succeeded(try await ana.call("GET", path), 200)
         },
         Rule("5.7", "leave=false is the default") { f in
             let users = try await f.users("ana", "ben")

@@ -398,7 +398,7 @@ enum S06 {
     // MARK: 6.6
 
     private static let deleting: [Rule] = [
-        Rule("6.6", "all_participants is 204 and gone for everyone") { f in
+        Rule("6.6", "all_participants is 204 and gone for all participants") { f in
             let users = try await f.users("ana", "ben")
             let conversation = try await users[0].converse(users[1])
             let message = try await users[0].sendID("x", to: conversation)

@@ -254,7 +254,7 @@ enum S08 {
             f.succeeded(answer, 200)
             isComplete(f, answer.json, content["id"])
         },
-        Rule("8", "GET /content/:uuid is 404 for everybody else, until a message in a conversation of theirs refers to it") { f in
+        Rule("8", "GET /content/:uuid is 404 for all other users, until a message in a conversation of theirs refers to it") { f in
             let users = try await f.users("ana", "ben", "cleo")
             let conversation = try await users[0].converse(users[1])
             let content = try await uploaded(f, users[0], sample)

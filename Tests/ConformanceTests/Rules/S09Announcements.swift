@@ -14,7 +14,7 @@ enum S09 {
         try await strata.run(words: words + [text])
     }
 
-    /// A rule that needs somebody who can announce.
+    /// A rule that needs the right to announce.
     private static func rule(_ text: String, _ check: @escaping @Sendable (Fixture) async throws -> Void) -> Rule {
         Rule("9", text) { f in
             guard f.system.strata != nil else { return f.skip("there is no operator's command") }
@@ -42,6 +42,7 @@ enum S09 {
             let rest = try await ana.does("GET", "/announcements?page_size=2&from_id=\(first.json.ids.last ?? "")")
             f.equal((rest.json.array ?? []).compactMap { $0["parts"][0]["body"].string }, ["1"])
             f.equal(rest.header("Layer-Count"), "3")
+            f.equal(try await S01Lists.follow(ana, "/announcements", pageSize: 2), [first.json.ids, rest.json.ids])
         },
         rule("an announcement is a message without a conversation, of a named sender, that shows the caller's status only") { f in
             let users = try await f.users("ana", "ben")
@@ -117,7 +118,7 @@ enum S09 {
                 f.equal(packet.body["object"]["url"], packet.data["url"])
             }
         },
-        rule("the reader's own sockets get an Announcement update, nobody else's do") { f in
+        rule("the reader's own sockets get an Announcement update, no other user's do") { f in
             let users = try await f.users("ana", "ben")
             let sockets = [try await users[0].socket(), try await users[0].socket(gateway: 1), try await users[1].socket()]
             try await announce(f, "hello", to: users)
@@ -131,8 +132,8 @@ enum S09 {
             }
             try await announce(f, "fence", to: users)
             for socket in sockets { try await socket.change("create", "Announcement") }
-            f.check(!sockets[2].history.contains { $0.isChange("update", "Announcement") }, "Ben was told")
-            f.equal(sockets[0].history.filter { $0.isChange("update", "Announcement") }.count, 1)
+            f.check(!sockets[2].history.contains { $0.isChange("update", of: "Announcement") }, "Ben was told")
+            f.equal(sockets[0].history.filter { $0.isChange("update", of: "Announcement") }.count, 1)
         },
         rule("the deleting user's own sockets get an Announcement delete with mode my_devices") { f in
             let users = try await f.users("ana", "ben")
@@ -144,7 +145,7 @@ enum S09 {
             for socket in sockets[0...1] { f.equal(try await socket.change("delete", "Announcement", id).data, ["mode": "my_devices"]) }
             try await announce(f, "fence", to: users)
             try await sockets[2].change("create", "Announcement")
-            f.check(!sockets[2].history.contains { $0.isChange("delete", "Announcement") }, "Ben was told")
+            f.check(!sockets[2].history.contains { $0.isChange("delete", of: "Announcement") }, "Ben was told")
         },
         rule("announcements are replayed; one deleted since only as its deletion") { f in
             let ana = try await f.user("ana")

@@ -19,12 +19,12 @@ enum S12Changes {
                 f.equal(object["url"].string, f.system.publicURL + Layer.path(object["id"].string ?? ""))
                 f.check(packet.body.object?["data"] != nil, "no data")
             }
-            f.check(scene.other.history.contains { $0.isChange("create", "Message", id: id) }, "no Message")
+            f.check(scene.other.history.contains { $0.isChange("create", of: "Message", id: id) }, "no Message")
         },
         Rule("12.4", "Conversation create has the conversation as its reader sees it") { f in
             let scene = try await Scene(f, metadata: ["a": "1"])
             for (socket, user) in [(scene.acting, scene.ana), (scene.other, scene.ben)] {
-                let packet = socket.history.first { $0.isChange("create", "Conversation", id: scene.conversation) }
+                let packet = socket.history.first { $0.isChange("create", of: "Conversation", id: scene.conversation) }
                 f.equal(packet?.data, try await user.load(scene.conversation))
             }
         },
@@ -32,11 +32,11 @@ enum S12Changes {
             let scene = try await Scene(f)
             let id = try await scene.sent("x")
             for (socket, user) in [(scene.acting, scene.ana), (scene.other, scene.ben)] {
-                let packet = socket.history.first { $0.isChange("create", "Message", id: id) }
+                let packet = socket.history.first { $0.isChange("create", of: "Message", id: id) }
                 f.equal(packet?.data, try await user.load(id))
             }
-            f.equal(scene.own.history.first { $0.isChange("create", "Message", id: id) }?.data["is_unread"], false)
-            f.equal(scene.other.history.first { $0.isChange("create", "Message", id: id) }?.data["is_unread"], true)
+            f.equal(scene.own.history.first { $0.isChange("create", of: "Message", id: id) }?.data["is_unread"], false)
+            f.equal(scene.other.history.first { $0.isChange("create", of: "Message", id: id) }?.data["is_unread"], true)
         },
         Rule("12.4", "creations are sent to the sockets of the user who caused them too, over REST and over the socket") { f in
             let ana = try await f.user("ana")
@@ -110,7 +110,7 @@ enum S12Changes {
             let scene = try await Scene(f)
             let first = try await scene.sent("1")
             let second = try await scene.sent("2")
-            let update = scene.other.history.last { $0.isChange("update", "Conversation") }
+            let update = scene.other.history.last { $0.isChange("update", of: "Conversation") }
             f.equal(update?.data.operation("last_message")?["id"].string, second)
             let seen = try await scene.seen { try await scene.ana.does("DELETE", Layer.path(second) + "?mode=all_participants") }
             for packets in seen {
@@ -133,7 +133,7 @@ enum S12Changes {
             let scene = try await Scene(f)
             for text in ["1", "2"] { try await scene.sent(text) }
             for (socket, user) in [(scene.own, scene.ana), (scene.other, scene.ben)] {
-                let update = socket.history.last { $0.isChange("update", "Conversation") }
+                let update = socket.history.last { $0.isChange("update", of: "Conversation") }
                 let object = try await user.load(scene.conversation)
                 f.equal(update?.data.operation("total_message_count")?["value"], object["total_message_count"])
                 if user.userID == scene.ben.userID {
@@ -305,7 +305,7 @@ enum S12Changes {
             let last = try await scene.sent("2")
             try await scene.ben.does("POST", Layer.path(scene.conversation) + "/mark_all_read", [:])
             for socket in scene.all {
-                let packet = try await socket.next("the operation", deadline: Fixture.deadline) { $0.type == "operation" }
+                let packet = try await socket.nextPacket("the operation", deadline: Fixture.deadline) { $0.type == "operation" }
                 f.equal(packet.body["method"], "Conversation.mark_all_read")
                 f.equal(
                     packet.body["object"],
@@ -322,7 +322,7 @@ enum S12Changes {
             let first = try await scene.ana.load(try await scene.sent("1"))["position"].int ?? 0
             let second = try await scene.ana.load(try await scene.sent("2"))["position"].int ?? 0
             try await scene.ben.does("POST", Layer.path(scene.conversation) + "/mark_all_read", ["position": .integer(Int64(first + 1))])
-            let packet = try await scene.acting.next("the operation", deadline: Fixture.deadline) { $0.type == "operation" }
+            let packet = try await scene.acting.nextPacket("the operation", deadline: Fixture.deadline) { $0.type == "operation" }
             let position = packet.data["position"].int ?? -1
             f.check((first..<second).contains(position), "\(position)")
         },
@@ -357,15 +357,15 @@ enum S12Changes {
             let body: JSONValue = [
                 "type": "typing_indicator", "request_id": "t1", "object": ["id": .string(scene.conversation)], "data": ["action": "started"],
             ]
-            try await scene.acting.send(["type": "signal", "body": body])
-            let answer = try await scene.acting.next("the confirmation", deadline: Fixture.deadline) { $0.requestID == "t1" }
+            try await scene.acting.sendPacket(["type": "signal", "body": body])
+            let answer = try await scene.acting.nextPacket("the confirmation", deadline: Fixture.deadline) { $0.requestID == "t1" }
             f.equal(answer.body["success"], true)
             let count = scene.acting.receivedCount
             try await scene.acting.typing("finished", in: scene.conversation)
             try await scene.other.typingSeen("finished", in: scene.conversation)
             f.equal(scene.acting.packets(from: count).filter { $0.type == "response" }.map(\.summary), [])
         },
-        Rule("12.6", "typing of somebody who is no participant is dropped") { f in
+        Rule("12.6", "typing of a user who is no participant is dropped") { f in
             let scene = try await Scene(f)
             let cleo = try await f.user("cleo")
             let socket = try await cleo.socket()
@@ -390,7 +390,7 @@ enum S12Changes {
             let start = scene.other.receivedCount
             let object: JSONValue = ["id": .string(scene.conversation)]
             for body in [["type": "wave"], ["type": "wave", "object": object, "data": ["action": "started"]]] as [JSONValue] {
-                try await socket.send(["type": "signal", "body": body])
+                try await socket.sendPacket(["type": "signal", "body": body])
             }
             f.check(try await socket.ask("Counter.read").isSuccess, "the socket does not go on")
             try await scene.sent("x")

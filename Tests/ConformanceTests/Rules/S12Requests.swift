@@ -112,7 +112,7 @@ enum S12Requests {
             try await scene.sent("x")
             try await scene.other.does("Counter.read")
             try await scene.ben.does("POST", Layer.path(scene.conversation) + "/mark_all_read", [:])
-            _ = try await scene.other.next("the operation", deadline: Fixture.deadline) { $0.type == "operation" }
+            _ = try await scene.other.nextPacket("the operation", deadline: Fixture.deadline) { $0.type == "operation" }
             for socket in scene.all { f.equal(socket.history.map { $0.counter ?? -1 }, Array(0..<socket.history.count)) }
             f.equal(Set(scene.other.history.map(\.type)), ["response", "change", "signal", "operation"])
         },
@@ -141,14 +141,14 @@ enum S12Requests {
     }
 
     private static func answer(_ socket: ProtocolSocket, _ id: String) async throws -> ReceivedPacket {
-        try await socket.next("the answer to \(id)", deadline: Fixture.deadline) { $0.type == "response" && $0.requestID == id }
+        try await socket.nextPacket("the answer to \(id)", deadline: Fixture.deadline) { $0.type == "response" && $0.requestID == id }
     }
 
     /// Whether a packet that is none is ignored, or the socket closed with 1003.
     private static func isIgnoredOrRefused(_ f: Fixture, _ text: String) async throws {
         let ana = try await f.user("ana")
         let socket = try await ana.socket()
-        try await socket.send(text: text)
+        try await socket.sendText(text)
         do {
             _ = try await socket.ask("Counter.read")
         } catch {
@@ -161,7 +161,7 @@ enum S12Requests {
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             for id in ["a", "request number 7", "é\"\\", Layer.uuid()] {
-                try await socket.send(raw(.string(id), "Counter.read"))
+                try await socket.sendPacket(raw(.string(id), "Counter.read"))
                 let packet = try await answer(socket, id)
                 f.equal(packet.body["method"], "Counter.read")
                 f.equal(packet.body["success"], true)
@@ -191,9 +191,9 @@ enum S12Requests {
                 let id = "q\(number)"
                 ids.append(id)
                 switch number % 3 {
-                case 0: try await socket.send(raw(.string(id), "Counter.read"))
-                case 1: try await socket.send(raw(.string(id), "Message.create", data: User.message(id), objectID: conversation))
-                default: try await socket.send(raw(.string(id), "Presence.sync", data: ["ids": [.string(ana.id)]]))
+                case 0: try await socket.sendPacket(raw(.string(id), "Counter.read"))
+                case 1: try await socket.sendPacket(raw(.string(id), "Message.create", data: User.message(id), objectID: conversation))
+                default: try await socket.sendPacket(raw(.string(id), "Presence.sync", data: ["ids": [.string(ana.id)]]))
                 }
             }
             for id in ids { f.equal(try await answer(socket, id).body["success"], true) }
@@ -204,13 +204,68 @@ enum S12Requests {
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             let id = Layer.newConversation()
-            try await socket.send(raw("c", "Conversation.create", data: User.conversation([], id: id)))
+            try await socket.sendPacket(raw("c", "Conversation.create", data: User.conversation([], id: id)))
             for number in 0..<20 {
-                try await socket.send(raw(.string("m\(number)"), "Message.create", data: User.message("\(number)"), objectID: id))
+                try await socket.sendPacket(raw(.string("m\(number)"), "Message.create", data: User.message("\(number)"), objectID: id))
             }
             for number in 0..<20 { f.equal(try await answer(socket, "m\(number)").body["success"], true) }
             let texts = (try await ana.get(Layer.path(id) + "/messages").array ?? []).compactMap { $0["parts"][0]["body"].string }
             f.equal(texts.reversed(), (0..<20).map { "\($0)" })
+        },
+        Rule("12.3", "an ordered create behind one that failed is predecessor_failed, until one comes that is not ordered", .doc) { f in
+            let ana = try await f.user("ana")
+            let socket = try await ana.socket()
+            let id = try await ana.converse([])
+            var requests: [(id: String, data: JSONValue)] = []
+            for (name, ordered) in [("a", nil), ("b", true), ("c", true), ("d", false), ("e", true)] as [(String, Bool?)] {
+                var data: JSONValue = name == "a" ? ["parts": []] : User.message(name)
+                if let ordered { data["ordered"] = .bool(ordered) }
+                requests.append((name, data))
+            }
+            for request in requests { try await socket.sendPacket(raw(.string(request.id), "Message.create", data: request.data, objectID: id)) }
+            f.equal(try await answer(socket, "a").body["success"], false)
+            for name in ["b", "c"] {
+                let refusal = try await answer(socket, name)
+                f.equal(refusal.data["id"], "predecessor_failed")
+                f.equal(refusal.data["data"], ["request_id": "a"])
+            }
+            for name in ["d", "e"] { f.equal(try await answer(socket, name).body["success"], true, name) }
+            let texts = (try await ana.get(Layer.path(id) + "/messages").array ?? []).compactMap { $0["parts"][0]["body"].string }
+            f.equal(texts.reversed(), ["d", "e"])
+        },
+        Rule("12.3", "ordered creates depend on that of their conversation, and on nothing of another socket or conversation", .doc) { f in
+            let ana = try await f.user("ana")
+            let (socket, other) = (try await ana.socket(), try await ana.socket())
+            let (id, good) = (Layer.newConversation(), try await ana.converse([]))
+            var message = User.message("x")
+            message["ordered"] = true
+            let conversation: JSONValue = ["id": .string(id), "participants": "nobody"]
+            f.refused(try await socket.ask("Conversation.create", nil, conversation), "invalid_property", property: "participants")
+            f.refused(try await socket.ask("Message.create", id, message), "predecessor_failed")
+            f.refused(try await other.ask("Message.create", id, message), "not_found")
+            try await socket.does("Message.create", good, message)
+            try await socket.does("Conversation.create", nil, User.conversation([], id: id))
+            try await socket.does("Message.create", id, message)
+        },
+        Rule("12.3", "an ordered create goes on behind one that turns out to have arrived before", .doc) { f in
+            let ana = try await f.user("ana")
+            let socket = try await ana.socket()
+            let id = try await ana.converse([])
+            let sent = try await ana.sendID("1", to: id)
+            var next = User.message("2")
+            next["ordered"] = true
+            f.refused(try await socket.ask("Message.create", id, User.message("1", id: sent)), "id_in_use")
+            try await socket.does("Message.create", id, next)
+        },
+        Rule("12.3", "ordered that is no boolean is invalid_property ordered", .doc) { f in
+            let ana = try await f.user("ana")
+            let socket = try await ana.socket()
+            let id = try await ana.converse([])
+            for value: JSONValue in ["true", 1, [true]] {
+                var message = User.message("x")
+                message["ordered"] = value
+                f.refused(try await socket.ask("Message.create", id, message), "invalid_property", property: "ordered")
+            }
         },
         Rule("12.3", "Counter.read answers the counter of the packet before its answer") { f in
             let ana = try await f.user("ana")
@@ -247,9 +302,9 @@ enum S12Requests {
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             let filler = { (size: Int) -> JSONValue in raw("big", "Counter.read", data: ["x": .string(String(repeating: "x", count: size))]) }
-            try await socket.send(filler(1_000_000))
+            try await socket.sendPacket(filler(1_000_000))
             f.equal(try await answer(socket, "big").body["success"], true)
-            try? await socket.send(filler(1_200_000))
+            try? await socket.sendPacket(filler(1_200_000))
             f.equal(try await socket.waitForClose(deadline: Fixture.deadline).code, 1009)
         },
         Rule("12.3", "a refused request leaves the socket as it was") { f in

@@ -96,7 +96,7 @@ enum S12Sync {
             let (ana, _, anas, bens, _) = try await followers(f)
             try await setStatus(anas, "busy")
             _ = try await seen(bens, "busy", of: ana)
-            for packet in bens.history where packet.isChange("update", "Identity") {
+            for packet in bens.history where packet.isChange("update", of: "Identity") {
                 for operation in packet.data.array ?? [] {
                     f.equal(operation["operation"], "set")
                     f.check(["presence.status", "presence.last_seen_at"].contains(operation["property"].string), "\(operation)")
@@ -112,7 +112,7 @@ enum S12Sync {
                 try await setStatus(anas, status)
                 _ = try await seen(bens, "offline", of: ana)
                 f.equal(try await Self.status(bens, of: ana), "offline")
-                f.check(["invisible", "offline"].contains(try await Self.status(anas, of: ana)), "to herself")
+                f.check(["invisible", "offline"].contains(try await Self.status(anas, of: ana)), "to Ana")
             }
             f.check(!bens.history.contains { $0.data.has("set", "presence.status", value: "invisible") }, "invisible was shown")
         },
@@ -144,7 +144,7 @@ enum S12Sync {
             try await setStatus(later, "auto")
             f.equal(try await status(later, of: ana), "away")
         },
-        Rule("12.8", "who has not subscribed is told nothing, and subscribing dumps nothing") { f in
+        Rule("12.8", "a client that has not subscribed is told nothing, and subscribing dumps nothing") { f in
             let users = try await f.users("ana", "ben")
             let (anas, bens) = (try await users[0].socket(), try await users[1].socket())
             let id = try await users[0].converse(users[1])
@@ -154,7 +154,7 @@ enum S12Sync {
             try await bens.does("Presence.subscribe")
             try await users[0].send("fence", to: id)
             try await bens.message("fence")
-            f.check(!bens.history.contains { $0.isChange("update", "Identity") }, "told")
+            f.check(!bens.history.contains { $0.isChange("update", of: "Identity") }, "told")
             try await setStatus(anas, "away")
             _ = try await seen(bens, "away", of: users[0])
         },
@@ -165,7 +165,7 @@ enum S12Sync {
             _ = try await seen(bens, "busy", of: ana)
             try await ana.send("fence", to: id)
             try await another.message("fence")
-            f.check(!another.history.contains { $0.isChange("update", "Identity") }, "told")
+            f.check(!another.history.contains { $0.isChange("update", of: "Identity") }, "told")
         },
         Rule("12.8", "users one does not follow are not told of") { f in
             let (ana, _, anas, bens, _) = try await followers(f)
@@ -183,9 +183,9 @@ enum S12Sync {
             try await setStatus(anas, "busy")
             try await ana.send("fence", to: id)
             try await bens.message("fence")
-            f.check(!bens.packets(from: start).contains { $0.isChange("update", "Identity") }, "told")
+            f.check(!bens.packets(from: start).contains { $0.isChange("update", of: "Identity") }, "told")
         },
-        Rule("12.8", "a user is as present as the best of his connections") { f in
+        Rule("12.8", "a user is as present as the best of their connections") { f in
             let (ana, _, anas, bens, _) = try await followers(f)
             let another = try await ana.socket(gateway: 1)
             try await setStatus(anas, "available")
@@ -207,7 +207,7 @@ enum S12Sync {
                 f.check(Layer.isTimestamp(change?["data"].operation("presence.last_seen_at")?["value"].string), "\(change ?? "none")")
             }
         },
-        Rule("12.8", "Presence.sync is always answered with the array changes, also for nobody and for users never seen") { f in
+        Rule("12.8", "Presence.sync is always answered with the array changes, also for no ids and for users never seen") { f in
             let ana = try await f.user("ana")
             let socket = try await ana.socket()
             for data: JSONValue in [
@@ -242,8 +242,8 @@ enum S12Sync {
             try await setStatus(anas, "busy")
             _ = try await seen(bens, "busy", of: ana)
             await anas.abort()
-            _ = try await bens.next("offline", deadline: .now + .seconds(100)) {
-                $0.isChange("update", "Identity", id: ana.id) && $0.data.has("set", "presence.status", value: "offline")
+            _ = try await bens.nextPacket("offline", deadline: .now + .seconds(100)) {
+                $0.isChange("update", of: "Identity", id: ana.id) && $0.data.has("set", "presence.status", value: "offline")
             }
             f.equal(try await status(bens, of: ana), "offline")
         },
@@ -284,16 +284,26 @@ enum S12Sync {
                 rest = rest[(index + 1)...]
             }
             // A conversation that is told whole has what was set since already.
-            let created = packets.first { $0.isChange("create", "Conversation") }
+            let created = packets.first { $0.isChange("create", of: "Conversation") }
             f.check(created?.data["metadata"] == ["a": "1"] || told.contains("C update set metadata.a"), "the metadata is missing in \(told)")
             f.check(rest.contains("M create"), "the second message is missing in \(told)")
+        },
+        Rule("12.9", "the answer to a replay names the epoch that conversations carry, also where the log does not reach back far enough", .doc) {
+            f in
+            let ana = try await f.user("ana")
+            let epoch = try await ana.load(try await ana.converse([]))["epoch"]
+            f.check(epoch.string?.isEmpty == false, "\(epoch)")
+            for time in [longAgo, "2001-01-01T00:00:00.000Z"] {
+                let answer = try await replay(ana, from: time).answer
+                f.equal(answer.data["epoch"], epoch)
+            }
         },
         Rule("12.9", "a replay includes the change of the very time that is named") { f in
             let scene = try await Scene(f)
             let message = try await scene.sent("x")
-            let packet = scene.other.history.first { $0.isChange("create", "Message", id: message) }
+            let packet = scene.other.history.first { $0.isChange("create", of: "Message", id: message) }
             let (packets, _) = try await replay(scene.ben, from: packet?.timestamp ?? "")
-            f.check(packets.contains { $0.isChange("create", "Message", id: message) }, "\(packets.map(\.summary))")
+            f.check(packets.contains { $0.isChange("create", of: "Message", id: message) }, "\(packets.map(\.summary))")
         },
         Rule("12.9", "a client that comes back with the time of its last packet has missed nothing") { f in
             let scene = try await Scene(f)
@@ -304,8 +314,8 @@ enum S12Sync {
             try await scene.ana.patch(scene.conversation, set("metadata.a", "1"))
             let (packets, _) = try await replay(scene.ben, from: last)
             let told = packets.map(\.summary)
-            f.check(packets.contains { $0.isChange("create", "Message") && $0.data["parts"][0]["body"] == "meanwhile" }, "\(told)")
-            let isTold = packets.contains { $0.isChange("create", "Conversation") && $0.data["metadata"] == ["a": "1"] }
+            f.check(packets.contains { $0.isChange("create", of: "Message") && $0.data["parts"][0]["body"] == "meanwhile" }, "\(told)")
+            let isTold = packets.contains { $0.isChange("create", of: "Conversation") && $0.data["metadata"] == ["a": "1"] }
             f.check(isTold || told.contains("C update set metadata.a"), "\(told)")
         },
         Rule("12.9", "what happens while a replay runs arrives too") { f in
@@ -318,7 +328,7 @@ enum S12Sync {
             f.check(try await replayed.isSuccess, "no success")
             try await users[0].send("35", to: id)
             try await socket.message("35")
-            let texts = socket.history.filter { $0.isChange("create", "Message") }.compactMap { $0.data["parts"][0]["body"].string }
+            let texts = socket.history.filter { $0.isChange("create", of: "Message") }.compactMap { $0.data["parts"][0]["body"].string }
             f.equal(Set(texts), Set((0...35).map { "\($0)" }))
             f.equal(texts, texts.sorted { (Int($0) ?? 0) < (Int($1) ?? 0) })
         },
@@ -331,7 +341,7 @@ enum S12Sync {
                 try await users[0].send(text, to: id)
                 try await socket.message(text)
             }
-            f.equal(socket.history.filter { $0.isChange("create", "Message") }.count, 2)
+            f.equal(socket.history.filter { $0.isChange("create", of: "Message") }.count, 2)
         },
         Rule("12.9", "a replay of nothing is answered with success") { f in
             let ana = try await f.user("ana")
@@ -373,7 +383,7 @@ enum S12Sync {
             let id = try await users[0].converse(users[1])
             let message = try await users[0].sendID("x", to: id)
             let (packets, _) = try await replay(users[1], from: longAgo)
-            let created = packets.first { $0.isChange("create", "Message", id: message) }
+            let created = packets.first { $0.isChange("create", of: "Message", id: message) }
             f.equal(created?.data["parts"][0]["body"], "x")
             f.equal(created?.data["sender"]["id"].string, users[0].id)
             f.equal(created?.body["object"]["type"], "Message")
@@ -395,7 +405,7 @@ enum S12Sync {
             f.equal(summaries(packets, of: id), ["C delete all_participants"])
             f.check(!packets.contains { $0.objectType == "Message" }, "\(packets.map(\.summary))")
         },
-        Rule("12.9", "one's own deletions on one's devices are replayed to all of one's devices, and to nobody else") { f in
+        Rule("12.9", "a user's own deletions on their devices are replayed to all of their devices, and to no other user") { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse(users[1])
             let message = try await users[0].sendID("x", to: id)
@@ -413,7 +423,7 @@ enum S12Sync {
             let (packets, _) = try await replay(users[0], from: longAgo)
             f.check(packets.contains { $0.type == "operation" && $0.data["identity"]["id"].string == users[1].id }, "\(packets.map(\.summary))")
         },
-        Rule("12.9", "who was removed while away is told so, and nothing later") { f in
+        Rule("12.9", "a user who was removed while away is told so, and nothing later") { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse(users[1])
             try await users[0].patch(id, remove(users[1]))
@@ -421,17 +431,31 @@ enum S12Sync {
             try await users[0].patch(id, set("metadata.a", "1"))
             let (packets, _) = try await replay(users[1], from: longAgo)
             let last = packets.last { $0.objectID == id }
-            let isOut = last?.isChange("create", "Conversation") == true && last?.data["participants"] == []
+            let isOut = last?.isChange("create", of: "Conversation") == true && last?.data["participants"] == []
             f.check(isOut || last?.data.has("remove", "participants", id: users[1].id) == true, "\(last?.json ?? .null)")
             f.check(!packets.contains { $0.objectType == "Message" }, "a later message")
         },
-        Rule("12.9", "who was added while away gets the whole conversation") { f in
+        Rule("12.9", "what a former participant keeps, and was deleted for all while they were away, is told", .doc) { f in
+            let users = try await f.users("ana", "ben")
+            let id = try await users[0].converse(users[1])
+            let gone = try await users[0].converse(users[1])
+            let messages = [try await users[0].sendID("1", to: id), try await users[0].sendID("2", to: id)]
+            for conversation in [id, gone] { try await users[0].patch(conversation, remove(users[1])) }
+            try await users[0].does("DELETE", Layer.path(messages[0]) + "?mode=all_participants")
+            try await users[0].does("DELETE", Layer.path(gone) + "?mode=all_participants")
+            let (packets, _) = try await replay(users[1], from: longAgo)
+            f.check(packets.contains { $0.isChange("delete", of: "Message", id: messages[0]) }, "\(packets.map(\.summary))")
+            let update = packets.last { $0.isChange("update", of: "Conversation", id: id) && $0.data.operation("total_message_count") != nil }
+            f.check(update?.data.has("set", "total_message_count", value: 1) == true, "\(update?.data ?? .null)")
+            f.check(packets.last { $0.objectID == gone }?.isChange("delete", of: "Conversation") == true, "\(packets.map(\.summary))")
+        },
+        Rule("12.9", "a user who was added while away gets the whole conversation") { f in
             let users = try await f.users("ana", "ben")
             let id = try await users[0].converse([], metadata: ["a": "1"])
             try await users[0].send("before", to: id)
             try await users[0].patch(id, add(users[1]))
             let (packets, _) = try await replay(users[1], from: longAgo)
-            let created = packets.first { $0.isChange("create", "Conversation", id: id) }
+            let created = packets.first { $0.isChange("create", of: "Conversation", id: id) }
             f.equal(created?.data["metadata"], ["a": "1"])
             f.equal(created?.data["participants"].ids.count, 2)
         },
@@ -442,12 +466,12 @@ enum S12Sync {
             let socket = try await users[1].silentSocket(isChecked: false)
             for id in ["a", "b"] {
                 let body: JSONValue = ["request_id": .string(id), "method": "Event.replay", "data": ["from_timestamp": .string(longAgo)]]
-                try await socket.send(["type": "request", "body": body])
+                try await socket.sendPacket(["type": "request", "body": body])
             }
-            _ = try await socket.next("the first answer", deadline: Fixture.deadline) { $0.requestID == "a" }
-            let second = try await socket.next("the second answer", deadline: Fixture.deadline) { $0.requestID == "b" }
+            _ = try await socket.nextPacket("the first answer", deadline: Fixture.deadline) { $0.requestID == "a" }
+            let second = try await socket.nextPacket("the second answer", deadline: Fixture.deadline) { $0.requestID == "b" }
             f.equal(second.body["success"], true)
-            f.check(socket.history.contains { $0.isChange("create", "Conversation") }, "nothing was replayed")
+            f.check(socket.history.contains { $0.isChange("create", of: "Conversation") }, "nothing was replayed")
         },
     ]
 
@@ -494,7 +518,7 @@ enum S12Sync {
             for socket in scene.all {
                 var known: Set<String> = []
                 for packet in socket.history {
-                    if packet.isChange("create", "Message") { known.insert(packet.objectID ?? "") }
+                    if packet.isChange("create", of: "Message") { known.insert(packet.objectID ?? "") }
                     if let id = packet.data.operation("last_message")?["id"].string { f.check(known.contains(id), "unknown last_message") }
                 }
             }
@@ -510,7 +534,7 @@ enum S12Sync {
             }
             try await scene.sent("last")
             for socket in scene.all {
-                let positions = socket.history.filter { $0.isChange("create", "Message") }.compactMap { $0.data["position"].int }
+                let positions = socket.history.filter { $0.isChange("create", of: "Message") }.compactMap { $0.data["position"].int }
                 f.equal(positions.count, 21)
                 f.equal(positions, positions.sorted())
             }
@@ -533,7 +557,7 @@ enum S12Sync {
             let id = try await users[0].converse(users[1])
             for number in 0..<10 { try await users[0].send("\(number)", to: id) }
             let (packets, _) = try await replay(users[1], from: longAgo)
-            f.equal(packets.filter { $0.isChange("create", "Message") }.count, 10)
+            f.equal(packets.filter { $0.isChange("create", of: "Message") }.count, 10)
         },
     ]
 }

@@ -45,7 +45,7 @@ enum S13 {
             _ = try await scene.ana.call("POST", "/conversations", User.conversation([scene.ben.id], metadata: ["x": "y"], distinct: true))
         },
         line(
-            "a distinct conversation found that the finder had deleted: create to him", distinct: true, me: ["C create"], others: [],
+            "a distinct conversation found that the finder had deleted: create to the finder", distinct: true, me: ["C create"], others: [],
             prepare: { scene in
                 try await scene.ana.does("DELETE", Layer.path(scene.conversation) + "?mode=my_devices")
                 for socket in [scene.acting, scene.own] { try await socket.change("delete", "Conversation", scene.conversation) }
@@ -159,7 +159,7 @@ enum S13 {
     ]
 
     private static let others: [Rule] = [
-        Rule("13", "who is added gets the whole conversation, the others the update") { f in
+        Rule("13", "a user who is added gets the whole conversation, the others the update") { f in
             let scene = try await Scene(f, metadata: ["a": "1"])
             try await scene.sent("before")
             let cleo = try await f.user("cleo")
@@ -172,7 +172,7 @@ enum S13 {
             let before = socket.history.filter { $0.index < fence.index && $0.type != "response" }
             f.equal(before.map(\.summary), ["C create"])
         },
-        Rule("13", "who is removed gets the same update as the others, and nothing after it") { f in
+        Rule("13", "a user who is removed gets the same update as the others, and nothing after it") { f in
             let scene = try await Scene(f)
             let start = scene.other.receivedCount
             try await scene.ana.patch(scene.conversation, remove(scene.ben))
@@ -188,7 +188,31 @@ enum S13 {
             try await scene.other.change("create", "Conversation", fence)
             f.equal(scene.other.packets(from: start).filter { $0.objectID != fence && $0.type != "response" }.count, 1)
         },
-        Rule("13", "who removes himself gets the update too") { f in
+        Rule("13", "a former participant is told when a message they keep is deleted for all, and then the conversation", .doc) { f in
+            let scene = try await Scene(f)
+            let messages = [try await scene.sent("1"), try await scene.sent("2")]
+            try await scene.ana.patch(scene.conversation, remove(scene.ben))
+            let later = try await scene.ana.sendID("later", to: scene.conversation)
+            for message in [later, messages[1]] { try await scene.ana.does("DELETE", Layer.path(message) + "?mode=all_participants") }
+            for socket in [scene.other, scene.otherToo] {
+                let packet = try await socket.change("delete", "Message", messages[1])
+                f.equal(packet.data, ["mode": "all_participants"])
+                f.equal(packet.body["conversation"]["id"].string, scene.conversation)
+                f.check((packet.body["user_position"].int ?? 0) > 0, "\(packet.body)")
+                let update = try await socket.change("update", "Conversation", scene.conversation) { $0.has("set", "total_message_count", value: 1) }
+                f.check(update.data.has("set", "unread_message_count", value: 1), "\(update.data)")
+                f.equal(update.data.operation("last_message")?["id"].string, messages[0])
+            }
+            f.equal(try await scene.ben.load(scene.conversation)["total_message_count"], 1)
+            try await scene.ana.does("DELETE", Layer.path(scene.conversation) + "?mode=all_participants")
+            for socket in [scene.other, scene.otherToo] {
+                let packet = try await socket.change("delete", "Conversation", scene.conversation)
+                f.equal(packet.data, ["mode": "all_participants", "from_position": nil])
+                f.check((packet.body["user_position"].int ?? 0) > 0, "\(packet.body)")
+                f.check(!socket.history.contains { $0.objectID == later }, "a later message")
+            }
+        },
+        Rule("13", "a user who removes themselves gets the update too") { f in
             let scene = try await Scene(f)
             try await scene.ana.patch(scene.conversation, remove(scene.ana))
             for socket in scene.all {
@@ -216,13 +240,13 @@ enum S13 {
             let socket = try await scene.ben.silentSocket()
             let answer = try await socket.ask("Event.replay", nil, ["from_timestamp": "2019-01-01T00:00:00.000Z"])
             let packets = socket.history.filter { $0.index < answer.packet.index }
-            guard let deletion = packets.first(where: { $0.isChange("delete", "Conversation", id: scene.conversation) }) else {
+            guard let deletion = packets.first(where: { $0.isChange("delete", of: "Conversation", id: scene.conversation) }) else {
                 return f.fail("no deletion in \(packets.map(\.summary))")
             }
             f.equal(deletion.data["mode"], "my_devices")
             f.equal(deletion.data["from_position"].int, before)
             f.check(
-                packets.contains { $0.index > deletion.index && $0.isChange("create", "Message") && $0.data["parts"][0]["body"] == "after" },
+                packets.contains { $0.index > deletion.index && $0.isChange("create", of: "Message") && $0.data["parts"][0]["body"] == "after" },
                 "\(packets.map(\.summary))")
         },
         Rule("13", "messages that are sent come with is_unread and the notification for others, and without unread for oneself") { f in

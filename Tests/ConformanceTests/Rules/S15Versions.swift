@@ -95,7 +95,7 @@ enum S15 {
             let scene = try await Scene(f)
             try await scene.sent("x")
             try await scene.ben.does("POST", Layer.path(scene.conversation) + "/mark_all_read", [:])
-            for socket in scene.all { _ = try await socket.next("the operation", deadline: Fixture.deadline) { $0.type == "operation" } }
+            for socket in scene.all { _ = try await socket.nextPacket("the operation", deadline: Fixture.deadline) { $0.type == "operation" } }
             let identity = try await scene.ana.get("/identities/\(scene.ana.userID)")
             f.equal([identity["type"], identity["identity_type"]], ["user", "user"])
         },

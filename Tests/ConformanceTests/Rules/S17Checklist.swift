@@ -140,7 +140,7 @@ enum S17 {
             let scene = try await Scene(f)
             let message = try await scene.sent("x")
             let history = scene.other.history
-            let created = history.firstIndex { $0.isChange("create", "Message", id: message) } ?? .max
+            let created = history.firstIndex { $0.isChange("create", of: "Message", id: message) } ?? .max
             let patched = history.firstIndex { $0.data.has("set", "last_message", id: message) } ?? -1
             f.check(created < patched, "\(created) \(patched)")
             let cleo = try await f.user("cleo")
@@ -161,7 +161,7 @@ enum S17 {
             for number in 0..<150 { try await users[0].send("\(number)", to: conversation) }
             let socket = try await users[1].silentSocket()
             try await socket.does("Event.replay", nil, ["from_timestamp": "2019-01-01T00:00:00.000Z"])
-            let texts = socket.history.filter { $0.isChange("create", "Message") }.compactMap { $0.data["parts"][0]["body"].string }
+            let texts = socket.history.filter { $0.isChange("create", of: "Message") }.compactMap { $0.data["parts"][0]["body"].string }
             f.equal(texts, (0..<150).map { "\($0)" })
         },
         Rule("17.17", "signals have data.sender.id") { f in

@@ -92,7 +92,7 @@ actor StockClient {
         fixture.check(identity["metadata"].object != nil, "without metadata it is taken for a basic identity")
     }
 
-    /// All of 16.1.
+    /// The whole start of a stock client (docs/conformance.md §16.1).
     func start() async throws {
         if version == .v2 { try await ping() }
         try await signIn()
@@ -166,15 +166,17 @@ actor StockClient {
         var body: JSONValue = ["method": .string(method), "request_id": .string(id)]
         if let object { body["object_id"] = .string(object) }
         if let data { body["data"] = data }
-        try await socket.send(["type": "request", "body": body])
-        let packet = try await socket.next("the answer to \(method)", deadline: Fixture.deadline) { $0.type == "response" && $0.requestID == id }
+        try await socket.sendPacket(["type": "request", "body": body])
+        let packet = try await socket.nextPacket("the answer to \(method)", deadline: Fixture.deadline) {
+            $0.type == "response" && $0.requestID == id
+        }
         fixture.equal(packet.body["method"].string, method, "method")
         return packet
     }
 
     func signal(_ action: String, in conversation: String) async throws {
         let socket = try fixture.need(socket, "open socket")
-        try await socket.send([
+        try await socket.sendPacket([
             "type": "signal",
             "body": ["type": "typing_indicator", "object": ["id": .string(conversation)], "data": ["action": .string(action)]],
         ])

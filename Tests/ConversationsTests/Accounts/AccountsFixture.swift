@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import CryptoExtras
 import Foundation
-import Model
 import ServiceKit
+import StrataModel
 import Synchronization
 
 @testable import Conversations

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
@@ -9,7 +9,7 @@ import Testing
     let app = AppID.random()
     let deadline = ContinuousClock.Instant.soon
 
-    @Test("users never heard of have a minimal identity, and asking for it leaves nothing; who takes part in something has a row, once")
+    @Test("users never heard of have a minimal identity, and asking for it leaves nothing; those who take part have a row, once")
     func unknown() async throws {
         try await ServiceFixture.run { service in
             let users = ["zoe", "ana", "Émile", "ana"].map { UserID(trusted: $0) }
@@ -112,20 +112,5 @@ import Testing
             remembering.forget(ana, in: app)
             #expect(try await remembering.basic([ana], in: app, deadline: deadline)[ana]?.displayName == "Ana")
         }
-    }
-
-    @Test("an expiring cache keeps its bound, and what is new in it")
-    func bounded() {
-        let start = ContinuousClock.now
-        var cache = ExpiringCache<Int, Int>(capacity: 10)
-        for number in 0..<1000 {
-            cache.insert(number, for: number, until: start + .seconds(1))
-            #expect(cache.count <= 10)
-            #expect(cache.value(for: number, at: start) == number)
-            #expect(cache.value(for: max(0, number - 4), at: start) == max(0, number - 4))
-        }
-        #expect(cache.value(for: 999, at: start + .seconds(1)) == nil)
-        cache.remove(999)
-        #expect(cache.value(for: 999, at: start) == nil)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import StrataModel
 import SwiftProtobuf
 import Testing
 

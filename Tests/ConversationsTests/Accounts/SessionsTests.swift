@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations

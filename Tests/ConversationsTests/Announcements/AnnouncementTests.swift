@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
 
 extension StoreTests {
     @Suite struct AnnouncementTests {
-        @Test("an announcement reaches each recipient's list and log, and nobody else's")
+        @Test("an announcement reaches each recipient's list and log, and no other user's")
         func send() async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()
@@ -24,7 +24,7 @@ extension StoreTests {
                 #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == told)
                 #expect(try await calls.announcements(of: "ana", from: second).map(\.id) == [first])
                 #expect(try await calls.refusal { try await calls.announcements(of: "ana", from: .random()) }?.detail == .property("from_id"))
-                // Sent again, nobody is told again.
+                // Sent again, it is told to no user again.
                 #expect(try await calls.refusal { try await calls.announce(["ana"], id: first) }?.code == .idInUse)
                 #expect(try calls.notices("ana").count == 2)
                 #expect(try await calls.refusal { try await calls.announce([]) }?.detail == .property("recipients"))

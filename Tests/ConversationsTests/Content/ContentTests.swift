@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import StrataModel
 import SwiftProtobuf
 import Testing
 
@@ -23,14 +23,14 @@ extension StoreTests {
                 #expect(try await calls.with(app: .random()).canSee(content, "ana") == false)
                 try await calls.delete(message.id, by: "ben", .myDevices)
                 #expect(try await calls.canSee(content, "ben") == false)
-                // Passed on by somebody who sees it.
+                // Passed on by a user who sees it.
                 let other = try await calls.conversation(["cleo"])
                 _ = try await calls.send(other, parts: [.content(content)])
                 #expect(try await calls.canSee(content, "cleo"))
             }
         }
 
-        @Test("nobody can send content that is not there, or none of his business")
+        @Test("a user cannot send content that is not there, or that they may not use")
         func unsendable() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

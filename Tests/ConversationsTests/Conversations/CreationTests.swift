@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
 
 extension StoreTests {
     @Suite struct CreationTests {
-        @Test("a creation puts its caller and everybody named once into a new conversation, and tells each of them")
+        @Test("a creation puts its caller and each named user once into a new conversation, and tells each of them")
         func new() async throws {
             try await CallsFixture.run { calls in
                 let origin = Change.Origin(connection: .max, request: 7)
@@ -31,7 +31,7 @@ extension StoreTests {
             }
         }
 
-        @Test("one that is not distinct is always new; nobody else need be in it")
+        @Test("one that is not distinct is always new; no other user need be in it")
         func notDistinct() async throws {
             try await CallsFixture.run { calls in
                 let first = try await calls.create(["ben"])
@@ -44,7 +44,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a distinct match is found whoever asks and however the set is spelled, with its last message; nothing is announced")
+        @Test("a distinct match is found for every caller and however the set is spelled, with its last message; nothing is announced")
         func found() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ben", "cleo"], distinct: true, metadata: ["t": "1"]).id
@@ -105,7 +105,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a match its caller had deleted from his devices is shown to him again, empty, and his devices hear of it")
+        @Test("a match its caller had deleted from their devices is shown to them again, empty, and their devices hear of it")
         func shownAgain() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ben"], distinct: true).id

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import Postgres
 import Schema
+import StrataModel
 import TestSupport
 import Testing
 
@@ -9,7 +9,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct ListTests {
-        @Test("a conversation is there for those who are or were in it, of this app, and for nobody else")
+        @Test("a conversation is there only for users of this app who are or were in it")
         func visibility() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -60,7 +60,7 @@ extension StoreTests {
             }
         }
 
-        @Test("the order by last message is that of the messages the user sees himself")
+        @Test("the order by last message is that of the messages this user sees")
         func ownOrder() async throws {
             try await CallsFixture.run { calls in
                 let (first, second) = (try await calls.conversation(["ben"]), try await calls.conversation(["ben"]))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
@@ -66,7 +66,7 @@ extension StoreTests {
                 func values(_ count: Int) -> [String: String] {
                     Dictionary(uniqueKeysWithValues: (10..<10 + count).map { ("k\($0)", String(repeating: "v", count: 1997)) })
                 }
-                let told = Failure.invalid("metadata", "would have more than 30000 bytes of paths and values")
+                let told = Failure.invalid("metadata", reason: "would have more than 30000 bytes of paths and values")
                 #expect(try await calls.refusal { try await calls.create(["ben"], id: .random(), metadata: values(16)) } == told)
                 let id = try await calls.conversation(["ben"], metadata: values(15))
                 for operation in [set("more", ""), set("k10", String(repeating: "w", count: 1998))] {
@@ -93,7 +93,7 @@ extension StoreTests {
                     #expect(refusal?.code == .invalidProperty)
                 }
                 let create = try await calls.refusal { try await calls.create(["ben"], id: .random(), metadata: ["a": value + "x"]) }
-                #expect(create == .invalid("metadata.a", "is longer than 2048 bytes"))
+                #expect(create == .invalid("metadata.a", reason: "is longer than 2048 bytes"))
                 #expect(try await calls.tree(id) == ["a": value, path: "1"])
                 #expect(try await calls.readChanges(id).head == Position(2))
                 #expect(try await calls.list().total == 1)
@@ -107,7 +107,7 @@ extension StoreTests {
                 let tooMany = (0..<CallsFixture.patchItems / 2 + 1).map { set("k\($0)", "1") }
                 for operations in [[set("a b", "1")], [set("a", ["b": "1"])], [set("a", ["a.b": "1", "a.b.c": "2"])], tooMany] {
                     let told = #expect(throws: Failure.self) {
-                        try MetadataPatchValidation(maximumItems: CallsFixture.patchItems).check(operations)
+                        try MetadataPatchValidation(maximumItems: CallsFixture.patchItems).checkOperations(operations)
                     }
                     #expect(try await calls.refusal { try await calls.patch(id, [add("ben")], metadata: operations) } == told, "\(operations)")
                 }

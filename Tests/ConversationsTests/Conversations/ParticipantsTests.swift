@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
@@ -49,7 +49,7 @@ extension StoreTests {
             }
         }
 
-        @Test("who removes himself is out, and can do nothing any more; the last one may go too")
+        @Test("a participant who removes themselves is out, and can do nothing any more; the last one may go too")
         func oneself() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -80,13 +80,13 @@ extension StoreTests {
                 #expect(messages.total == 2 && messages.messages.map(\.id) == [second.id, first.id])
                 #expect(try await calls.message(first.id, as: "ben").status(of: UserID(trusted: "ben")) == .read)
                 #expect(try await calls.refusal { try await calls.message(third.id, as: "ben") }?.code == .notFound)
-                // Not even by a cursor does he find out what was sent later, nor from what he has who came later.
+                // A cursor does not tell Ben that the later message exists, and an older message does not tell Ben who came later.
                 #expect(try await calls.refusal { try await calls.messages(id, as: "ben", from: third.id) }?.code == .invalidProperty)
                 #expect(try await calls.message(first.id, as: "ben").recipients.map(\.userID.rawValue) == ["ana", "ben"])
                 #expect(try await calls.keptTree(id, "ben") == ["t": "1"])
                 let log = try await calls.readLogs(as: "ben", [id: .zero])
                 #expect(log.positions == [1, 2, 3, 4, 5] && log.hasMetHeads)
-                // He was no recipient of what came later.
+                // Ben was no recipient of what came later.
                 #expect(try await calls.message(third.id, as: "ana").recipients.map(\.userID.rawValue) == ["ana", "cleo"])
                 #expect(try await calls.message(first.id, as: "ana").recipients.map(\.userID.rawValue) == ["ana", "ben", "cleo"])
             }
@@ -104,7 +104,7 @@ extension StoreTests {
                 #expect(changes.first?.numbers == [UserID(trusted: "cleo"): view.numbers])
                 #expect(try await calls.messages(id, as: "cleo").messages.map(\.id) == [messages[2].id, messages[0].id])
                 #expect(try await calls.message(messages[0].id, as: "ana").status(of: UserID(trusted: "cleo")) == .read)
-                // His log begins with his coming, which brings the conversation.
+                // Cleo's log begins with Cleo's coming, which brings the conversation.
                 let log = try await calls.readLogs(as: "cleo", [id: .zero])
                 #expect(log.positions == [6])
                 try await calls.send(id, by: "ben")
@@ -112,7 +112,7 @@ extension StoreTests {
             }
         }
 
-        @Test("who is added again sees everything, all of it as read, as others see it too")
+        @Test("a user who is added again sees everything, all of it as read, as others see it too")
         func addedAgain() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"], metadata: ["t": "1"])
@@ -177,7 +177,7 @@ extension StoreTests {
                 let failure = try await calls.refusal { try await calls.patch(id, (0..<9).map { add("u\($0)") }, metadata: [set("a", "2")]) }
                 #expect(failure?.detail == .property("participants"))
                 #expect(try await calls.tree(id) == ["a": "1"])
-                // Who removes himself with it may still change what he asked for together with that.
+                // A user who removes themselves with it may still change what they asked for together with that.
                 #expect(try await calls.patch(id, by: "ben", [remove("ben")], metadata: [set("a", "2")]).count == 2)
                 #expect(try await calls.keptTree(id, "ben") == ["a": "1"])
                 #expect(try await calls.readChanges(id).head == Position(5))

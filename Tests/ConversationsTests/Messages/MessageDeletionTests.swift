@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
@@ -42,7 +42,7 @@ extension StoreTests {
             }
         }
 
-        @Test("deleted from his devices it is gone for him alone, who hears of it in his own log")
+        @Test("deleted from a user's devices it is gone for that user alone, who hears of it in their own log")
         func myDevices() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -65,14 +65,14 @@ extension StoreTests {
                 #expect(try await calls.refusal { try await calls.receipt(.read, second.id, by: "ana") }?.code == .notFound)
                 #expect(try await calls.get(id, as: "ben").lastMessage?.id == second.id)
                 #expect(try await calls.messages(id, as: "ben").total == 2)
-                // The last one may go as well: the conversation stays on his list, empty.
+                // The last one may go as well: the conversation stays on the user's list, empty.
                 try await calls.delete(first.id, by: "ana", .myDevices)
                 let empty = try await calls.get(id)
                 #expect(empty.totalCount == 0 && empty.unreadCount == 0 && empty.lastMessage == nil)
             }
         }
 
-        @Test("who hid messages is told of another last message when one is deleted for all")
+        @Test("a user who hid messages is told of another last message when one is deleted for all")
         func overrides() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -84,7 +84,7 @@ extension StoreTests {
                 var change = try #require(try calls.heard(id).last)
                 #expect(last(change) == .init(changed: true, message: sent[2], overrides: [UserID(trusted: "ben"): sent[1]]))
                 #expect(try await calls.readChanges(id).changes.last == change.withoutNumbers)
-                // What is last for one user only, since he hid what came after.
+                // What is last for one user only, since that user hid what came after.
                 try await calls.delete(sent[1].id, by: "ana", .allParticipants)
                 change = try #require(try calls.heard(id).last)
                 #expect(last(change) == .init(changed: true, message: sent[2], overrides: [UserID(trusted: "ben"): sent[0]]))

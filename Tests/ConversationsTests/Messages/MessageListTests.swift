@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
@@ -47,7 +47,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a message is there for those who see it, and for nobody else")
+        @Test("a message is there only for users who see it")
         func get() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])

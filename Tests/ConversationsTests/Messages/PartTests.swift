@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import StrataModel
 import SwiftProtobuf
 import Testing
 
@@ -47,7 +47,7 @@ extension StoreTests {
             }
         }
 
-        @Test("without effect, beyond a limit, or by somebody else it is no change")
+        @Test("without effect, beyond a limit, or by another user it is no change")
         func refused() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -68,7 +68,7 @@ extension StoreTests {
                     #expect(try await calls.refusal { try await calls.edit(message.id, by: actor, edit) }?.code == code)
                 }
                 #expect(try await calls.readChanges(id).head == Position(2))
-                // Whoever has left changes nothing any more.
+                // A user who has left changes nothing any more.
                 try await calls.patch(id, by: "ben", [remove("ana")])
                 let late = try await calls.refusal { try await calls.edit(message.id, .add(ProtoMessagePart(.text("x")))) }
                 #expect(late?.code == .accessDenied)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import StrataModel
 import SwiftProtobuf
 import Testing
 
@@ -16,7 +16,7 @@ extension StoreTests {
             changes.compactMap { if case .receipts(let receipts) = $0.content { receipts } else { nil } }
         }
 
-        @Test("receipts that are given at once become one change, and each giver has his own answer")
+        @Test("receipts that are given at once become one change, and each giver has their own answer")
         func gathered() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -60,7 +60,7 @@ extension StoreTests {
             }
         }
 
-        @Test("receipts that are switched off are recorded for their giver and shown to nobody else", arguments: [1, 2, 3] as [Int32])
+        @Test("receipts that are switched off are recorded for their giver and shown to no other user", arguments: [1, 2, 3] as [Int32])
         func switchedOff(policy: Int32) async throws {
             try await CallsFixture.run { calls in
                 let created = try await calls.call(

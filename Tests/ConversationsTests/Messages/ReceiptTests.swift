@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import StrataModel
 import SwiftProtobuf
 import Testing
 
@@ -71,7 +71,7 @@ extension StoreTests {
         func markAllRead() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
-                var sent: [Model.Message] = []
+                var sent: [StrataModel.Message] = []
                 for index in 0..<6 { sent.append(try await calls.send(id, by: index == 4 ? "ben" : "ana")) }
                 try await calls.receipt(.read, sent[1].id, by: "ben")
                 try await calls.receipt(.delivery, sent[2].id, by: "ben")
@@ -106,7 +106,7 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let users = ["ana", "ben", "cleo"]
                 let id = try await calls.conversation(["ben", "cleo"])
-                var sent: [Model.Message] = []
+                var sent: [StrataModel.Message] = []
                 for index in 0..<24 { sent.append(try await calls.send(id, by: users[index % 3])) }
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for user in users {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import StrataModel
 import SwiftProtobuf
 import Testing
 
@@ -9,7 +9,7 @@ import Testing
 
 extension StoreTests {
     @Suite struct SendTests {
-        @Test("a message gets the next position and ordinal, everybody as a recipient, and is announced as it was answered")
+        @Test("a message gets the next position and ordinal, all participants as recipients, and is announced as it was answered")
         func send() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -79,11 +79,11 @@ extension StoreTests {
                 for _ in 0..<10 {
                     let (first, second) = (try await calls.conversation(), try await calls.conversation())
                     let id = MessageID.random()
-                    let sent = try await withThrowingTaskGroup(of: Model.Message?.self) { group in
+                    let sent = try await withThrowingTaskGroup(of: StrataModel.Message?.self) { group in
                         for index in 0..<6 {
                             let calls = index < 3 ? calls : calls.otherInstance
                             group.addTask {
-                                var message: Model.Message?
+                                var message: StrataModel.Message?
                                 let failure = try await calls.refusal {
                                     message = try await calls.send(index % 2 == 0 ? first : second, by: "ana", id: id)
                                 }
@@ -91,7 +91,7 @@ extension StoreTests {
                                 return message
                             }
                         }
-                        return try await group.reduce(into: [Model.Message]()) { sent, message in if let message { sent.append(message) } }
+                        return try await group.reduce(into: [StrataModel.Message]()) { sent, message in if let message { sent.append(message) } }
                     }
                     #expect(sent.count == 1)
                     let heads = [try await calls.readChanges(first).head.rawValue, try await calls.readChanges(second).head.rawValue]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
@@ -12,8 +12,8 @@ extension StoreTests {
         private let ben = UserID(trusted: "ben")
 
         /// All messages that a user sees, newest first.
-        private func all(_ calls: CallsFixture, _ id: ConversationID, as user: String) async throws -> [Model.Message] {
-            var messages: [Model.Message] = []
+        private func all(_ calls: CallsFixture, _ id: ConversationID, as user: String) async throws -> [StrataModel.Message] {
+            var messages: [StrataModel.Message] = []
             while true {
                 let page = try await calls.messages(id, as: user, from: messages.last?.id)
                 messages += page.messages

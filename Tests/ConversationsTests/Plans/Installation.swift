@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
-import Model
+import StrataModel
 
 /// What a bulk load puts into the tables: an installation with much of everything, nearly nothing of which belongs to the user who asks.
 struct Installation {

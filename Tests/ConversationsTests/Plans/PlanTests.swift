@@ -2,8 +2,9 @@
 import Contracts
 import Foundation
 import LocalServers
-import Model
+import Mutations
 import Postgres
+import StrataModel
 import TestSupport
 import Testing
 
@@ -82,7 +83,7 @@ import Testing
             var start = try log.end
             let names = Value.textArray(users + ["met1", "met2"])
             let rows = try await calls.database.runAlone(
-                .follow, [.uuid(calls.app.rawValue), .text("ana"), names, .null], deadline: .soon)
+                WriteStatement.follow.plain, [.uuid(calls.app.rawValue), .text("ana"), names, .null], deadline: .soon)
             #expect(rows.count == 1 + users.count)
             let following = try log.executions(since: start)
             #expect(read(following) <= Double(5 * conversations))
@@ -131,7 +132,7 @@ private struct Scene {
     func play(_ body: (String, () async throws -> Void) async throws -> Void) async throws {
         var recent: [ConversationID] = []
         var cursor: MessageID?
-        let lately = Model.Timestamp(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000) - 1_000_000)
+        let lately = StrataModel.Timestamp(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000) - 1_000_000)
         try await body("create") { recent.append(try await calls.create(["ben", "cleo"], metadata: ["title": "new"]).id) }
         try await body("create distinct") { recent.append(try await calls.create(["ben"], distinct: true).id) }
         try await body("send") {
@@ -139,6 +140,10 @@ private struct Scene {
             try await calls.send(recent[0], by: "cleo")
         }
         try await body("receipt") { if let cursor { try await calls.receipt(.read, cursor, by: "ana") } }
+        try await body("receipts") { if let cursor { try await calls.receipts(.read, [cursor, .random()], in: long, by: "ana") } }
+        try await body("delete up to a position") {
+            if let cursor { try await calls.delete(long, by: "ben", upTo: Position(calls.message(cursor, as: "ana").position.rawValue - 1)) }
+        }
         try await body("mark all read") { try await calls.markAllRead(long, by: "ana") }
         try await body("metadata") { try await calls.patch(long, metadata: [set("color.\(recent[0])", "blue"), delete("color")]) }
         try await body("participants") {
@@ -150,6 +155,12 @@ private struct Scene {
             try await body("list") {
                 let page = try await calls.list(byLastMessage: byLastMessage, pageSize: 5).views
                 _ = try await calls.list(byLastMessage: byLastMessage, pageSize: 5, from: page.last?.conversation.id)
+            }
+        }
+        for messages in [20, nil] {
+            try await body("load") {
+                let page = try await calls.load(pageSize: 5, messages: messages, bytes: 1 << 20)
+                _ = try await calls.load(byLastMessage: true, pageSize: 5, from: page.items.last?.view.conversation.id.rawValue, messages: messages)
             }
         }
         try await body("messages") {
@@ -164,7 +175,7 @@ private struct Scene {
         try await body("delete message") { if let cursor { try await calls.delete(cursor, by: "ana", .myDevices) } }
         for age: Int64 in [1, 3600, 86_400, 8 * 86_400] {
             try await body("baseline") {
-                _ = try await calls.baseline(as: "ana", since: Model.Timestamp(microseconds: lately.microseconds - age * 1_000_000))
+                _ = try await calls.baseline(as: "ana", since: StrataModel.Timestamp(microseconds: lately.microseconds - age * 1_000_000))
             }
         }
         // Not by the call, which gives the same answer for half a second.
@@ -178,6 +189,13 @@ private struct Scene {
         }
         try await body("repair") {
             _ = try await calls.readChanges(long, after: Position(head / 2), limit: 50, bytes: 1 << 20, users: ["ana", "ben"])
+        }
+        let name = Mutation.random
+        try await body("named change") {
+            try await calls.named(name, ConversationsAPI.patchConversation, calls.patching(long, add: "ana"))
+        }
+        try await body("repeated change") {
+            try await calls.named(name, ConversationsAPI.patchConversation, calls.patching(long, add: "ana"))
         }
         try await body("follow") { try await calls.follow(["eve"]) }
         try await body("following") {
@@ -196,7 +214,10 @@ private struct Scene {
             let content = try await calls.content()
             let message = try await calls.send(recent[0], parts: [.text("look"), .content(content)])
             _ = try await calls.canSee(content, "ben")
+            // Former participants are told.
+            try await calls.patch(recent[0], [remove("cleo")])
             try await calls.delete(message.id, by: "ana", .allParticipants)
+            _ = try await calls.readLogs(as: "cleo", [:], userAfter: .zero, limit: 50)
         }
         let sessions = Sessions(
             database: calls.database, publisher: Publisher(logger: ServiceFixture.quietLogger) { _, _ in }, lifetime: .seconds(86_400))

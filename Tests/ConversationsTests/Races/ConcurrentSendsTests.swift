@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import StrataModel
 import SwiftProtobuf
 import TestSupport
 import Testing
@@ -32,7 +32,7 @@ extension StoreTests {
             }
         }
 
-        private func check(_ answers: [Model.Message], _ logged: [Change], _ published: [Change]) {
+        private func check(_ answers: [StrataModel.Message], _ logged: [Change], _ published: [Change]) {
             let count = Int64(users.count * each)
             #expect(answers.map(\.position.rawValue).sorted() == Array(2...count + 1))
             #expect(answers.map(\.ordinal).sorted() == Array(1...count))
@@ -42,7 +42,7 @@ extension StoreTests {
             #expect(messages == answers.sorted { $0.position < $1.position })
             let inOrder = published.sorted { $0.position < $1.position }
             #expect(inOrder.map { $0.withoutNumbers.withoutTree } == logged.map(\.withoutTree))
-            // Each carries its sender's numbers, for whom nothing but his own messages is read.
+            // Each carries the numbers of its sender, who has read only their own messages.
             var own: [UserID: Int64] = [:]
             for change in inOrder.dropFirst() {
                 own[change.actor, default: 0] += 1
@@ -63,8 +63,8 @@ extension StoreTests {
         }
 
         /// Everything at once, so that sends share transactions.
-        private func sendAll(_ instances: [RunningService]) async throws -> [Model.Message] {
-            try await withThrowingTaskGroup(of: Model.Message.self) { group in
+        private func sendAll(_ instances: [RunningService]) async throws -> [StrataModel.Message] {
+            try await withThrowingTaskGroup(of: StrataModel.Message.self) { group in
                 for user in users {
                     for number in 0..<each {
                         let instance = instances[number % instances.count]
@@ -75,7 +75,7 @@ extension StoreTests {
             }
         }
 
-        private func send(_ text: String, by user: String, _ running: RunningService) async throws -> Model.Message {
+        private func send(_ text: String, by user: String, _ running: RunningService) async throws -> StrataModel.Message {
             let response = try await running.call(
                 ConversationsAPI.sendMessage,
                 .with {
@@ -85,7 +85,7 @@ extension StoreTests {
                     $0.id = Data(MessageID.random())
                     $0.parts = [ProtoMessagePart(MessagePart(id: UUID(), mimeType: "text/plain", body: text, size: text.utf8.count))]
                 })
-            return try Model.Message(response.message)
+            return try StrataModel.Message(response.message)
         }
 
         private func log(_ running: RunningService) async throws -> [Change] {

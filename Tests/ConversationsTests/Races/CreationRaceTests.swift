@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
@@ -7,7 +7,7 @@ import Testing
 extension StoreTests {
     /// The set of participants and the client's id are where two creations meet.
     @Suite struct CreationRaceTests {
-        /// What somebody who creates is told.
+        /// What the creator of a conversation is told.
         enum Answer: Equatable {
             case created(ConversationID)
             case found(ConversationID)
@@ -40,7 +40,7 @@ extension StoreTests {
         }
 
         @Test(
-            "two users create the same distinct conversation at once: one of them does, the other gets it, or a conflict if his metadata differ",
+            "two users create the same distinct conversation at once: one of them does, the other gets it, or a conflict if the metadata differ",
             arguments: [(nil, nil), (["t": "1"], ["t": "1"]), (["t": "1"], nil), (["t": "1"], ["t": "2"]), ([:], ["t": "2"])]
                 as [([String: String]?, [String: String]?)])
         func distinct(_ first: [String: String]?, _ second: [String: String]?) async throws {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
 
 extension StoreTests {
-    /// Of two paths one of which is a prefix of the other only the later commit's stays (ARCHITECTURE §3.7).
+    /// Of two paths one of which is a prefix of the other only the later commit's stays (docs/architecture.md §3.7).
     @Suite struct MetadataRaceTests {
-        /// Where everybody ends: what is stored, what those see who heard the changes, and those who read them from the log.
+        /// The final states: what is stored, what a client sees that heard the changes, and what one sees that read them from the log.
         private func ends(_ id: ConversationID, _ calls: CallsFixture) async throws -> [[String: String]] {
             func told(_ changes: [Change]) -> [String: String] {
                 var tree = MetadataTree()
                 for change in changes {
                     if case .conversationCreated(let conversation) = change.content { tree = conversation?.metadata ?? tree }
-                    tree.apply(change.effects)
+                    tree.applyEffects(change.effects)
                 }
                 return tree.flat
             }

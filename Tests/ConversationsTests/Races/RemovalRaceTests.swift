@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
@@ -26,7 +26,7 @@ extension StoreTests {
             }
         }
 
-        @Test("a removal that waits behind a message comes after it: who is removed keeps the message")
+        @Test("a removal that waits behind a message comes after it: the removed user keeps the message")
         func removalBehindSend() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben"])
@@ -38,7 +38,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what a removed participant asked for while he was being removed is refused, whatever it is")
+        @Test("what a participant asked for while being removed is refused, whatever it is")
         func everythingBehindRemoval() async throws {
             typealias Call = @Sendable (CallsFixture, ConversationID, MessageID) async throws -> Void
             let asked: [(String, Call)] = [

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
 
 extension StoreTests {
-    /// Publications are hints: what an instance committed and could not announce any more is found all the same (ARCHITECTURE §3.3).
+    /// Publications are hints: what an instance committed and could not announce any more is found all the same (docs/architecture.md §3.3).
     @Suite struct UnpublishedTests {
         @Test("a change committed but never published is found by heads, by repair and by catch-up")
         func neverPublished() async throws {
@@ -69,7 +69,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what a user did on one device and was never announced is found by his others, in his own log")
+        @Test("what a user did on one device and was never announced is found by their other devices, in the user's own log")
         func ownLogNeverPublished() async throws {
             try await CallsFixture.run { calls in
                 let dying = calls.withoutPublishing

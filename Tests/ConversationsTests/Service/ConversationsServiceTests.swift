@@ -3,8 +3,8 @@ import Contracts
 import Crypto
 import Foundation
 import LocalServers
-import Model
 import ServiceKit
+import StrataModel
 import SwiftProtobuf
 import TestSupport
 import Testing
@@ -31,7 +31,7 @@ import Testing
         try await RunningService.run(postgres: postgres, redis: redis) { running in
             try await running.createApp(app, provider: provider, keyID: keyID)
             let ana = UserID(trusted: "ana")
-            try await Listener.run(redis, [Channels.user(app, ana)]) { listener in
+            try await Listener.run(redis, [Channels.user(app: app, user: ana)]) { listener in
                 let opened = try await signIn(running, "ana")
                 #expect(opened.identity.basic.userID == "ana")
                 let digest = Data(SHA256.hash(data: Data(opened.sessionToken.utf8)))
@@ -42,7 +42,7 @@ import Testing
                 #expect(checked.ended == [unknown])
                 _ = try await running.call(ConversationsAPI.endSession, .with { $0.tokenDigest = digest })
                 let (channel, payload) = try #require(await listener.next())
-                #expect(channel == Channels.user(app, ana))
+                #expect(channel == Channels.user(app: app, user: ana))
                 #expect(
                     try UserNotice(decoding: payload)
                         == UserNotice(appID: app, user: ana, content: .sessionEnded(tokenDigest: [UInt8](digest))))

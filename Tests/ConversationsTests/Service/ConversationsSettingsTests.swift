@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
-import Model
 import RPC
 import ServiceKit
+import StrataModel
 import Testing
 
 @testable import Conversations

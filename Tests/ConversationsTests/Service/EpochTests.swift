@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
-import Model
+import Foundation
 import Postgres
+import StrataModel
 import Testing
 
 @testable import Conversations
@@ -26,6 +27,24 @@ extension StoreTests {
                 #expect(second != first)
                 #expect(try await now() == second)
                 #expect((second.count, second) > (first.count, first), "the later epoch is the greater")
+            }
+        }
+
+        @Test("a baseline says the epoch if it is asked for it, and another one at once when the database is another")
+        func baseline() async throws {
+            try await CallsFixture.run { calls in
+                let begin = StrataModel.Timestamp(microseconds: 0)
+                func epoch() async throws -> String { try await calls.baseline(as: "ana", since: begin) { $0.wantsEpoch = true }.epoch }
+                let id = try await calls.conversation()
+                let first = try await epoch()
+                #expect(try await calls.get(id).conversation.epoch == first)
+                #expect(try await calls.baseline(as: "ana", since: begin).epoch == "")
+                #expect(try await calls.baseline(as: "ana", since: begin) { $0.wantsEpoch = true }.entries.map(\.conversationID) == [Data(id)])
+                // As if another database had taken the place of this one. The service has not asked it since.
+                _ = try await calls.number(
+                    "WITH moved AS (UPDATE conversations.epoch SET timeline = timeline - 1 RETURNING 1) SELECT count(*) FROM moved")
+                let second = try await epoch()
+                #expect((second.count, second) > (first.count, first))
             }
         }
 
@@ -62,7 +81,7 @@ extension StoreTests {
                 #expect(second != first)
                 // Another process that had seen as much takes what the first one found.
                 #expect(try await check(first, reached + 1 << 40) == second)
-                #expect(try await calls.heads(since: Model.Timestamp(microseconds: 0)).epoch == second)
+                #expect(try await calls.heads(since: StrataModel.Timestamp(microseconds: 0)).epoch == second)
             }
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
@@ -38,6 +38,6 @@ import Testing
         ]
         publisher.notify(notices)
         #expect(try recorder.notices() == notices)
-        #expect(recorder.all.map(\.channel) == notices.map { Channels.user($0.appID, $0.user) })
+        #expect(recorder.all.map(\.channel) == notices.map { Channels.user(app: $0.appID, user: $0.user) })
     }
 }

@@ -2,7 +2,6 @@
 import Contracts
 import CryptoExtras
 import Foundation
-import Model
 import NIOCore
 import NIOPosix
 import Postgres
@@ -10,6 +9,7 @@ import RPC
 import Redis
 import ServiceKit
 import ServiceLifecycle
+import StrataModel
 import SwiftProtobuf
 import Synchronization
 import TestSupport
@@ -38,11 +38,11 @@ struct RunningService {
         adjust(&settings)
         let loops = MultiThreadedEventLoopGroup.singleton
         let logger = ServiceFixture.quietLogger
-        let service = try ConversationsService(settings, eventLoopGroup: loops, logger: logger)
+        let service = try ConversationsService(settings: settings, environment: ServiceEnvironment(eventLoopGroup: loops, logger: logger))
         let group = ServiceGroup(services: service.services, logger: logger)
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
-            let port = try await service.boundPort
+            let port = try await service.rpcPort
             let client = RPCClient(
                 configuration: RPCClientConfiguration(target: .fixed([RPCEndpoint(host: "127.0.0.1", port: port)]), clusterSecret: secret),
                 eventLoopGroup: loops, logger: logger)
@@ -57,7 +57,7 @@ struct RunningService {
     }
 
     func call<Request, Response>(_ endpoint: Endpoint<Request, Response>, _ request: Request) async throws -> Response {
-        try await client.call(endpoint, request, deadline: .soon, trace: .random())
+        try await client.call(endpoint, with: request, deadline: .soon, trace: .random())
     }
 
     /// What a call is refused with; nil if it is not.

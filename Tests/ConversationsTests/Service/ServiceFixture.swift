@@ -2,11 +2,11 @@
 import Contracts
 import Foundation
 import Logging
-import Model
 import NIOCore
 import Postgres
 import Schema
 import ServiceKit
+import StrataModel
 import Synchronization
 import TestSupport
 
@@ -44,7 +44,8 @@ struct ServiceFixture {
 
     /// Applies all migrations.
     static func migrate(_ url: String) async throws {
-        _ = try await Migrator(configuration: PostgresConfiguration(url: url)).migrate(Schema.migrations, logger: quietLogger)
+        _ = try await Migrator(configuration: PostgresConfiguration(url: url))
+            .migrate(Schema.migrations, functions: Schema.functions, logger: quietLogger)
     }
 
     static var quietLogger: Logger {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
-import Model
 import Postgres
 import Schema
+import StrataModel
 import TestSupport
 import Testing
 
 @testable import Conversations
 
-/// The tables of conversations can be split by conversation (ARCHITECTURE §11): here they are, and what is done with one conversation, or one of its
-/// messages, touches one part only.
+/// The tables of conversations can be split by conversation (docs/architecture.md §11). Here they are split, and what is done with one conversation,
+/// or one of its messages, touches one part only.
 @Suite struct ShardingTests {
     private static let parts = 8
     private static let tables = [
@@ -59,7 +59,8 @@ import Testing
         let url = try await TestServers.postgres()
         var configuration = try PostgresConfiguration(url: url)
         configuration.connections = 1
-        _ = try await Migrator(configuration: configuration).migrate(Self.migrations(), logger: ServiceFixture.quietLogger)
+        _ = try await Migrator(configuration: configuration)
+            .migrate(Self.migrations(), functions: Schema.functions, logger: ServiceFixture.quietLogger)
         try await Migrator(configuration: configuration).execute(script: Self.touched)
         let pool = PostgresPool(configuration: configuration, mode: .exclusive, logger: ServiceFixture.quietLogger)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -118,6 +119,8 @@ import Testing
             ("get", call("conversations.get_conversation", "ben", "'\(id)'")),
             ("get a message", call("conversations.get_message", "cleo", "'\(messages[1])'")),
             ("messages", call("conversations.list_messages", "ben", "'\(id)', 3, '\(messages[3])'")),
+            ("a page of messages", call("conversations.list_messages_page", "ben", "'\(id)', 2, '\(messages[3])', 100000")),
+            ("loaded messages", "SELECT * FROM conversations.messages_at('\(id)', ARRAY[3, 2, 1]::int8[])"),
             ("repair", "SELECT * FROM conversations.read_changes('\(id)', 0, 100, ARRAY['ana', 'ben'], 100000)"),
             ("catch-up", call("conversations.read_logs", "ben", "ARRAY['\(id)']::uuid[], ARRAY[0::int8], 0, 100, 100000")),
             (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import StrataModel
 import SwiftProtobuf
 
 @testable import Conversations
@@ -89,7 +89,9 @@ extension CallsFixture {
         return try response.changes.map { try Change($0) }
     }
 
-    func delete(_ id: ConversationID, by actor: String = "ana", _ mode: DeletionMode = .myDevices, leave: Bool = false) async throws {
+    func delete(
+        _ id: ConversationID, by actor: String = "ana", _ mode: DeletionMode = .myDevices, leave: Bool = false, upTo: Position? = nil
+    ) async throws {
         _ = try await call(
             ConversationsAPI.deleteConversation,
             .with {
@@ -98,6 +100,7 @@ extension CallsFixture {
                 $0.conversationID = Data(id)
                 $0.mode = mode.rawValue
                 $0.leave = leave
+                if let upTo { $0.upTo = upTo.rawValue }
             })
     }
 
@@ -116,7 +119,7 @@ extension CallsFixture {
     func send(
         _ conversation: ConversationID, by actor: String = "ana", _ text: String = "hello", id: MessageID = .random(), notification: String? = nil,
         origin: Change.Origin? = nil
-    ) async throws -> Model.Message {
+    ) async throws -> StrataModel.Message {
         let response = try await call(
             ConversationsAPI.sendMessage,
             .with {
@@ -128,11 +131,11 @@ extension CallsFixture {
                 if let notification { $0.notification = notification }
                 if let origin { $0.origin = ProtoOrigin(origin) }
             })
-        return try Model.Message(response.message)
+        return try StrataModel.Message(response.message)
     }
 
-    func message(_ id: MessageID, as user: String) async throws -> Model.Message {
-        try Model.Message(
+    func message(_ id: MessageID, as user: String) async throws -> StrataModel.Message {
+        try StrataModel.Message(
             await call(
                 ConversationsAPI.getMessage,
                 .with {
@@ -144,7 +147,7 @@ extension CallsFixture {
 
     func messages(
         _ conversation: ConversationID, as user: String = "ana", pageSize: Int = 100, from: MessageID? = nil
-    ) async throws -> (messages: [Model.Message], total: Int64) {
+    ) async throws -> (messages: [StrataModel.Message], total: Int64) {
         let response = try await call(
             ConversationsAPI.listMessages,
             .with {
@@ -154,7 +157,7 @@ extension CallsFixture {
                 $0.pageSize = Int32(pageSize)
                 if let from { $0.fromID = Data(from) }
             })
-        return (try response.messages.map { try Model.Message($0) }, response.total)
+        return (try response.messages.map { try StrataModel.Message($0) }, response.total)
     }
 
     func delete(_ message: MessageID, by actor: String, _ mode: DeletionMode) async throws {
@@ -177,6 +180,23 @@ extension CallsFixture {
                 $0.messageID = Data(message)
                 $0.kind = kind.rawValue
             })
+    }
+
+    /// Receipts of many messages of one conversation.
+    @discardableResult
+    func receipts(
+        _ kind: ReceiptKind, _ messages: [MessageID], in conversation: ConversationID, by actor: String
+    ) async throws -> (ignored: [MessageID], position: Position?) {
+        let response = try await call(
+            ConversationsAPI.giveReceipts,
+            .with {
+                $0.appID = Data(app)
+                $0.actor = actor
+                $0.conversationID = Data(conversation)
+                $0.messageIds = messages.map { Data($0) }
+                $0.kind = kind.rawValue
+            })
+        return (try response.ignored.map { try MessageID(contract: $0) }, response.place.hasPosition ? Position(response.place.position) : nil)
     }
 }
 

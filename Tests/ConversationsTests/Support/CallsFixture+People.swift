@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
 import Postgres
+import StrataModel
 import SwiftProtobuf
 
 @testable import Conversations
@@ -153,7 +153,7 @@ extension CallsFixture {
         .doomed.map { try ContentID(contract: $0) }
     }
 
-    func send(_ conversation: ConversationID, by actor: String = "ana", parts: [MessagePart]) async throws -> Model.Message {
+    func send(_ conversation: ConversationID, by actor: String = "ana", parts: [MessagePart]) async throws -> StrataModel.Message {
         let response = try await call(
             ConversationsAPI.sendMessage,
             .with {
@@ -163,11 +163,11 @@ extension CallsFixture {
                 $0.id = Data(MessageID.random())
                 $0.parts = parts.map { ProtoMessagePart($0) }
             })
-        return try Model.Message(response.message)
+        return try StrataModel.Message(response.message)
     }
 
     @discardableResult
-    func edit(_ message: MessageID, by actor: String = "ana", _ edit: ProtoEditPartsRequest.OneOf_Edit) async throws -> Model.Message {
+    func edit(_ message: MessageID, by actor: String = "ana", _ edit: ProtoEditPartsRequest.OneOf_Edit) async throws -> StrataModel.Message {
         let answer = try await call(
             ConversationsAPI.editParts,
             .with {
@@ -176,7 +176,7 @@ extension CallsFixture {
                 $0.messageID = Data(message)
                 $0.edit = edit
             })
-        return try Model.Message(answer.message)
+        return try StrataModel.Message(answer.message)
     }
 }
 

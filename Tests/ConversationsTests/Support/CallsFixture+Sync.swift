@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
 import Postgres
+import StrataModel
 import SwiftProtobuf
 
 @testable import Conversations
@@ -65,9 +65,10 @@ extension CallsFixture {
         }
     }
 
-    /// What a user is owed on conversations and in his own log.
+    /// What a user is owed on conversations and in the user's own log.
     func readLogs(
-        as user: String, _ cursors: [ConversationID: Position], userAfter: Position? = nil, limit: Int = 1000, bytes: Int = 0
+        as user: String, _ cursors: [ConversationID: Position], userAfter: Position? = nil, limit: Int = 1000, bytes: Int = 0,
+        knowsDeletions: Bool = true
     ) async throws -> Log {
         let response = try await call(
             ConversationsAPI.readLogs,
@@ -83,6 +84,7 @@ extension CallsFixture {
                 if let userAfter { $0.userAfter = userAfter.rawValue }
                 $0.limit = Int32(limit)
                 $0.maxBytes = Int64(bytes)
+                $0.knowsDeletions = knowsDeletions
             })
         var log = Log(bytes: try (response.serializedBytes() as [UInt8]).count, hasMetHeads: response.metHeads)
         for entry in response.entries {
@@ -102,17 +104,19 @@ extension CallsFixture {
         return log
     }
 
-    func baseline(as user: String, since: Model.Timestamp) async throws -> ProtoBaselineResponse {
-        try await call(
-            ConversationsAPI.baseline,
-            .with {
-                $0.appID = Data(app)
-                $0.userID = user
-                $0.since = since.microseconds
-            })
+    func baseline(
+        as user: String, since: StrataModel.Timestamp, _ further: (inout ProtoBaselineRequest) -> Void = { _ in }
+    ) async throws -> ProtoBaselineResponse {
+        var request = ProtoBaselineRequest.with {
+            $0.appID = Data(app)
+            $0.userID = user
+            $0.since = since.microseconds
+        }
+        further(&request)
+        return try await call(ConversationsAPI.baseline, request)
     }
 
-    func heads(since: Model.Timestamp) async throws -> ProtoHeadsResponse {
+    func heads(since: StrataModel.Timestamp) async throws -> ProtoHeadsResponse {
         try await call(ConversationsAPI.heads, .with { $0.since = since.microseconds })
     }
 
@@ -132,7 +136,7 @@ extension CallsFixture {
         try await leaves("SELECT path, value FROM metadata.leaf WHERE conversation_id = '\(id)'")
     }
 
-    /// The values kept for somebody who left.
+    /// The values kept for a user who left.
     func keptTree(_ id: ConversationID, _ user: String) async throws -> [String: String] {
         try await leaves(
             """

@@ -2,10 +2,10 @@
 import Contracts
 import Foundation
 import Logging
-import Model
 import NIOCore
 import Postgres
 import RPC
+import StrataModel
 import SwiftProtobuf
 import TestSupport
 import Testing
@@ -103,7 +103,7 @@ struct CallsFixture: Sendable {
             participantsLimit: participantsLimit, receiptAudienceLimit: receiptAudienceLimit, metadataLimits: metadataLimits,
             metadataValidation: MetadataPatchValidation(maximumItems: patchItems), quotas: quotas)
         var router = CallRouter(logger: logger)
-        ConversationsService.register(support, receiptWindow: receiptWindow, on: &router)
+        for handler in ConversationsService.handlers(support, receiptWindow: receiptWindow) { handler.register(on: &router) }
         return router
     }
 
@@ -129,7 +129,7 @@ struct CallsFixture: Sendable {
     func call<Request, Response>(_ endpoint: Endpoint<Request, Response>, _ request: Request) async throws -> Response {
         let context = RPCContext(method: endpoint.method, deadline: .soon, trace: .random(), peer: "test")
         do {
-            return try Response(protobuf: await router.handle(context, try ByteBuffer(protobuf: request)))
+            return try Response(protobuf: await router.handleCall(context, payload: try ByteBuffer(protobuf: request)))
         } catch let error as RPCError {
             guard let payload = error.payload else { throw error }
             throw Failure(try ProtoFailure(protobuf: payload))

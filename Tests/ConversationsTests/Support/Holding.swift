@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
-import Model
 import Postgres
+import StrataModel
 import Testing
 
 @testable import Conversations

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import SeededRandom
+import StrataModel
 import TestSupport
 import Testing
 
 @testable import Conversations
 
 extension StoreTests {
-    /// A client that was away ends with the server's state by the log alone (ARCHITECTURE §3.5).
+    /// A client that was away ends with the server's state by the log alone (docs/architecture.md §3.5).
     @Suite struct CatchUpPropertyTests {
         private let users = ["ana", "ben", "cleo", "dora"]
 

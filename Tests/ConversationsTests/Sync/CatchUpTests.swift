@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import StrataModel
 import Testing
 
 @testable import Conversations
@@ -19,7 +19,7 @@ extension StoreTests {
                 }
                 let whole = try await calls.readLogs(as: "ben", [ids[0]: .zero, ids[1]: .zero], userAfter: .zero)
                 #expect(whole.hasMetHeads && whole.entries.count == 12 && whole.userChanges.count == 2)
-                let times = whole.entries.compactMap { entry -> Model.Timestamp? in
+                let times = whole.entries.compactMap { entry -> StrataModel.Timestamp? in
                     switch entry {
                     case .change(let change): change.createdAt
                     case .user(let change): change.createdAt
@@ -69,7 +69,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what was received before somebody came again is read when it is told later, and no receipt of then takes it back")
+        @Test("what was received before a user came again is read when it is told later, and no earlier receipt takes it back")
         func receivedBefore() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
@@ -145,7 +145,7 @@ extension StoreTests {
                 try await calls.delete(hidden, by: "ana", .myDevices)
                 let view = try await calls.get(stays)
                 let log = try calls.heard(stays)
-                let now = try await calls.baseline(as: "ana", since: Model.Timestamp(microseconds: 0))
+                let now = try await calls.baseline(as: "ana", since: StrataModel.Timestamp(microseconds: 0))
                 #expect(now.complete && now.userPosition == 1 && now.userAfter == 0)
                 func entry(_ id: ConversationID) -> ProtoBaselineResponse.Entry? { now.entries.first { $0.conversationID == Data(id) } }
                 #expect(entry(stays)?.position == 2 && entry(stays)?.after == 0 && entry(stays)?.isParticipant == true)
@@ -159,7 +159,7 @@ extension StoreTests {
                 let between = try await calls.baseline(as: "ana", since: since).entries.first { $0.conversationID == Data(stays) }
                 #expect(between?.position == 2 && between?.after == 1 && between?.oldestAt == since.microseconds)
                 // Long after all of it nothing is owed any more, and what is gone is not spoken of.
-                let future = Model.Timestamp(microseconds: now.asOf + 3600 * 1_000_000)
+                let future = StrataModel.Timestamp(microseconds: now.asOf + 3600 * 1_000_000)
                 let later = try await calls.baseline(as: "ana", since: future)
                 #expect(later.entries.allSatisfy { $0.after == $0.position && $0.oldestAt == 0 } && later.userAfter == 1)
                 #expect(Set(later.entries.map(\.conversationID)) == [Data(stays), Data(left), Data(hidden)])
@@ -182,9 +182,12 @@ extension StoreTests {
                 #expect(Dictionary(uniqueKeysWithValues: added.map { ($0.userID, $0.position) }) == ["ana": 1, "ben": 1, "cleo": 3])
                 #expect(heads.users.filter { $0.appID == Data(calls.app) }.map(\.userID) == ["ben"])
                 #expect(heads.asOf >= created.microseconds)
-                // An instance that was asked nothing before, about a time after all of it.
+                // An instance that was asked nothing before, when all of it was some minutes ago. It looks back two minutes, and a margin.
+                for log in ["change", "user_change"] {
+                    try await calls.execute("UPDATE conversations.\(log) SET created_at = created_at - interval '3 minutes'")
+                }
                 let later = HeadsCache(database: calls.database, epoch: EpochSource(database: calls.database))
-                let none = try await later.read(since: heads.asOf + 3600 * 1_000_000, deadline: .soon)
+                let none = try await later.read(since: created.microseconds - 3600 * 1_000_000, deadline: .soon)
                 #expect(none.heads.isEmpty && none.added.isEmpty && none.users.isEmpty && none.asOf >= heads.asOf)
             }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
 @testable import Conversations
 
@@ -7,7 +7,7 @@ import Model
 struct ClientCopy {
     let user: UserID
     private(set) var messages: [MessageID: Message] = [:]
-    /// Nil: he has deleted it since it was loaded; when it comes back it is loaded anew.
+    /// Nil: the user has deleted it since it was loaded; when it comes back it is loaded anew.
     private(set) var participants: Set<String>?
     private(set) var position: Position
     private(set) var ownPosition = Position.zero
@@ -38,7 +38,8 @@ struct ClientCopy {
             case .conversationHidden(_, let upTo, _):
                 messages = messages.filter { $0.value.position > upTo }
                 participants = nil
-            case .messageHidden(let id, _): messages[id] = nil
+            case .messageHidden(let id, _), .messageDeleted(let id, _, _): messages[id] = nil
+            case .messagesHidden(let upTo, _): messages = messages.filter { $0.value.position > upTo }
             default: break
             }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
 /// What one conversation should look like to each of its users, said again in the simplest words: plain lists and sets, nothing of the arithmetic
 /// of what it checks.
@@ -13,15 +13,18 @@ struct ConversationModel {
 
     struct User {
         var isParticipant = true
-        /// Messages there were when he left.
+        /// Messages there were when the user left.
         var leftAt = 0
-        /// Where he left.
+        /// Where the user left.
         var leftPosition = Position.zero
         var hidden: Set<Int> = []
         var statuses: [Int: RecipientStatus] = [:]
-        /// He deleted the conversation from his devices, and nothing has brought it back for good since.
+        /// The user deleted the conversation from their devices, and nothing has brought it back for good since.
         var isHidden = false
-        /// How far each message had come with everybody when he left.
+        /// Up to where the user deleted it last, and where they came to it last.
+        var hiddenUpTo = Position.zero
+        var joined = Position(1)
+        /// Each message's recipients with their statuses when the user left.
         var kept: [[Message.Recipient]] = []
     }
 
@@ -30,7 +33,7 @@ struct ConversationModel {
         case receipt(ReceiptKind, message: Int)
         case markAllRead(upTo: Position?)
         case deleteMessage(Int, DeletionMode)
-        case deleteConversation(leave: Bool)
+        case deleteConversation(leave: Bool, upTo: Position?)
         case add(String)
         case remove(String)
     }
@@ -61,7 +64,7 @@ struct ConversationModel {
 
     func isVisible(to name: String) -> Bool { users[name].map { !$0.isHidden || !seen(by: name).isEmpty } ?? false }
 
-    /// How far a message came with everybody it was for, as this user sees it: to somebody who left, how far it had come then.
+    /// How far a message came with all its recipients, as this user sees it: to a user who left, how far it had come then.
     func recipients(of index: Int, seenBy name: String) -> [Message.Recipient] {
         guard let user = users[name], !user.isParticipant else { return recipients(of: index) }
         return user.kept[index]
@@ -87,7 +90,7 @@ struct ConversationModel {
         case .receipt(let kind, let index): return receipt(kind, index, by: name, user)
         case .markAllRead(let upTo): return markAllRead(upTo, by: name, user)
         case .deleteMessage(let index, let mode): return deleteMessage(index, mode, by: name, user)
-        case .deleteConversation(let leave): return deleteConversation(leave: leave, by: name, user)
+        case .deleteConversation(let leave, let upTo): return deleteConversation(leave: leave, upTo: upTo, by: name, user)
         case .add(let other), .remove(let other):
             guard user.isParticipant else { return .refused(.accessDenied) }
             let adds = if case .add = operation { true } else { false }
@@ -131,18 +134,30 @@ struct ConversationModel {
         return .done(change: true, own: false)
     }
 
-    private mutating func deleteConversation(leave leaves: Bool, by name: String, _ user: User) -> Outcome {
+    private mutating func deleteConversation(leave leaves: Bool, upTo: Position?, by name: String, _ user: User) -> Outcome {
         let (leaves, isVisible) = (leaves && user.isParticipant, isVisible(to: name))
         guard leaves || isVisible else { return .refused(.notFound) }
-        if isVisible {
-            users[name]?.hidden.formUnion(0..<(user.isParticipant ? messages.count : user.leftAt))
-            users[name]?.isHidden = true
-        }
+        let end = user.isParticipant ? head : user.leftPosition
+        let seen = seen(by: name)
         if leaves {
             head = head.next
             leave(name)
         }
-        return .done(change: leaves, own: isVisible)
+        guard isVisible else { return .done(change: leaves, own: false) }
+        if let upTo, upTo < end {
+            let old = seen.filter { messages[$0].position <= upTo }
+            if upTo <= user.hiddenUpTo { return .done(change: leaves, own: false) }
+            if old.count < seen.count || upTo < user.joined {
+                guard !old.isEmpty else { return .done(change: leaves, own: false) }
+                users[name]?.hidden.formUnion(old)
+                users[name]?.hiddenUpTo = upTo
+                return .done(change: leaves, own: true)
+            }
+        }
+        users[name]?.hidden.formUnion(0..<(user.isParticipant ? messages.count : user.leftAt))
+        users[name]?.isHidden = true
+        users[name]?.hiddenUpTo = user.isParticipant ? head : user.leftPosition
+        return .done(change: leaves, own: true)
     }
 
     private mutating func leave(_ name: String) {
@@ -156,6 +171,7 @@ struct ConversationModel {
     private mutating func readd(_ name: String) {
         users[name]?.isParticipant = true
         users[name]?.isHidden = false
+        users[name]?.joined = head
         for index in messages.indices { users[name]?.statuses[index] = .read }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import SeededRandom
+import StrataModel
 import TestSupport
 import Testing
 

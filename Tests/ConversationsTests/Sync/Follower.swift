@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
-import Model
+import StrataModel
 import TestSupport
 import Testing
 
 @testable import Conversations
 
-/// Does what a gateway does: hears what is published about a conversation, checks it against the log, and keeps everybody's numbers by it.
+/// Does what a gateway does: hears what is published about a conversation, checks it against the log, and keeps every user's numbers by it.
 struct Follower {
     let calls: CallsFixture
     let id: ConversationID
@@ -46,6 +46,7 @@ struct Follower {
                 let count = try calls.heard(id).last?.messageCount ?? 0
                 numbers[user] = UserNumbers(uncounted: count, hidden: count, position: change.position)
             case .messageHidden(_, let view): numbers[user] = view?.numbers
+            case .messagesHidden(_, let view): numbers[user] = view.numbers
             default: Issue.record("unexpected \(change.content)")
             }
         }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import Foundation
-import Model
+import SeededRandom
+import StrataModel
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import SeededRandom
+import StrataModel
 import TestSupport
 
 @testable import Conversations
@@ -18,8 +19,12 @@ extension ConversationModel.Operation {
         case 64..<69: self = .markAllRead(upTo: Position(Int64.random(in: 0...model.head.rawValue + 2, using: &random)))
         case 69..<75: self = .deleteMessage(message, .allParticipants)
         case 75..<83: self = .deleteMessage(message, .myDevices)
-        case 83..<86: self = .deleteConversation(leave: false)
-        case 86..<88 where model.participants.count > 1: self = .deleteConversation(leave: true)
+        case 83..<85: self = .deleteConversation(leave: false, upTo: nil)
+        case 85..<87:
+            // Mostly of late, where something is left to hide and something to keep.
+            let upTo = Position(max(0, model.head.rawValue - Int64.random(in: -1...20, using: &random)))
+            self = .deleteConversation(leave: Int.random(in: 0..<6, using: &random) == 0 && model.participants.count > 1, upTo: upTo)
+        case 87..<88 where model.participants.count > 1: self = .deleteConversation(leave: true, upTo: nil)
         case 88..<91 where model.participants.count > 1: self = .remove(other)
         default: self = .add(other)
         }
@@ -29,7 +34,7 @@ extension ConversationModel.Operation {
     func puts(out user: String, askedBy actor: String) -> Bool {
         switch self {
         case .remove(let other): other == user
-        case .deleteConversation(let leave): leave && actor == user
+        case .deleteConversation(let leave, _): leave && actor == user
         default: false
         }
     }
@@ -43,7 +48,7 @@ extension CallsFixture {
         case .receipt(let kind, let index): try await receipt(kind, model.messages[index].id, by: user)
         case .markAllRead(let upTo): try await markAllRead(id, by: user, upTo: upTo)
         case .deleteMessage(let index, let mode): try await delete(model.messages[index].id, by: user, mode)
-        case .deleteConversation(let leave): try await delete(id, by: user, .myDevices, leave: leave)
+        case .deleteConversation(let leave, let upTo): try await delete(id, by: user, .myDevices, leave: leave, upTo: upTo)
         case .add(let other): try await patch(id, by: user, [add(other)])
         case .remove(let other): try await patch(id, by: user, [remove(other)])
         }

@@ -41,7 +41,7 @@ extension EndToEnd {
             #expect(check.header("Link")?.contains("rel=conversations") == true)
         }
 
-        @Test("a user's identity is there at once, and that of somebody who never signed in")
+        @Test("a user's identity is there at once, and that of a user who never signed in")
         func identities() async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")

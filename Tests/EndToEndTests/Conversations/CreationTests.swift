@@ -113,7 +113,7 @@ extension EndToEnd {
                 let sent = try await socket.ask("Message.create", id, TestUser.message("message \(round)"))
                 let message = try await socket.change("create", "Message", sent.data["id"].string)
                 #expect(sent.packet.index < message.index)
-                let update = try await socket.change("update", "Conversation", id) { $0.has("set", "last_message") }
+                let update = try await socket.change("update", "Conversation", id) { $0.has("set", property: "last_message") }
                 #expect(message.index < update.index)
             }
             #expect(socket.faults == [])

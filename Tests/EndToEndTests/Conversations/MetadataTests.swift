@@ -23,7 +23,7 @@ extension EndToEnd {
             }
             try await users[0].patch(conversation, delete("metadata.trip"), set("metadata.last", "end"))
             for socket in sockets {
-                try await socket.change("update", "Conversation", conversation.id) { $0.has("set", "metadata.last", value: "end") }
+                try await socket.change("update", "Conversation", conversation.id) { $0.has("set", property: "metadata.last", value: "end") }
                 let order = socket.packets(of: conversation)
                     .compactMap { packet in
                         packet.data.array?.first { $0["property"].string == "metadata.last" }?["value"].string
@@ -63,7 +63,7 @@ extension EndToEnd {
                 #expect(views[0] == views[1])
                 #expect(views[0]["a"] == "short" || views[0]["a"] == ["b": "long"])
                 for socket in sockets {
-                    try await socket.change("update", "Conversation", conversation.id) { $0.has("set", "metadata.end") }
+                    try await socket.change("update", "Conversation", conversation.id) { $0.has("set", property: "metadata.end") }
                     #expect(socket.replica(of: conversation)?.metadata == views[0])
                 }
             }

@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     @Suite("participants")
     struct ParticipantTests {
-        @Test("an added user gets the whole conversation over his socket, with its history, read")
+        @Test("an added user gets the whole conversation over their socket, with its history, read")
         func added() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben", "cleo"])
             let (ana, ben, cleo) = (users[0], users[1], users[2])
@@ -26,7 +26,7 @@ extension EndToEnd {
             #expect(created["last_message"]["parts"][0]["body"].string == "before")
             #expect(created["unread_message_count"].int == 0)
             #expect(created["total_message_count"].int == 1)
-            let update = try await bens.change("update", "Conversation", conversation.id) { $0.has("set", "distinct", value: false) }
+            let update = try await bens.change("update", "Conversation", conversation.id) { $0.has("set", property: "distinct", value: false) }
             let addition = try #require(update.data.array?.first { $0["operation"].string == "add" })
             #expect(addition["id"].string == cleo.identity)
             #expect(addition["value"]["user_id"].string == "cleo")
@@ -38,7 +38,7 @@ extension EndToEnd {
             #expect(socket.faults == [])
         }
 
-        @Test("a removed user gets the update and nothing later, and keeps what he had")
+        @Test("a removed user gets the update and nothing later, and keeps what they had")
         func removed() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let (ana, ben) = (users[0], users[1])
@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(socket.faults == [])
         }
 
-        @Test("who is added while his socket opens misses nothing")
+        @Test("a user who is added while their socket opens misses nothing")
         func addedWhileOpening() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben"])
             let (ana, ben) = (users[0], users[1])

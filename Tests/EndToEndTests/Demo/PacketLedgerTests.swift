@@ -102,7 +102,7 @@ struct ConversationReplicaTests {
             ["operation": "add", "property": "participants", "id": "c"],
             ["operation": "set", "property": "unread_message_count", "value": 3],
         ]
-        replica.apply(operations)
+        replica.applyOperations(operations)
         let expected: JSONValue = [
             "metadata": ["title": "Trip", "trip": ["hotel": ["name": "Aurora"]]], "participants": [["id": "a"], ["id": "c"]],
             "unread_message_count": 3, "total_message_count": 2,
@@ -113,28 +113,28 @@ struct ConversationReplicaTests {
     @Test("an empty object equals an absent one")
     func empty() {
         var replica = ConversationReplica(start)
-        replica.apply([["operation": "delete", "property": "metadata.trip.city"]])
+        replica.applyOperations([["operation": "delete", "property": "metadata.trip.city"]])
         #expect(replica.metadata == ["title": "Trip"])
-        replica.apply([["operation": "set", "property": "metadata", "value": [:]]])
+        replica.applyOperations([["operation": "set", "property": "metadata", "value": [:]]])
         #expect(replica.metadata == [:])
     }
 }
 
 @Suite("a watched value")
 struct WatchedTests {
-    @Test("who waits is resumed by the change he waits for, and by no other")
+    @Test("a waiting task is resumed by the change it waits for, and by no other")
     func waiting() async {
-        let value = Watched(0)
+        let value = ObservedState(0)
         async let found = value.first(within: .seconds(60)) { $0 >= 2 ? "at \($0)" : nil }
         for number in 1...3 { value.change { $0 = number } }
-        // The change that he waited for may be over when he begins.
+        // The change that the waiter waits for may be over when it begins.
         let answer = await found
         #expect(answer == "at 2" || answer == "at 3")
     }
 
     @Test("what is there already is found at once; what never comes is given up")
     func limits() async {
-        let value = Watched(1)
+        let value = ObservedState(1)
         #expect(await value.first(within: .seconds(60)) { $0 } == 1)
         let nothing: Int? = await value.first(within: .milliseconds(1)) { _ in nil }
         #expect(nothing == nil)
@@ -143,7 +143,7 @@ struct WatchedTests {
 
     @Test("a cancelled task stops waiting")
     func cancellation() async {
-        let value = Watched(1)
+        let value = ObservedState(1)
         let task = Task { await value.first(within: .seconds(3600)) { _ in nil as Int? } }
         task.cancel()
         #expect(await task.value == nil)

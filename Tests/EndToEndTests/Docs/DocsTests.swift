@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Crypto
 import Foundation
 import ProtocolClient
 import TestCluster
@@ -19,7 +20,7 @@ extension EndToEnd {
             return try Data(contentsOf: root.appending(path: "docs/\(name)"))
         }
 
-        @Test("it is served to anybody, as it is in the repository", arguments: files)
+        @Test("it is served to every client, as it is in the repository", arguments: files)
         func served(_ path: String, _ name: String, _ type: String) async throws {
             let client = try await Cluster.shared().client()
             let answer = try await client.call("GET", path, headers: ["Accept": ""])
@@ -28,6 +29,21 @@ extension EndToEnd {
             #expect(answer.header("Content-Type")?.hasPrefix(type) == true)
             #expect(answer.header("Content-Security-Policy")?.contains("default-src 'none'") == true)
             #expect(answer.header("X-Content-Type-Options") == "nosniff")
+        }
+
+        @Test("a browser may carry out the script of the search, and no other")
+        func script() async throws {
+            let client = try await Cluster.shared().client()
+            let index = try await client.call("GET", "/docs/", headers: ["Accept": ""])
+            let page = String(decoding: index.body, as: UTF8.self)
+            let start = try #require(page.firstRange(of: "<script>")?.upperBound)
+            let script = page[start..<(try #require(page[start...].firstRange(of: "</script>")?.lowerBound))]
+            let hash = Data(SHA256.hash(data: Data(script.utf8))).base64EncodedString()
+            #expect(index.header("Content-Security-Policy")?.contains("script-src 'sha256-\(hash)';") == true)
+            for (path, _, _) in Self.files.dropFirst() {
+                let answer = try await client.call("GET", path, headers: ["Accept": ""])
+                #expect(answer.header("Content-Security-Policy")?.contains("script-src") == false)
+            }
         }
 
         @Test("HEAD answers without the bytes, and what is known already is not sent again", arguments: files)

@@ -1,33 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import TestCluster
 
 extension ClientReplica {
     /// Where what the client holds is not what a fresh load shows, in words: the path, what is held, what is fresh. Empty if they are the same.
     ///
     /// Not differences, because no stock client could know better, or because they mean the same:
-    /// - `participants` of a conversation the user is not in any more: they are told of their removal, a fresh object has none (spec 5.1).
-    /// - In a conversation the user is not in any more: messages that are deleted for all after his leaving, which are gone from a fresh load though nobody
-    ///   tells that user, with the counts and the last message that follow from it; and who has received and read the others since. Such a conversation
-    ///   as a whole, if it is one of `deleted`.
-    /// - A user in `recipient_status` who was added later and counts as having read (spec 6.1): no packet tells.
+    /// - `participants` of a conversation the user is not in any more: they are told of their removal, a fresh object has none
+    ///   (docs/conformance.md §5.2).
+    /// - A user in `recipient_status` who was added later and counts as having read (docs/conformance.md §5.5): no packet tells this.
     /// - An empty object within metadata equals an absent one; a null member equals an absent one.
-    /// - `is_unread` is what the own entry in `recipient_status` says; there is no packet for it (spec 12.4).
+    /// - `is_unread` is what the own entry in `recipient_status` says; there is no packet for it (docs/conformance.md §12.4).
     /// - `position` of a conversation: changes that do not concern a user are not announced to that user.
     /// - `download_url` and `expiration` of rich content, which are other ones each time.
-    func differences(from fresh: FreshState, deleted: Set<String>) -> [String] {
+    func differences(from fresh: FreshState) -> [String] {
         var differences: [String] = []
         let listed = Dictionary(fresh.conversations.map { ($0["id"].string ?? "", $0) }) { $1 }
         for id in Set(conversations.keys).union(listed.keys).sorted() {
             switch (conversations[id], listed[id]) {
             case (let held?, let fresh?):
-                var (held, fresh) = (shown(conversation: held), normalised(conversation: fresh))
-                if !isParticipant(in: id) {
-                    for name in ["last_message", "total_message_count", "unread_message_count"] { (held[name], fresh[name]) = (.null, .null) }
-                }
-                differences += compare(short(id), held, fresh)
+                differences += compare(short(id), shown(conversation: held), normalised(conversation: fresh))
             case (nil, _): differences.append("\(short(id)) is not held, but listed")
-            case (_, nil) where deleted.contains(id) && !isParticipant(in: id): break
             default: differences.append("\(short(id)) is held, but not listed")
             }
         }
@@ -36,13 +30,8 @@ extension ClientReplica {
         for id in Set(messages.keys).union(listedMessages.keys).sorted() {
             switch (messages[id], listedMessages[id]) {
             case (let held?, let fresh?):
-                var (shown, normalised) = (shown(message: held), normalised(message: fresh))
-                if !isParticipant(in: held["conversation"]["id"].string ?? "") {
-                    for name in ["recipient_status", "is_unread"] { (shown[name], normalised[name]) = (.null, .null) }
-                }
-                differences += compare(short(id), shown, normalised)
+                differences += compare(short(id), shown(message: held), normalised(message: fresh))
             case (nil, let fresh): differences.append("\(short(id)) in \(short(fresh?["conversation"]["id"].string ?? "")) is not held, but listed")
-            case (let held?, nil) where isForgotten(held, listed, deleted): break
             case (let held, nil): differences.append("\(short(id)) in \(short(held?["conversation"]["id"].string ?? "")) is held, but not listed")
             }
         }
@@ -57,11 +46,6 @@ extension ClientReplica {
             let (unread, told) = (messages.filter { $0["is_unread"] == true }.count, conversation["unread_message_count"].int)
             return unread == told ? nil : "\(short(id)) has \(unread) unread messages, and says \(told ?? -1)"
         }
-    }
-
-    private func isForgotten(_ message: JSONValue, _ listed: [String: JSONValue], _ deleted: Set<String>) -> Bool {
-        guard let conversation = message["conversation"]["id"].string, !isParticipant(in: conversation) else { return false }
-        return listed[conversation] != nil || (deleted.contains(conversation) && conversations[conversation] != nil)
     }
 
     private func short(_ id: String) -> String { String(id.dropFirst("layer:///".count)) }
@@ -107,7 +91,7 @@ extension ClientReplica {
 
     private func normalised(message: JSONValue) -> JSONValue {
         var normalised = message
-        // Whoever has read it is left out on both sides: who is wrongly said to have read it is then missing on one of them.
+        // A user who has read it is left out on both sides: one who is wrongly said to have read it is then missing on one of them.
         normalised["recipient_status"] = .object((message["recipient_status"].object ?? [:]).filter { $0.value != "read" })
         let parts = (message["parts"].array ?? [])
             .map { part in

@@ -63,7 +63,7 @@ extension ClientReplica {
             guard let held = conversations[id] else { return [.conversation(id)] }
             conversations[id] = patched(held, packet)
             cameToRead(packet, in: id)
-        // Of the others, those that are not known are ignored (spec 12.4).
+        // Changes of other objects that the client does not hold are ignored, as stock clients do.
         case "Message": if let held = messages[id] { messages[id] = patched(held, packet) }
         case "MessagePart": partUpdated(id, packet)
         case "Identity":
@@ -147,7 +147,7 @@ extension ClientReplica {
         }
     }
 
-    /// Spec 12.5: read by this user up to there.
+    /// Read by this user up to there (docs/conformance.md §12.5).
     private mutating func allRead(_ packet: ReceivedPacket) {
         guard packet.body["method"].string == "Conversation.mark_all_read", let conversation = packet.objectID,
             let reader = packet.data["identity"]["id"].string, let position = packet.data["position"].int

@@ -3,7 +3,7 @@
 import ProtocolClient
 
 /// What the client of one user holds: built from what it loaded over REST, then changed by packets only, as a stock client library does
-/// (spec 12.4, 12.5, 14).
+/// (docs/conformance.md §12.4, §12.5, §14).
 ///
 /// Objects refer to each other by id, as they do in the libraries, where they are shared: participants and senders are names of `identities`, a
 /// conversation's `last_message` is the name of one of `messages`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import SeededRandom
 import TestCluster
 import TestSupport
 
@@ -71,13 +72,15 @@ struct HistoryGenerator {
     private mutating func one() {
         switch generator.int(0..<100) {
         case 0..<34: send()
-        case 34..<45: receipt("read")
-        case 45..<51: receipt("delivery")
+        case 34..<42: receipt("read")
+        case 42..<46: receipt("delivery")
+        case 46..<51: receipts()
         case 51..<56: markAllRead()
         case 56..<68: changeMetadata()
         case 68..<78: changeParticipants()
         case 78..<84: deleteMessage()
-        case 84..<88: deleteConversation()
+        case 84..<87: deleteConversation()
+        case 87: deleteUpTo()
         case 88..<91: create()
         default: changeConnection()
         }
@@ -123,6 +126,13 @@ struct HistoryGenerator {
     private mutating func receipt(_ type: String) {
         guard let message = someMessage() else { return send() }
         add(inside(plan.messages[message].conversation), .receipt(message, type))
+    }
+
+    /// Of some of the last messages, whichever conversation they are in.
+    private mutating func receipts() {
+        let some = plan.messages.indices.suffix(8).filter { _ in generator.chance(60) }
+        guard let first = some.first else { return send() }
+        add(inside(plan.messages[first].conversation), .receipts(some, generator.pick(["read", "delivery"])))
     }
 
     private mutating func markAllRead() {
@@ -183,6 +193,13 @@ struct HistoryGenerator {
         add(actor, .deleteConversation(conversation, query: query))
     }
 
+    private mutating func deleteUpTo() {
+        guard let (conversation, actor) = somewhere() else { return }
+        let leaves = generator.chance(20)
+        if leaves { rooms[conversation]?.remove(actor) }
+        add(actor, .deleteUpTo(conversation, percent: generator.int(0...100), leaves: leaves))
+    }
+
     private mutating func changeConnection() {
         let index = anybody()
         guard !touched.contains(index) else { return }
@@ -207,7 +224,7 @@ struct HistoryGenerator {
 
     private mutating func anybody() -> Int { generator.pick(Array(plan.members.indices)) }
 
-    /// A conversation, mostly one that lives, and somebody, mostly one who is in it.
+    /// A conversation, mostly one that lives, and a user, mostly one who is in it.
     private mutating func somewhere() -> (conversation: Int, actor: Int)? {
         guard !plan.conversations.isEmpty else { return nil }
         if live.isEmpty, plan.conversations.count < 4 {

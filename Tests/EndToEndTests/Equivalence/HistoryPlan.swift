@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import SeededRandom
 import TestCluster
 import TestSupport
 
@@ -31,8 +32,12 @@ struct HistoryPlan: Sendable {
         case send(Int, parts: JSONValue, notification: JSONValue?, overSocket: Bool)
         case deleteMessage(Int, forAll: Bool)
         case deleteConversation(Int, query: String)
+        /// From the own devices, up to a message from 0 to 100 percent of those the user holds.
+        case deleteUpTo(Int, percent: Int, leaves: Bool)
         case receipt(Int, String)
-        /// Up to where the reader has read of what he holds, from 0 to 100; nil sends no position.
+        /// Of several messages, in one request for the conversation of the first.
+        case receipts([Int], String)
+        /// Up to where the reader has read of what they hold, from 0 to 100; nil sends no position.
         case markAllRead(Int, upTo: Int?)
         case drop(losing: Bool)
         case connect(via: Int)
@@ -67,19 +72,6 @@ struct HistoryPlan: Sendable {
     /// Whether each operation has to be done: in a planned course of events, but not in a random one.
     var mustSucceed = false
 
-    /// The conversations somebody wants to delete for all.
-    var deletedForAll: Set<String> {
-        Set(
-            rounds.joined()
-                .compactMap { step in
-                    if case .deleteConversation(let conversation, "mode=all_participants") = step.operation {
-                        conversations[conversation]
-                    } else {
-                        nil
-                    }
-                })
-    }
-
     /// The conversations in which this member was not from the beginning, or not all the time.
     func interrupted(_ member: Int) -> Set<String> {
         var found: Set<String> = []
@@ -93,6 +85,8 @@ struct HistoryPlan: Sendable {
         }
         for step in rounds.joined() where step.actor == member {
             if case .deleteConversation(let conversation, let query) = step.operation, query.contains("leave=true") {
+                found.insert(conversations[conversation])
+            } else if case .deleteUpTo(let conversation, _, leaves: true) = step.operation {
                 found.insert(conversations[conversation])
             }
         }

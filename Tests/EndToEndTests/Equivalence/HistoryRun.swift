@@ -44,7 +44,7 @@ struct HistoryRun: Sendable {
         self.trace = trace
     }
 
-    /// Signs everybody in, and opens the first sockets.
+    /// Signs all users in, and opens the first sockets.
     static func start(_ plan: HistoryPlan, in app: TestApp) async throws -> HistoryRun {
         let trace = HistoryTrace()
         let clients = try await withThrowingTaskGroup(of: (Int, ReplicaClient).self) { group in
@@ -103,7 +103,7 @@ struct HistoryRun: Sendable {
 
     // MARK: The end
 
-    /// One message more in every conversation that anybody is in: who was told all so far has to be told of what comes, too. The comparison before it
+    /// One more message in each conversation with participants: a client that knows all so far must be told what comes, too. The comparison before it
     /// matters as well, since a message brings numbers that may cover up wrong ones.
     private func sendEverywhere() async throws {
         for conversation in plan.conversations {
@@ -120,7 +120,7 @@ struct HistoryRun: Sendable {
                     let (client, member) = (clients[index], plan.members[index])
                     await client.replaysAnswered()
                     let fresh = try await FreshState(of: client.user, pageSize: 1 + index * 3)
-                    let differences = await client.differences(from: fresh, deleted: plan.deletedForAll, within: patience)
+                    let differences = await client.differences(from: fresh, within: patience)
                     for difference in differences { fail("\(member.name) (\(member.version.rawValue)) \(when): \(difference)") }
                 }
             }
@@ -182,8 +182,16 @@ struct HistoryRun: Sendable {
             return try await rest("DELETE", path, nil, client)
         case .deleteConversation(let conversation, let query):
             return try await rest("DELETE", "\(layerPath(plan.conversations[conversation]))?\(query)", nil, client)
+        case .deleteUpTo(let conversation, let percent, let leaves):
+            let id = plan.conversations[conversation]
+            let query = "mode=my_devices&position=\(position(percent, in: id, of: client) / 8192)" + (leaves ? "&leave=true" : "")
+            return try await rest("DELETE", "\(layerPath(id))?\(query)", nil, client)
         case .receipt(let number, let type):
             return try await rest("POST", layerPath(plan.messages[number].id) + "/receipts", ["type": .string(type)], client)
+        case .receipts(let numbers, let type):
+            guard let first = numbers.first else { return nil }
+            let body: JSONValue = ["type": .string(type), "ids": .array(numbers.map { .string(plan.messages[$0].id) })]
+            return try await rest("POST", layerPath(plan.conversations[plan.messages[first].conversation]) + "/receipts", body, client)
         case .markAllRead(let conversation, let percent):
             let id = plan.conversations[conversation]
             let body: JSONValue = ["position": percent.map { .integer(Int64(position($0, in: id, of: client))) } ?? .null]

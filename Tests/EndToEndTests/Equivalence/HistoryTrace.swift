@@ -9,7 +9,7 @@ final class HistoryTrace: Sendable {
     private let directory: String
     private let lines = Mutex<[String]>([])
 
-    /// Nil if nobody wants it.
+    /// Nil if no trace was asked for.
     init?() {
         guard let directory = ProcessInfo.processInfo.environment["STRATA_HISTORY_TRACE"] else { return nil }
         self.directory = directory

@@ -2,23 +2,24 @@
 
 import Foundation
 import ProtocolClient
+import SeededRandom
 import TestCluster
 import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// One kind of change after the other: whoever is told of it by packets, live or after having been away, holds what is loaded afresh.
+    /// One kind of change after the other: a client that is told of it by packets, live or after having been away, holds what is loaded afresh.
     @Suite("kinds of change")
     struct KindsOfChangeTests {
         /// What the clients do while it happens.
         enum Presence: String, CaseIterable, Sendable {
             /// All are there.
             case live
-            /// Everybody is away, and has it replayed through the other gateway.
+            /// All are away, and have it replayed through the other gateway.
             case away
             /// All lose the connection in the middle, and come back at once.
             case interrupted
-            /// One of each version opens his first socket afterwards.
+            /// One of each version opens their first socket afterwards.
             case late
         }
 
@@ -41,7 +42,7 @@ extension EndToEnd {
             Kind("conversation created over a socket", (1, .create(1, with: [0, 3], distinct: true, metadata: ["a": "b"], overSocket: true))),
             Kind("participant added", (0, .patch(0, [.add(3)]))),
             Kind("participant removed", (0, .patch(0, [.remove(1)]))),
-            Kind("participant removes himself", (1, .patch(0, [.remove(1)]))),
+            Kind("participant removes themselves", (1, .patch(0, [.remove(1)]))),
             Kind(
                 "removed, added again", (0, .patch(0, [.remove(2)])), (0, .send(3, parts: text, notification: nil, overSocket: false)),
                 (1, .patch(0, [.add(2)]))),
@@ -57,6 +58,8 @@ extension EndToEnd {
             Kind("message delivered", (1, .receipt(0, "delivery"))),
             Kind("message read", (2, .receipt(1, "read"))),
             Kind("message delivered, then read", (1, .receipt(2, "delivery")), (1, .receipt(2, "read"))),
+            Kind("several messages delivered at once", (1, .receipts([0, 2], "delivery"))),
+            Kind("several messages read at once", (2, .receipts([0, 1, 2], "read"))),
             Kind("all read", (1, .markAllRead(0, upTo: nil))),
             Kind("read up to a position", (2, .markAllRead(0, upTo: 50))),
             Kind("last message deleted for all", (1, .deleteMessage(2, forAll: true))),
@@ -69,6 +72,22 @@ extension EndToEnd {
             Kind("conversation deleted for all", (1, .deleteConversation(0, query: "mode=all_participants"))),
             Kind("conversation deleted on one's own devices", (1, .deleteConversation(0, query: "mode=my_devices"))),
             Kind("conversation left and deleted", (1, .deleteConversation(0, query: "mode=my_devices&leave=true"))),
+            Kind("messages up to one deleted on one's own devices", (1, .deleteUpTo(0, percent: 50, leaves: false))),
+            Kind("messages up to the last one deleted on one's own devices", (2, .deleteUpTo(0, percent: 100, leaves: false))),
+            Kind("conversation left, and its first messages deleted", (1, .deleteUpTo(0, percent: 50, leaves: true))),
+            Kind(
+                "messages up to one deleted on one's own devices, then more come, and go", (1, .deleteUpTo(0, percent: 50, leaves: false)),
+                (0, .send(3, parts: text, notification: nil, overSocket: false)), (1, .deleteUpTo(0, percent: 50, leaves: false))),
+            Kind("last message deleted for all, and a user has left", (0, .patch(0, [.remove(1)])), (2, .deleteMessage(2, forAll: true))),
+            Kind(
+                "all messages deleted for all, and a user has left", (0, .patch(0, [.remove(1)])), (0, .deleteMessage(1, forAll: true)),
+                (0, .deleteMessage(0, forAll: true)), (0, .deleteMessage(2, forAll: true))),
+            Kind(
+                "first message deleted for all between a user's removal and return", (0, .patch(0, [.remove(1)])),
+                (0, .deleteMessage(0, forAll: true)), (0, .patch(0, [.add(1)]))),
+            Kind(
+                "conversation deleted for all, and a user has left", (0, .patch(0, [.remove(1)])),
+                (0, .deleteConversation(0, query: "mode=all_participants"))),
             Kind(
                 "conversation deleted on one's own devices comes back", (1, .deleteConversation(0, query: "mode=my_devices")),
                 (0, .send(3, parts: text, notification: nil, overSocket: false))),
@@ -79,9 +98,10 @@ extension EndToEnd {
             let app = try await Cluster.shared().app()
             let only = ProcessInfo.processInfo.environment["STRATA_KIND"]
             if let only, only != kind.testDescription { return }
-            for presence in Presence.allCases {
-                let report = try await HistoryRun.start(Self.plan(kind, presence), in: app).run()
-                #expect(report.failures == [])
+            // Side by side, with users and conversations of their own: clients mostly wait.
+            try await withThrowingTaskGroup(of: HistoryRun.Report.self) { group in
+                for presence in Presence.allCases { group.addTask { try await HistoryRun.start(Self.plan(kind, presence), in: app).run() } }
+                for try await report in group { #expect(report.failures == []) }
             }
         }
 

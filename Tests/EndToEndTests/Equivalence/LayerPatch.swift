@@ -2,8 +2,8 @@
 
 import ProtocolClient
 
-/// Applies the operations of an `update` packet to an object as client libraries do (spec 14): in order, each with all its side effects, such as
-/// intermediate objects that even an operation without effect leaves behind.
+/// Applies the operations of an `update` packet to an object as client libraries do (docs/conformance.md §14): in order, each with all its side
+/// effects, such as intermediate objects that even an operation without effect leaves behind.
 struct LayerPatch {
     /// What a client library throws for an operation that cannot be applied; the rest of the packet is lost to it.
     struct Inapplicable: Error, CustomStringConvertible {

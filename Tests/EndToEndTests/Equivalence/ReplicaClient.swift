@@ -26,7 +26,7 @@ final class ReplicaClient: Sendable {
     }
 
     let user: TestUser
-    let state: Watched<State>
+    let state: ObservedState<State>
     /// Conversations the user did not see from their beginning, or not all the time: packets cannot have told all.
     private let mayLoad: Set<String>
     private let trace: HistoryTrace?
@@ -36,7 +36,7 @@ final class ReplicaClient: Sendable {
         self.user = user
         self.trace = trace
         self.mayLoad = mayLoad
-        state = Watched(State(replica: ClientReplica(identity: user.identity)))
+        state = ObservedState(State(replica: ClientReplica(identity: user.identity)))
     }
 
     var isOnline: Bool { state.change { $0.socket != nil } }
@@ -163,15 +163,14 @@ final class ReplicaClient: Sendable {
     // MARK: The end
 
     /// Waits until the client holds what was loaded afresh, looking after each packet; returns what is different when it has waited long enough.
-    /// - Parameter deleted: conversations that were deleted for all.
-    func differences(from fresh: FreshState, deleted: Set<String>, within limit: Duration) async -> [String] {
+    func differences(from fresh: FreshState, within limit: Duration) async -> [String] {
         let heads = fresh.conversations.filter { $0["participants"].array?.isEmpty == false }
             .compactMap { conversation in
                 conversation["id"].string.map { ($0, conversation["position"].int ?? 0) }
             }
         let isSame: @Sendable (inout State) -> Bool? = { state in
             for (id, head) in heads where (state.replica.positions[id] ?? 0) < head { return nil }
-            return state.replica.differences(from: fresh, deleted: deleted).isEmpty ? true : nil
+            return state.replica.differences(from: fresh).isEmpty ? true : nil
         }
         if await state.first(within: limit, isSame) == true { return [] }
         return state.change { state in
@@ -179,7 +178,7 @@ final class ReplicaClient: Sendable {
                 .map {
                     "\($0.0) was told up to \(state.replica.positions[$0.0] ?? 0) instead of \($0.1)"
                 }
-            return state.replica.differences(from: fresh, deleted: deleted) + late
+            return state.replica.differences(from: fresh) + late
         }
     }
 

@@ -11,7 +11,7 @@ extension EndToEnd {
     /// What may die may die at any moment. Each test has a system of its own, for it breaks it.
     @Suite("faults")
     struct FaultTests {
-        @Test("what was acknowledged and perhaps never published, because the process was killed, reaches everybody")
+        @Test("what was acknowledged and perhaps never published, because the process was killed, reaches all clients")
         func killedBeforePublishing() async throws {
             try await Cluster.with(Cluster.Size(gateways: 2)) { cluster in
                 let users = try await cluster.app().signIn(["ana", "ben"])
@@ -30,12 +30,12 @@ extension EndToEnd {
                 let head = try #require(try await users[0].view(of: conversation)["position"].int)
                 for (user, socket) in zip(users, sockets) {
                     try await socket.positions(upTo: head, of: conversation)
-                    let seen = Set(socket.history.filter { $0.isChange("create", "Message") }.compactMap(\.objectID))
+                    let seen = Set(socket.history.filter { $0.isChange("create", of: "Message") }.compactMap(\.objectID))
                     #expect(acknowledged.subtracting(seen) == [])
                     #expect(socket.ledger.missing(of: conversation.id, upTo: head) == [])
                     #expect(socket.faults == [])
                     try await eventually("the server lists the same") {
-                        // His gateway, too, has to find the new process first.
+                        // The user's gateway, too, has to find the new process first.
                         let listed = try await user.call("GET", conversation.path + "/messages").json.array ?? []
                         return Set(listed.compactMap { $0["id"].string }) == seen
                     }
@@ -75,13 +75,14 @@ extension EndToEnd {
                 await cluster.redis.kill()
                 for number in 0..<10 { try await users[0].send("away \(number)", to: conversation) }
                 try await users[1].patch(conversation, set("metadata.redis", "away"))
-                // Somebody is added, and his gateway cannot be told.
+                // A user is added, and that user's gateway cannot be told.
                 try await users[0].patch(conversation, add(users[2]))
                 for socket in sockets {
                     if socket !== sockets[2] { try await socket.message("away 9") }
-                    _ = try await socket.next("the addition", deadline: Waiting.deadline) {
-                        $0.isChange("create", "Conversation", id: conversation.id)
-                            || ($0.isChange("update", "Conversation", id: conversation.id) && $0.data.has("set", "distinct", value: false))
+                    _ = try await socket.nextPacket("the addition", deadline: Waiting.deadline) {
+                        $0.isChange("create", of: "Conversation", id: conversation.id)
+                            || ($0.isChange("update", of: "Conversation", id: conversation.id)
+                                && $0.data.has("set", property: "distinct", value: false))
                     }
                 }
                 try await cluster.redis.startAgain()
@@ -110,7 +111,7 @@ extension EndToEnd {
                     return bens.history.contains { $0.isTyping("started") }
                 }
                 for action in ["paused", "finished"] {
-                    _ = try await bens.next(action, deadline: Waiting.deadline) { $0.isTyping(action, conversation: conversation.id) }
+                    _ = try await bens.nextPacket(action, deadline: Waiting.deadline) { $0.isTyping(action, conversation: conversation.id) }
                 }
             }
         }
@@ -126,15 +127,15 @@ extension EndToEnd {
                 try await bens.change("create", "Conversation", conversation.id)
                 #expect(try await bens.ask("Presence.subscribe").isSuccess)
                 #expect(try await anas.ask("Presence.update", nil, [set("status", "busy")]).isSuccess)
-                try await bens.change("update", "Identity", ana.identity) { $0.has("set", "presence.status", value: "busy") }
+                try await bens.change("update", "Identity", ana.identity) { $0.has("set", property: "presence.status", value: "busy") }
                 // Every three seconds: so this is longer than the lease lasts by itself.
                 let presence = cluster.instances(of: .presence)[0]
                 try await eventually("the lease is renewed again and again") {
-                    try await presence.metric("rpc_server_calls_total", #"method="renewPresence""#) >= 4
+                    try await presence.metric("strata_rpc_server_calls_total", #"method="renewPresence""#) >= 4
                 }
-                #expect(!bens.history.contains { $0.objectID == ana.identity && $0.data.has("set", "presence.status", value: "offline") })
+                #expect(!bens.history.contains { $0.objectID == ana.identity && $0.data.has("set", property: "presence.status", value: "offline") })
                 await cluster.instances(of: .gateway)[1].kill()
-                try await bens.change("update", "Identity", ana.identity) { $0.has("set", "presence.status", value: "offline") }
+                try await bens.change("update", "Identity", ana.identity) { $0.has("set", property: "presence.status", value: "offline") }
                 #expect(bens.faults == [])
             }
         }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import SeededRandom
 import TestCluster
 import TestSupport
 import Testing
 
-/// A user with a session and objects of his own, so that what is nearly valid reaches deep into the services.
+/// A user with a session and objects of their own, so that what is nearly valid reaches deep into the services.
 struct FuzzTargets: Sendable {
     let user: TestUser
     let other: TestUser
@@ -43,10 +44,12 @@ struct FuzzTargets: Sendable {
             Request(method: "DELETE", path: "/sessions/\(spareToken)"),
             Request(method: "POST", path: "/push_tokens", body: token), Request(method: "DELETE", path: "/push_tokens/d1"),
             Request(method: "GET", path: "/identities?page_size=10"), Request(method: "GET", path: "/identities/\(other)"),
+            Request(method: "GET", path: "/identities?ids=\(other),layer:///identities/\(other)"),
             Request(method: "GET", path: "/following"), Request(method: "GET", path: "/following/users/\(other)"),
             Request(method: "PUT", path: "/following/users/\(other)"), Request(method: "DELETE", path: "/following/users/\(other)"),
             Request(method: "POST", path: "/following/users", body: [.string(other), "layer:///identities/x"]),
             Request(method: "GET", path: "/conversations?page_size=20&sort_by=last_message"),
+            Request(method: "GET", path: "/conversations?messages=unread&page_size=20"),
             Request(method: "GET", path: "/conversations?from_id=layer:///conversations/\(new)"), Request(method: "GET", path: conversation),
             Request(
                 method: "POST", path: "/conversations",

@@ -3,6 +3,7 @@
 import Foundation
 import LocalServers
 import ProtocolClient
+import SeededRandom
 import TestCluster
 import TestSupport
 import Testing

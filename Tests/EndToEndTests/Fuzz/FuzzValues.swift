@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
+import SeededRandom
 import TestCluster
 import TestSupport
 
-/// Values nobody expects, and bytes that are none.
+/// Values that no reader expects, and bytes that are none.
 struct FuzzValues: Sendable {
     var generator: SeededGenerator
 

@@ -2,6 +2,7 @@
 
 import Foundation
 import ProtocolClient
+import SeededRandom
 import TestCluster
 import TestSupport
 
@@ -147,11 +148,13 @@ struct RESTFuzzer {
     }
 
     private mutating func query() -> String {
-        let name = values.generator.pick(["page_size", "from_id", "sort_by", "mode", "leave", "destroy", "session_token", "client", "%", "a[]", ""])
+        let name = values.generator.pick([
+            "page_size", "from_id", "sort_by", "messages", "ids", "mode", "leave", "destroy", "session_token", "client", "%", "a[]", "",
+        ])
         let value = values.generator.pick([
             "", "0", "-1", "1e9", "99999999999999999999", "abc", "%", "%zz", "%00", "layer:///messages/x", "layer%3A%2F%2F%2Fconversations%2F",
             "true", "created_at",
-            "all_participants", "my_devices", "last_message", values.generator.uuid(), String(repeating: "9", count: 500),
+            "all_participants", "my_devices", "last_message", "unread", values.generator.uuid(), String(repeating: "9", count: 500),
             "\u{feff}".utf8.map { "%" + String($0, radix: 16) }.joined(),
         ])
         return "\(name)=\(value)" + (values.generator.chance(20) ? "&\(name)=\(value)" : "")

@@ -39,8 +39,8 @@ final class RawConnection: Sendable {
 
     private final class Collector: ChannelInboundHandler, Sendable {
         typealias InboundIn = ByteBuffer
-        let inbox: Watched<Inbox>
-        init(_ inbox: Watched<Inbox>) { self.inbox = inbox }
+        let inbox: ObservedState<Inbox>
+        init(_ inbox: ObservedState<Inbox>) { self.inbox = inbox }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             let bytes = Array(buffer: unwrapInboundIn(data))
@@ -51,15 +51,15 @@ final class RawConnection: Sendable {
     }
 
     private let channel: any Channel
-    private let inbox: Watched<Inbox>
+    private let inbox: ObservedState<Inbox>
 
-    private init(channel: any Channel, inbox: Watched<Inbox>) {
+    private init(channel: any Channel, inbox: ObservedState<Inbox>) {
         self.channel = channel
         self.inbox = inbox
     }
 
     static func open(port: Int) async throws -> RawConnection {
-        let inbox = Watched(Inbox())
+        let inbox = ObservedState(Inbox())
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.allowRemoteHalfClosure, value: false)
             .channelInitializer { $0.pipeline.addHandler(Collector(inbox)) }

@@ -2,6 +2,7 @@
 
 import Foundation
 import ProtocolClient
+import SeededRandom
 import TestCluster
 import TestSupport
 

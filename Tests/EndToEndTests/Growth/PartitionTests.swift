@@ -5,8 +5,8 @@ import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// ARCHITECTURE §11: durable writes grow by dealing conversations out to several servers. It is prepared if every statement about one conversation touches
-    /// one of them.
+    /// docs/architecture.md §11: durable writes grow by dealing conversations out to several servers. It is prepared if every statement about one
+    /// conversation touches one of them.
     @Suite("conversations dealt out to partitions")
     struct PartitionTests {
         /// Statements that are about several conversations, by something in their text, and why they may go to all partitions.

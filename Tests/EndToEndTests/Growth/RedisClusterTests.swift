@@ -7,10 +7,10 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// ARCHITECTURE §11: pub/sub and presence grow with a Redis Cluster.
+    /// docs/architecture.md §11: pub/sub and presence grow with a Redis Cluster.
     @Suite("a Redis Cluster of three masters")
     struct RedisClusterTests {
-        @Test("the demo passes, everybody hears of everything, and each master has its part of it")
+        @Test("the demo passes, every user hears of everything, and each master has its part of it")
         func all() async throws {
             let redis = try await RedisCluster.start()
             let settings = ["STRATA_REDIS_URL": redis.url, "STRATA_TYPING_PAUSE": "1s", "STRATA_TYPING_FINISH": "1s"]
@@ -38,7 +38,8 @@ extension EndToEnd {
                 let conversation = try await user.converse(with: [users[other]], distinct: false)
                 for socket in [sockets[index], sockets[other]] { try await socket.change("create", "Conversation", conversation.id) }
                 try await sockets[index].typing("started", in: conversation.id)
-                _ = try await sockets[other].next("typing", deadline: Waiting.deadline) { $0.isTyping("started", conversation: conversation.id) }
+                _ = try await sockets[other]
+                    .nextPacket("typing", deadline: Waiting.deadline) { $0.isTyping("started", conversation: conversation.id) }
                 let message = try await user.send("text \(index)", to: conversation)
                 try await sockets[other].change("create", "Message", message)
                 _ = try await sockets[index].ask("Presence.update", nil, [["operation": "set", "property": "status", "value": "busy"]])

@@ -14,7 +14,7 @@ extension EndToEnd {
         struct Case: Sendable, CustomTestStringConvertible {
             let name: String
             let method: String
-            /// `:c` is a conversation the user is in, `:s` one he is not in.
+            /// `:c` is a conversation the user is in, `:s` one the user is not in.
             let path: String
             let body: String
             let status: Int
@@ -67,10 +67,10 @@ extension EndToEnd {
                 "a good and a bad operation", "PATCH", ":c",
                 #"[{"operation": "set", "property": "metadata.good", "value": "1"}, {"operation": "set", "property": "metadata.bad", "value": 1}]"#,
                 422, "invalid_property", "metadata.bad"),
-            Case("a conversation he is not in", "GET", ":s", "", 404, "not_found"),
-            Case("a patch of one he is not in", "PATCH", ":s", #"[{"operation": "set", "property": "metadata.a", "value": "1"}]"#, 404, "not_found"),
+            Case("a conversation the caller is not in", "GET", ":s", "", 404, "not_found"),
+            Case("a patch by a non-participant", "PATCH", ":s", #"[{"operation": "set", "property": "metadata.a", "value": "1"}]"#, 404, "not_found"),
             Case(
-                "a message to one he is not in", "POST", ":s/messages", #"{"parts": [{"mime_type": "text/plain", "body": "\#(secret)"}]}"#, 404,
+                "a message by a non-participant", "POST", ":s/messages", #"{"parts": [{"mime_type": "text/plain", "body": "\#(secret)"}]}"#, 404,
                 "not_found"),
             Case("a message without parts", "POST", ":c/messages", "{}", 422, "missing_property", "parts"),
             Case("a message of no parts", "POST", ":c/messages", #"{"parts": []}"#, 422, "invalid_property", "parts"),
@@ -126,7 +126,7 @@ extension EndToEnd {
             #expect(scene.socket.faults == [])
         }
 
-        @Test("a body over the limit is refused, and nobody else hears of it")
+        @Test("a body over the limit is refused, and no other user hears of it")
         func largeBody() async throws {
             let scene = try await Scene()
             let body = Data((#"{"participants": [], "metadata": {"a": ""# + String(repeating: "x", count: 2 << 20) + #""}}"#).utf8)
@@ -136,7 +136,7 @@ extension EndToEnd {
                 #expect(answer.status == 413)
                 #expect(answer.json["id"].string == "invalid_request")
             } catch let error as ProtocolClientError {
-                // Whoever is answered while he still sends may not hear the answer.
+                // A client that is answered while it still sends may not hear the answer.
                 #expect(error.code == .transport)
             }
             #expect(try await scene.socket.ask("Counter.read").isSuccess)
@@ -180,17 +180,17 @@ extension EndToEnd {
             let code: UInt16
             switch kind {
             case "no JSON":
-                try await scene.socket.send(text: Self.secret)
+                try await scene.socket.sendText(Self.secret)
                 code = 1003
             case "unknown type":
-                try await scene.socket.send(["type": "wish", "body": ["text": .string(Self.secret)]])
+                try await scene.socket.sendPacket(["type": "wish", "body": ["text": .string(Self.secret)]])
                 code = 1003
             case "binary":
-                try await scene.socket.send(binary: [1, 2, 3])
+                try await scene.socket.sendBinary([1, 2, 3])
                 code = 1003
             default:
                 // The server may close while the frame is still being sent.
-                try? await scene.socket.send(text: String(repeating: "x", count: (1 << 20) + 1))
+                try? await scene.socket.sendText(String(repeating: "x", count: (1 << 20) + 1))
                 code = 1009
             }
             let closure = try await scene.socket.waitForClose(deadline: Waiting.deadline)

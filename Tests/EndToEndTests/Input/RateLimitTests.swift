@@ -13,7 +13,7 @@ extension EndToEnd {
         private static let size = Cluster.Size(
             settings: ["STRATA_RATE_LIMIT_SESSION": "0.01/5", "STRATA_RATE_LIMIT_ADDRESS": "0.01/20", "STRATA_TRUSTED_PROXIES": "1"])
 
-        @Test("who asks for too much is told to wait, and others are not")
+        @Test("a client that asks for too much is told to wait, and others are not")
         func limits() async throws {
             try await Cluster.with(Self.size) { cluster in
                 let app = try await cluster.app()

@@ -74,7 +74,7 @@ extension EndToEnd {
             let conversation = try await ana.converse(with: [], metadata: ["note": .string(BadInputTests.secret)])
             _ = try await socket.ask("Message.create", conversation.id, TestUser.message(BadInputTests.secret))
             _ = try await socket.ask("Message.create", Conversation.newID(), TestUser.message(BadInputTests.secret))
-            try? await socket.send(text: BadInputTests.secret)
+            try? await socket.sendText(BadInputTests.secret)
             _ = try await socket.waitForClose(deadline: Waiting.deadline)
             for process in cluster.processes {
                 let log = await process.output

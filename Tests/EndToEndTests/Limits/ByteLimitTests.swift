@@ -34,7 +34,7 @@ extension EndToEnd {
                 #expect(refused.errorID == "service_unavailable")
                 #expect(try await gateway.metric("strata_gateway_socket_request_bytes") <= 65_536)
                 #expect(try await gateway.metric("strata_gateway_refused_requests_total", #"by="socket""#) == 1)
-                // What needs nobody is still answered.
+                // A request that needs no service is still answered.
                 #expect(try await socket.ask("Counter.read").isSuccess)
                 await cluster.postgres.resume()
                 #expect(try await first.value.isSuccess)
@@ -108,7 +108,7 @@ extension EndToEnd {
                 let socket = try await users[0].open()
                 let service = cluster.instances(of: .conversations)[0]
                 await cluster.postgres.suspend()
-                let answers = Watched(0)
+                let answers = ObservedState(0)
                 let calls = (0..<300)
                     .map { number in
                         Task {
@@ -146,13 +146,13 @@ extension EndToEnd {
                 var (waits, most) = (false, 0.0)
                 for number in 0..<12 {
                     try await users[0].send("message \(number)", to: conversation)
-                    most = max(most, try await service.metric("redis_queued_commands"))
-                    let bytes = try await service.metric("redis_queued_bytes")
+                    most = max(most, try await service.metric("strata_redis_queued_commands"))
+                    let bytes = try await service.metric("strata_redis_queued_bytes")
                     waits = waits || bytes > 0
                 }
                 #expect(waits && most <= 4)
-                #expect(try await service.metric("redis_refused_commands_total") > 0)
-                #expect(try await service.metric("redis_dropped_publishes_total") > 0)
+                #expect(try await service.metric("strata_redis_refused_commands_total") > 0)
+                #expect(try await service.metric("strata_redis_dropped_publishes_total") > 0)
                 for number in 0..<12 { try await socket.message("message \(number)") }
                 await cluster.redis.resume()
                 try await users[0].send("end", to: conversation)

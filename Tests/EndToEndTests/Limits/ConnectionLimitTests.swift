@@ -91,7 +91,7 @@ extension EndToEnd {
                 #expect(try await gateway.metric("strata_gateway_connections_limit") == 96)
                 #expect(try await gateway.metric("strata_gateway_connections") == 96)
                 #expect(try await gateway.metric("strata_gateway_refused_connections_total", #"by="process""#) >= 1)
-                #expect(try await gateway.metric("strata_accept_failures_total") == 0)
+                #expect(try await gateway.metric("strata_process_accept_failures_total") == 0)
                 #expect(try await gateway.health("/health/ready") == 200)
                 try await crowd.goesOn("full")
                 try await crowd.leave(12)
@@ -111,7 +111,7 @@ extension EndToEnd {
                 try await crowd.leave(10)
                 try await eventually("there is room again") { (try? await crowd.join()) != nil }
                 try await eventually("and it says so") { !gateway.lines(containing: "connections are accepted again").isEmpty }
-                #expect(try await gateway.metric("strata_accept_failures_total", #"listener="clients""#) >= 1)
+                #expect(try await gateway.metric("strata_process_accept_failures_total", #"listener="clients""#) >= 1)
                 // A line when it began and one when it was over, whatever the number of attempts.
                 #expect(gateway.lines(containing: "connections cannot be accepted").count <= 3)
                 try await crowd.goesOn("room again")
@@ -128,10 +128,10 @@ extension EndToEnd {
                 var strangers: [RawConnection] = []
                 // At the port for services: bounded before the descriptors run out.
                 for _ in 0..<100 { strangers.append(try await RawConnection.open(port: service.port)) }
-                try await eventually("strangers are refused") { try await service.metric("rpc_server_refused_connections_total") >= 1 }
+                try await eventually("strangers are refused") { try await service.metric("strata_rpc_server_refused_connections_total") >= 1 }
                 try await users[0].send("beside strangers", to: conversation)
                 try await socket.message("beside strangers")
-                // At the one for operators, which is nobody else's business: until nothing is left.
+                // At the port for operators, which has a limit of its own: until nothing is left.
                 for _ in 0..<100 { strangers.append(try await RawConnection.open(port: service.adminPort)) }
                 try await eventually("the limit is named") { !service.lines(containing: "connections cannot be accepted").isEmpty }
                 for number in 0..<5 { try await users[0].send("without descriptors \(number)", to: conversation) }
@@ -204,7 +204,7 @@ private final class Crowd {
         for _ in 0..<count { await sockets.removeLast().close() }
     }
 
-    /// Ana says something, on her open socket, and every open socket of Ben hears it.
+    /// Ana says something, on an open socket, and every open socket of Ben hears it.
     func goesOn(_ text: String) async throws {
         #expect(try await ana.ask("Message.create", conversation.id, TestUser.message(text)).isSuccess)
         for socket in sockets {

@@ -30,8 +30,8 @@ final class LargeReader: Sendable {
 
     private final class Collector: ChannelInboundHandler, Sendable {
         typealias InboundIn = ByteBuffer
-        let inbox: Watched<Inbox>
-        init(_ inbox: Watched<Inbox>) { self.inbox = inbox }
+        let inbox: ObservedState<Inbox>
+        init(_ inbox: ObservedState<Inbox>) { self.inbox = inbox }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             let bytes = unwrapInboundIn(data)
@@ -42,9 +42,9 @@ final class LargeReader: Sendable {
     }
 
     private let channel: any Channel
-    private let inbox: Watched<Inbox>
+    private let inbox: ObservedState<Inbox>
 
-    private init(channel: any Channel, inbox: Watched<Inbox>) {
+    private init(channel: any Channel, inbox: ObservedState<Inbox>) {
         self.channel = channel
         self.inbox = inbox
     }
@@ -52,7 +52,7 @@ final class LargeReader: Sendable {
     /// Asks for `path`.
     /// - Parameter isReading: false: nothing is taken, beyond what the kernels hold, until ``resume()``.
     static func get(_ path: String, by user: TestUser, port: Int, isReading: Bool = true) async throws -> LargeReader {
-        let inbox = Watched(Inbox())
+        let inbox = ObservedState(Inbox())
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.autoRead, value: isReading)
             .channelOption(.socketOption(.so_rcvbuf), value: isReading ? 1 << 20 : 16_384)
@@ -72,9 +72,9 @@ final class LargeReader: Sendable {
 
     func close() async { try? await channel.close().get() }
 
-    /// Waits for the end of the connection.
+    /// Waits for the end of the connection. 80 MB take a service without optimization a while, and a busy machine several times as long.
     func answer() async throws -> Answer {
-        guard let bytes = await inbox.first(within: Waiting.limit, { $0.isClosed ? $0.bytes : nil }) else { throw Problem("no end of an answer") }
+        guard let bytes = await inbox.first(within: Waiting.limit * 5, { $0.isClosed ? $0.bytes : nil }) else { throw Problem("no end of an answer") }
         return try Self.parse(bytes)
     }
 

@@ -30,7 +30,7 @@ extension EndToEnd {
                 let before = try await peak(of: gateway)
                 let answer = try await socket.request("Event.replay", data: Self.longAgo, deadline: .now + .seconds(300))
                 #expect(answer.isSuccess)
-                let shown = socket.history.filter { $0.isChange("create", "Conversation") }
+                let shown = socket.history.filter { $0.isChange("create", of: "Conversation") }
                 #expect(Set(shown.compactMap { $0.data["id"].string }).count == 60 && shown.count == 60)
                 #expect(shown.allSatisfy { $0.data["metadata"]["key400"].string?.utf8.count == 2000 })
                 #expect(try await peak(of: gateway) - before < 100)
@@ -79,7 +79,7 @@ extension EndToEnd {
                 let socket = try await ben.openSilent()
                 let answer = try await socket.ask("Event.replay", nil, Self.longAgo)
                 #expect(answer.isSuccess)
-                let shown = socket.history.filter { $0.isChange("create", "Conversation") }.compactMap { $0.data["id"].string }
+                let shown = socket.history.filter { $0.isChange("create", of: "Conversation") }.compactMap { $0.data["id"].string }
                 #expect(Set(shown) == [small.id, other.id])
                 #expect(try await gateway.metric("strata_gateway_unshown_conversations_total") == 2)
                 try await ana.send("live", to: small)

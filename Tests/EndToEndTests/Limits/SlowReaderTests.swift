@@ -54,7 +54,7 @@ extension EndToEnd {
         /// Who reads hears of it; for who does not, it is dropped.
         private static func type(_ fast: [ProtocolSocket], in conversation: Conversation, _ gateway: ServiceProcess) async throws {
             try await fast[0].typing("started", in: conversation.id)
-            _ = try await fast[1].next("typing", deadline: Waiting.deadline) { $0.isTyping("started", conversation: conversation.id) }
+            _ = try await fast[1].nextPacket("typing", deadline: Waiting.deadline) { $0.isTyping("started", conversation: conversation.id) }
             try await eventually("it is dropped for slow ones") { try await gateway.metric("strata_gateway_ephemerals_dropped_total") > 0 }
         }
 
@@ -95,7 +95,7 @@ extension EndToEnd {
         }
 
         private static func text(_ packet: ReceivedPacket) -> String? {
-            packet.isChange("create", "Message") ? packet.data["parts"][0]["body"].string : nil
+            packet.isChange("create", of: "Message") ? packet.data["parts"][0]["body"].string : nil
         }
 
         /// About 16 KB.

@@ -42,8 +42,8 @@ extension EndToEnd {
             for socket in [scene.anas, scene.bens] {
                 let deletion = try await socket.change("delete", "Message", scene.messages[1])
                 #expect(deletion.data["mode"].string == "all_participants")
-                let update = try await socket.next("the update", deadline: Waiting.deadline) { $0.index > deletion.index }
-                #expect(update.isChange("update", "Conversation", id: scene.conversation.id))
+                let update = try await socket.nextPacket("the update", deadline: Waiting.deadline) { $0.index > deletion.index }
+                #expect(update.isChange("update", of: "Conversation", id: scene.conversation.id))
                 #expect(update.data.array?.first { $0["property"].string == "last_message" }?["id"].string == scene.messages[0])
                 #expect(update.data.array?.first { $0["property"].string == "last_message" }?["value"]["id"].string == scene.messages[0])
                 #expect(socket.faults == [])
@@ -62,7 +62,7 @@ extension EndToEnd {
             let deletion = try await scene.bens.change("delete", "Message", scene.messages[1])
             #expect(deletion.data["mode"].string == "my_devices")
             try await scene.witness()
-            #expect(!scene.anas.history.contains { $0.isChange("delete", "Message") })
+            #expect(!scene.anas.history.contains { $0.isChange("delete", of: "Message") })
             #expect(try await scene.ben.call("GET", layerPath(scene.messages[1])).errorID == "not_found")
             #expect(try await scene.ana.call("GET", layerPath(scene.messages[1])).status == 200)
             #expect(try await scene.ben.view(of: scene.conversation)["last_message"]["id"].string == scene.messages[0])
@@ -75,7 +75,7 @@ extension EndToEnd {
             for socket in [scene.anas, scene.bens] {
                 let deletion = try await socket.change("delete", "Conversation", scene.conversation.id)
                 #expect(deletion.data == ["mode": "all_participants", "from_position": nil])
-                #expect(!socket.history.contains { $0.isChange("delete", "Message") })
+                #expect(!socket.history.contains { $0.isChange("delete", of: "Message") })
                 #expect(socket.faults == [])
             }
             for user in [scene.ana, scene.ben] {
@@ -92,7 +92,7 @@ extension EndToEnd {
             #expect(deletion.data == ["mode": "my_devices", "from_position": nil])
             #expect(try await scene.ben.call("GET", scene.conversation.path).errorID == "not_found")
             try await scene.witness()
-            #expect(!scene.anas.history.contains { $0.isChange("delete", "Conversation") })
+            #expect(!scene.anas.history.contains { $0.isChange("delete", of: "Conversation") })
             let other = try #require(try await scene.ben.does("GET", "/conversations").json.array)
             #expect(!other.contains { $0["id"].string == scene.conversation.id })
             scene.bens.discardPending()
@@ -109,7 +109,7 @@ extension EndToEnd {
             #expect(try await scene.ana.view(of: scene.conversation)["total_message_count"].int == 3)
         }
 
-        @Test("who deletes a conversation and leaves is removed for the others")
+        @Test("a user who deletes a conversation and leaves is removed for the others")
         func leave() async throws {
             let scene = try await Scene()
             try await scene.ben.does("DELETE", scene.conversation.path + "?mode=my_devices&leave=true")
@@ -119,7 +119,7 @@ extension EndToEnd {
             }
             try await scene.ana.send("third", to: scene.conversation)
             try await scene.witness()
-            #expect(!scene.bens.history.contains { $0.isChange("create", "Message") && $0.data["parts"][0]["body"].string == "third" })
+            #expect(!scene.bens.history.contains { $0.isChange("create", of: "Message") && $0.data["parts"][0]["body"].string == "third" })
         }
 
         @Test("a deletion without a mode is refused")

@@ -19,7 +19,7 @@ extension EndToEnd {
         }
 
         private func typing(_ action: String, _ conversation: Conversation, on socket: ProtocolSocket) async throws -> ReceivedPacket {
-            try await socket.next("typing \(action)", deadline: Waiting.deadline) { $0.isTyping(action, conversation: conversation.id) }
+            try await socket.nextPacket("typing \(action)", deadline: Waiting.deadline) { $0.isTyping(action, conversation: conversation.id) }
         }
 
         /// A signal is dropped while its socket is still joining the conversation, so it is repeated, as clients do.
@@ -109,8 +109,8 @@ extension EndToEnd {
                     "type": "typing_indicator", "request_id": "t1", "object": ["id": .string(Conversation.newID())], "data": ["action": "started"],
                 ],
             ]
-            try await scene.anas.send(signal)
-            let answer = try await scene.anas.next("the confirmation", deadline: Waiting.deadline) { $0.requestID == "t1" }
+            try await scene.anas.sendPacket(signal)
+            let answer = try await scene.anas.nextPacket("the confirmation", deadline: Waiting.deadline) { $0.requestID == "t1" }
             #expect(answer.body["success"].bool == true)
         }
 
@@ -120,22 +120,28 @@ extension EndToEnd {
             #expect(try await scene.bens.ask("Presence.subscribe").isSuccess)
             let busy: JSONValue = [set("status", "busy")]
             #expect(try await scene.anas.ask("Presence.update", nil, busy).isSuccess)
-            try await scene.bens.change("update", "Identity", "layer:///identities/ana") { $0.has("set", "presence.status", value: "busy") }
+            try await scene.bens.change("update", "Identity", "layer:///identities/ana") { $0.has("set", property: "presence.status", value: "busy") }
             let sync = try await scene.bens.ask("Presence.sync", nil, ["ids": ["layer:///identities/ana", "layer:///identities/nobody"]])
             let changes = try #require(sync.data["changes"].array)
             let own = try #require(changes.first { $0["object"]["id"].string == "layer:///identities/ana" })
-            #expect(own["data"].has("set", "presence.status", value: "busy"))
+            #expect(own["data"].has("set", property: "presence.status", value: "busy"))
             let invisible: JSONValue = [set("status", "invisible")]
             #expect(try await scene.anas.ask("Presence.update", nil, invisible).isSuccess)
-            try await scene.bens.change("update", "Identity", "layer:///identities/ana") { $0.has("set", "presence.status", value: "offline") }
+            try await scene.bens.change("update", "Identity", "layer:///identities/ana") {
+                $0.has("set", property: "presence.status", value: "offline")
+            }
             #expect(try await scene.anas.ask("Presence.update", nil, [set("status", "available")]).isSuccess)
-            try await scene.bens.change("update", "Identity", "layer:///identities/ana") { $0.has("set", "presence.status", value: "available") }
+            try await scene.bens.change("update", "Identity", "layer:///identities/ana") {
+                $0.has("set", property: "presence.status", value: "available")
+            }
             await scene.anas.abort()
-            try await scene.bens.change("update", "Identity", "layer:///identities/ana") { $0.has("set", "presence.status", value: "offline") }
+            try await scene.bens.change("update", "Identity", "layer:///identities/ana") {
+                $0.has("set", property: "presence.status", value: "offline")
+            }
             #expect(scene.bens.faults == [])
         }
 
-        @Test("sync tells of everybody who is followed, however many they are")
+        @Test("sync tells of all users who are followed, however many they are")
         func manyFollowed() async throws {
             let app = try await Cluster.shared().app()
             let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben", via: 1))

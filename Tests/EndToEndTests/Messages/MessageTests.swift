@@ -22,11 +22,11 @@ extension EndToEnd {
             let received = try await bens.message("hello")
             #expect(received.data["is_unread"].bool == true)
             #expect(received.data["sender"]["id"].string == ana.identity)
-            // The counts come with the message, or, should it have come while his socket joined the conversation, once at the end of that.
+            // The counts come with the message, or, should it have come while the socket joined the conversation, once at the end of that.
             try await eventually("Ben is told of the last message, and of one unread of one") {
-                let updates = bens.packets(of: conversation).filter { $0.isChange("update", "Conversation") }
+                let updates = bens.packets(of: conversation).filter { $0.isChange("update", of: "Conversation") }
                 let replica = bens.replica(of: conversation)
-                return updates.contains { $0.data.has("set", "last_message") } && replica?.unread == 1 && replica?.total == 1
+                return updates.contains { $0.data.has("set", property: "last_message") } && replica?.unread == 1 && replica?.total == 1
             }
             let own = try await anas.message("hello")
             #expect(own.data["is_unread"].bool == false)
@@ -34,14 +34,16 @@ extension EndToEnd {
             let status = #"recipient_status.layer:///identities/ben\.o"#
             for (type, word) in [("delivery", "delivered"), ("read", "read")] {
                 try await ben.does("POST", layerPath(id) + "/receipts", ["type": .string(type)])
-                for socket in [anas, bens] { try await socket.change("update", "Message", id) { $0.has("set", status, value: .string(word)) } }
+                for socket in [anas, bens] {
+                    try await socket.change("update", "Message", id) { $0.has("set", property: status, value: .string(word)) }
+                }
             }
-            try await bens.change("update", "Conversation", conversation.id) { $0.has("set", "unread_message_count", value: 0) }
+            try await bens.change("update", "Conversation", conversation.id) { $0.has("set", property: "unread_message_count", value: 0) }
             // Again: without effect, so nothing is announced.
             try await ben.does("POST", layerPath(id) + "/receipts", ["type": "read"])
             try await ben.send("and back", to: conversation)
             try await anas.message("and back")
-            try await anas.change("update", "Conversation", conversation.id) { $0.has("set", "unread_message_count", value: 1) }
+            try await anas.change("update", "Conversation", conversation.id) { $0.has("set", property: "unread_message_count", value: 1) }
             let head = try #require(try await ana.view(of: conversation)["position"].int)
             #expect(head == 5)
             for socket in [anas, bens] {
@@ -61,13 +63,13 @@ extension EndToEnd {
             #expect(try await ben.view(of: conversation)["unread_message_count"].int == 3)
             try await ben.does("POST", conversation.path + "/mark_all_read", ["position": nil])
             for socket in [anas, bens] {
-                let packet = try await socket.next("mark_all_read", deadline: Waiting.deadline) {
+                let packet = try await socket.nextPacket("mark_all_read", deadline: Waiting.deadline) {
                     $0.type == "operation" && $0.body["method"].string == "Conversation.mark_all_read"
                 }
                 #expect(packet.data["identity"]["id"].string == ben.identity)
                 #expect((packet.data["position"].int ?? 0) >= (last.data["position"].int ?? .max))
             }
-            try await bens.change("update", "Conversation", conversation.id) { $0.has("set", "unread_message_count", value: 0) }
+            try await bens.change("update", "Conversation", conversation.id) { $0.has("set", property: "unread_message_count", value: 0) }
             let messages = try await ana.does("GET", conversation.path + "/messages").json.array ?? []
             #expect(messages.count == 3)
             #expect(messages.allSatisfy { $0["recipient_status"][ben.identity] == "read" })
@@ -91,7 +93,7 @@ extension EndToEnd {
             #expect(error["data"]["id"].string == first)
             try await users[0].send("end", to: conversation)
             try await socket.message("end")
-            #expect(socket.history.filter { $0.isChange("create", "Message", id: first) }.count == 1)
+            #expect(socket.history.filter { $0.isChange("create", of: "Message", id: first) }.count == 1)
             #expect(try await users[1].view(of: conversation)["total_message_count"].int == 2)
         }
 

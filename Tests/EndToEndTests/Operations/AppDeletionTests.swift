@@ -31,12 +31,12 @@ extension EndToEnd {
                 let message = try await ana.send("hello", to: conversation)
                 try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"])
                 try await ana.patch(conversation, remove(cleo))
-                // Cleo goes on seeing what it was when she left.
+                // Cleo goes on seeing what it was when Cleo left.
                 let part = try await Self.part(of: message, ana)
                 try await ana.does("PUT", layerPath(message) + "/parts/\(part)", ["mime_type": "text/plain", "body": "better"])
                 try await ana.does("DELETE", layerPath(try await ana.send("oops", to: conversation)) + "?mode=my_devices")
                 conversations = [conversation, try await ana.converse(with: [ben])]
-                // One she has not met: of others there is nothing to keep.
+                // A user whom Ana has not met: of others there is nothing to keep.
                 try await ana.does("POST", "/following/users", [.string("layer:///identities/dora")])
                 let device: JSONValue = ["device_id": .string(UUID().uuidString), "type": "gcm", "token": "t", "gcm_sender_id": "1"]
                 try await ana.does("POST", "/push_tokens", device)
@@ -75,7 +75,7 @@ extension EndToEnd {
             @discardableResult
             func sql(_ text: String) async throws -> [[String]] {
                 let name = try #require(URL(string: cluster.databaseURL)?.lastPathComponent)
-                return try await cluster.postgres.run(text, database: name).split(separator: "\n")
+                return try await cluster.postgres.runSQL(text, database: name).split(separator: "\n")
                     .map { $0.split(separator: "\t", omittingEmptySubsequences: false).map(String.init) }
             }
         }
@@ -119,7 +119,7 @@ extension EndToEnd {
             await #expect(throws: (any Error).self) { try await interrupted.value }
             let listed = try #require(try await store.list().first { $0.id == id })
             #expect(listed.isBeingDeleted && listed.isSuspended)
-            let failure = await #expect(throws: CommandFailure.self) { try await store.setSuspended(false, id) }
+            let failure = await #expect(throws: CommandFailure.self) { try await store.setSuspended(false, for: id) }
             #expect(failure?.message.contains("is being deleted") == true)
             let refusal = await #expect(throws: ProtocolClientError.self) { try await gone.app.signIn("ana") }
             #expect(refusal?.answer?.errorID == "app_suspended")

@@ -17,10 +17,10 @@ extension EndToEnd {
             _ = try await bens.message("hello")
             try await users[0].does("PATCH", layerPath(conversation.id), [["operation": "set", "property": "metadata.topic", "value": "names"]])
             try await anas.typing("started", in: conversation.id)
-            #expect(try await sum(.gateway, "rpc_client_calls_total", #"method="sendMessage""#) >= 1)
-            #expect(try await sum(.conversations, "rpc_server_calls_total", #"method="sendMessage""#) >= 1)
-            #expect(try await sum(.metadata, "rpc_server_calls_total", #"method="patchMetadata""#) >= 1)
-            try await eventually("typing is counted") { try await sum(.presence, "rpc_server_calls_total", #"method="typing""#) >= 1 }
+            #expect(try await sum(.gateway, "strata_rpc_client_calls_total", #"method="sendMessage""#) >= 1)
+            #expect(try await sum(.conversations, "strata_rpc_server_calls_total", #"method="sendMessage""#) >= 1)
+            #expect(try await sum(.metadata, "strata_rpc_server_calls_total", #"method="patchMetadata""#) >= 1)
+            try await eventually("typing is counted") { try await sum(.presence, "strata_rpc_server_calls_total", #"method="typing""#) >= 1 }
             for process in cluster.processes {
                 let metrics = try await SecretTests.admin(process, "/metrics")
                 #expect(metrics.matches(of: /method="\d+"/).isEmpty, "\(process.name)")

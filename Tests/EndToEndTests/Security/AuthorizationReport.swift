@@ -41,13 +41,13 @@ struct AuthorizationReport: Sendable {
         let rows = sections.flatMap(\.rows)
         var lines = [
             "# Who may do what", "",
-            "Every request and packet of the Client API, tried by everybody against a running system, and what came back: written by",
+            "Every request and packet of the Client API, tried by all kinds of callers against a running system, and what came back: written by",
             "`Tests/EndToEndTests/Security`, and compared by every run of them. To write it anew:", "",
             "    STRATA_AUTHORIZATION_WRITE=1 make test ARGS=\"--filter AuthorizationTests\"", "",
             "A test fails if a route, a method of the socket or a kind of change exists that has no row here. \(rows.count) rows, "
                 + "\(rows.count * Who.allCases.count) cells, none of them empty.", "",
             "**The scene.** The *sender* creates a conversation, sends a message with content in it, and removes the *former* participant. Then",
-            "somebody else is added, metadata is set, and a *later* message with content is sent and read. *Never in it* is a user of the same app.",
+            "another user is added, metadata is set, and a *later* message with content is sent and read. *Never in it* is a user of the same app.",
             "The last six columns are callers without a session, and participants whose sessions are good for nothing.", "",
             "**The cells.** A status and the error object's `id`. *Shown*: the answer holds something of the scene, a text or an id, from before the",
             "removal; *shown later too*: also something from after it. Wherever *never in it* and *other app* are answered about an object, and the",

@@ -2,15 +2,16 @@
 
 import Gateway
 import Logging
-import Model
 import NIOPosix
 import ProtocolClient
 import RPC
+import ServiceKit
+import StrataModel
 import TestCluster
 import Testing
 
 extension EndToEnd {
-    /// Everybody tries everything.
+    /// Every caller tries everything.
     @Suite("authorization")
     struct AuthorizationTests {
         /// What a gateway really serves.
@@ -21,7 +22,10 @@ extension EndToEnd {
                 publicURL: "https://chat.test", redisURL: "redis://127.0.0.1:1", clusterSecret: Cluster.secret, conversations: nowhere,
                 metadata: nowhere, presence: nowhere)
             let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-            return try GatewayService(settings: settings, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger).routes
+            return try GatewayService(
+                settings: settings, environment: ServiceEnvironment(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger)
+            )
+            .routes
         }
 
         @Test("every route has a row, and every row a route")

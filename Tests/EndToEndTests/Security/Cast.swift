@@ -7,14 +7,14 @@ import StrataCommand
 import TestCluster
 import Testing
 
-/// Everybody of the authorization matrix, signed in once, and then suspended, signed out or expired as the column says.
+/// All callers of the authorization matrix, signed in once, and then suspended, signed out or expired as the column says.
 struct Cast: Sendable {
     let cluster: Cluster
     let app: TestApp
     private let people: [Who: TestUser]
     /// Second sessions, which may be ended.
     private let spares: [Who: String]
-    /// A conversation of each that nobody else is in.
+    /// A conversation of each that no other user is in.
     private let own: [Who: Conversation]
     /// The objects of the suspended app, in which its user is a participant.
     private let abroad: AuthorizationScene

@@ -40,7 +40,7 @@ extension EndToEnd {
             // There is no such method, which only those are told who may ask.
             #expect(try await call(process, secret: Cluster.secret) == .unknownMethod)
             let metrics = try await SecretTests.admin(process, "/metrics")
-            let refused = metrics.split(separator: "\n").first { $0.hasPrefix("rpc_server_refused_connections_total") }
+            let refused = metrics.split(separator: "\n").first { $0.hasPrefix("strata_rpc_server_refused_connections_total") }
             #expect(refused.flatMap { $0.split(separator: " ").last }.flatMap { Double($0) } ?? 0 >= 5)
         }
 
@@ -55,7 +55,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("health says whether a process is well, and nothing about anybody")
+        @Test("health says whether a process is well, and nothing about users")
         func health() async throws {
             let cluster = try await Cluster.shared()
             let user = try await cluster.app().signIn("whoever-\(UInt32.random(in: .min ... .max))")

@@ -14,17 +14,18 @@ extension EndToEnd {
             let messages: [String]
             let content: AnnouncedContent
 
-            /// Every path by which somebody can look at the conversation.
+            /// Every path by which a user can look at the conversation.
             var paths: [String] {
                 let lists = [
-                    "/conversations", "/conversations?sort_by=last_message&page_size=1", conversation.path, conversation.path + "/messages",
+                    "/conversations", "/conversations?sort_by=last_message&page_size=1", "/conversations?messages=20",
+                    "/conversations?messages=unread", conversation.path, conversation.path + "/messages",
                     conversation.path + "/messages?page_size=1", conversation.path + "/messages?from_id=\(messages[1])", content.path,
                 ]
                 return lists + messages.flatMap { [layerPath($0), layerPath($0) + "/parts", layerPath($0) + "/parts/0"] }
             }
         }
 
-        /// Ana, Ben and Cleo talk; Cleo is removed by whoever calls this.
+        /// Ana, Ben and Cleo talk; the caller removes Cleo.
         private func scene(_ version: ProtocolVersion) async throws -> Scene {
             let app = try await Cluster.shared().app()
             var users: [TestUser] = []
@@ -55,7 +56,7 @@ extension EndToEnd {
             for message in scene.messages { try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"]) }
             try await ana.does("POST", scene.conversation.path + "/mark_all_read")
             let part: JSONValue = ["mime_type": "text/plain", "body": "after"]
-            // Twice, so that neither the first nor the last version is taken for the one he saw.
+            // Twice, so that neither the first nor the last version is taken for the one that the removed user saw.
             try await ana.does("POST", layerPath(scene.messages[0]) + "/parts", part)
             try await ana.does("PUT", layerPath(scene.messages[0]) + "/parts", [part, part])
             try await ana.does("DELETE", layerPath(later) + "?mode=all_participants")
@@ -74,7 +75,7 @@ extension EndToEnd {
             return seen
         }
 
-        @Test("sees every answer as it was when he left, byte for byte, whatever happens later", arguments: ProtocolVersion.allCases)
+        @Test("sees every answer as it was when they left, byte for byte, whatever happens later", arguments: ProtocolVersion.allCases)
         func frozen(_ version: ProtocolVersion) async throws {
             let scene = try await scene(version)
             let cleo = scene.users[2]
@@ -100,12 +101,12 @@ extension EndToEnd {
             for packet in told {
                 for secret in ["\"after\"", "late-comer"] { #expect(!packet.contains(secret), "\(packet)") }
             }
-            let first = try #require(socket.history.first { $0.isChange("create", "Message", id: scene.messages[0]) })
+            let first = try #require(socket.history.first { $0.isChange("create", of: "Message", id: scene.messages[0]) })
             #expect(first.data["recipient_status"] == (try await cleo.does("GET", layerPath(scene.messages[0])).json["recipient_status"]))
             await socket.close()
         }
 
-        @Test("sees everything again when he is added again")
+        @Test("sees everything again when they are added again")
         func addedAgain() async throws {
             let scene = try await scene(.v3)
             let (ana, cleo) = (scene.users[0], scene.users[2])

@@ -12,7 +12,7 @@ extension EndToEnd {
     /// What a single connection may not do, over plain TCP; whatever it does, others are served, and the process stays what it was.
     @Suite("limits of a connection")
     struct LimitTests {
-        /// A gateway whose patience is short, with somebody on it who must not notice.
+        /// A gateway whose patience is short, with a user on it who must not notice.
         struct Scene {
             let cluster: Cluster
             let user: TestUser
@@ -76,7 +76,7 @@ extension EndToEnd {
 
         // MARK: Too slow
 
-        @Test("who is slow with the head or the body of a request is cut off")
+        @Test("a client that is slow with the head or the body of a request is cut off")
         func slow() async throws {
             try await with { scene in
                 let silent = try await scene.connect()
@@ -188,7 +188,7 @@ extension EndToEnd {
                 }
                 for bomb in [deep, open, digits, #"{"type":"request","body":\#(deep)}"#] {
                     let socket = try await scene.user.open()
-                    try? await socket.send(text: bomb)
+                    try? await socket.sendText(bomb)
                     #expect(try await socket.waitForClose(deadline: Waiting.deadline).code == 1003, "\(bomb.prefix(30))")
                 }
             }

@@ -6,7 +6,7 @@ import Foundation
 struct Names: Sendable {
     private var values: [String: String] = [:]
 
-    /// Those that stand for objects somebody may not know of.
+    /// Those that stand for objects that a user may not know of.
     private static let objects = [
         "conversation", "message", "later", "part", "content", "laterContent", "announcement", "otherAnnouncement", "user",
     ]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Model
+import StrataModel
 
 /// What a server tells by itself over sockets: the third part of the authorization matrix.
 enum PacketKind: String, CaseIterable, Sendable {
@@ -16,9 +16,11 @@ enum PacketKind: String, CaseIterable, Sendable {
     case conversationHidden = "conversation deleted on the participant's devices"
     case conversationShown = "hidden conversation shown to the participant again"
     case messageHidden = "message deleted on the participant's devices"
+    case messagesHidden = "messages up to a position deleted on the participant's devices"
+    case formerMessageDeleted = "message of before the removal deleted for all"
     case identityChanged = "the participant's identity changed"
-    case followed = "somebody followed by the participant"
-    case unfollowed = "somebody unfollowed by the participant"
+    case followed = "another user followed by the participant"
+    case unfollowed = "another user unfollowed by the participant"
     case announced = "announced to sender and participant"
     case announcementStatus = "announcement read by the participant"
     case announcementDeleted = "announcement removed by the participant"
@@ -28,13 +30,16 @@ enum PacketKind: String, CaseIterable, Sendable {
     /// Those who are told.
     var told: Set<Who> {
         switch self {
-        case .conversationCreated, .participantsChanged, .metadataChanged, .conversationDeleted, .messageCreated, .messageDeleted, .receipts,
-            .allRead, .partsChanged, .announced:
+        case .conversationCreated, .participantsChanged, .metadataChanged, .messageCreated, .messageDeleted, .receipts, .allRead, .partsChanged,
+            .announced:
             [.sender, .participant]
-        case .conversationHidden, .conversationShown, .messageHidden, .followed, .unfollowed, .announcementStatus, .announcementDeleted:
+        // Of what the former participant keeps.
+        case .conversationDeleted, .formerMessageDeleted: [.sender, .participant, .former]
+        case .conversationHidden, .conversationShown, .messageHidden, .messagesHidden, .followed, .unfollowed, .announcementStatus,
+            .announcementDeleted:
             [.participant]
         case .typing: [.sender]
-        // Whoever has shared a conversation with somebody follows him until he decides otherwise.
+        // A user who has shared a conversation with another one follows them until the user decides otherwise.
         case .identityChanged, .presence: [.sender, .participant, .former]
         }
     }
@@ -66,6 +71,9 @@ enum PacketKind: String, CaseIterable, Sendable {
         case .conversationHidden: self = .conversationHidden
         case .conversationShown: self = .conversationShown
         case .messageHidden: self = .messageHidden
+        case .messagesHidden: self = .messagesHidden
+        case .messageDeleted: self = .formerMessageDeleted
+        case .conversationDeleted: self = .conversationDeleted
         case .identityChanged: self = .identityChanged
         case .followed: self = .followed
         case .unfollowed: self = .unfollowed

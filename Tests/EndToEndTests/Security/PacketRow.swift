@@ -7,7 +7,7 @@ import Testing
 
 @testable import StrataCommand
 
-/// One row of the matrix: something happens, and everybody listens.
+/// One row of the matrix: something happens, and all callers listen.
 struct PacketRow: Sendable {
     let kind: PacketKind
     let cast: Cast
@@ -22,7 +22,7 @@ struct PacketRow: Sendable {
         ben = try #require(cast[.participant])
     }
 
-    /// What is done before anybody listens, and then while all do.
+    /// What is done before any caller listens, and then while all do.
     private struct Act {
         /// What in a packet is about it.
         var marks: [String]
@@ -73,7 +73,8 @@ struct PacketRow: Sendable {
         switch kind {
         case .conversationCreated, .participantsChanged, .metadataChanged, .conversationDeleted, .conversationHidden, .conversationShown:
             try await prepareConversation(scene)
-        case .messageCreated, .messageDeleted, .receipts, .allRead, .partsChanged, .messageHidden: try await prepareMessage(scene)
+        case .messageCreated, .messageDeleted, .receipts, .allRead, .partsChanged, .messageHidden, .messagesHidden, .formerMessageDeleted:
+            try await prepareMessage(scene)
         default: try await preparePeople(scene)
         }
     }
@@ -106,6 +107,13 @@ struct PacketRow: Sendable {
         case .messageHidden:
             let message = "layer:///messages/\(try #require(scene.names["message"]))"
             return Act(marks: [message]) { try await ben.does("DELETE", layerPath(message) + "?mode=my_devices") }
+        case .messagesHidden:
+            let later = "layer:///messages/\(try #require(scene.names["later"]))"
+            let before = (try #require(try await ben.does("GET", layerPath(later)).json["position"].int)) / 8192 - 1
+            return Act(marks: [conversation.id]) { try await ben.does("DELETE", conversation.path + "?mode=my_devices&position=\(before)") }
+        case .formerMessageDeleted:
+            let message = "layer:///messages/\(try #require(scene.names["message"]))"
+            return Act(marks: [message]) { try await ben.does("DELETE", layerPath(message) + "?mode=all_participants") }
         default: break
         }
         let message = try await ana.send(mark, to: conversation)

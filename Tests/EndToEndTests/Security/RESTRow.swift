@@ -6,7 +6,7 @@ import ProtocolClient
 import TestCluster
 import Testing
 
-/// One row of the matrix: a request for one of the routes, and what it brings everybody.
+/// One row of the matrix: a request for one of the routes, and what it brings each caller.
 struct RESTRow: Sendable {
     /// As it was registered.
     let method: String
@@ -17,7 +17,7 @@ struct RESTRow: Sendable {
     let path: String
     let body: String?
     let headers: [String: String]
-    /// What each of those who are signed in is answered; for routes that need no session, everybody.
+    /// What each signed-in caller is answered; for routes that need no session, every caller.
     let outcomes: [Who: String]
     /// The answer depends on what was done before: those who can change something get scenes of their own.
     var isDestructive = false
@@ -47,7 +47,7 @@ struct RESTRow: Sendable {
         outcomes = Dictionary(uniqueKeysWithValues: Who.allCases.map { ($0, except[$0] ?? everybody) })
     }
 
-    /// The rule: whoever is not signed in gets nothing from a route that needs a session.
+    /// The rule: without a session a client gets nothing from a route that needs one.
     func expected(_ who: Who, _ access: RESTAccess) -> String? {
         outcomes[who] ?? (access == .signedIn && !who.isSignedIn ? "401 authentication_required" : nil)
     }
@@ -104,10 +104,12 @@ struct AnswerPrint: Equatable, CustomStringConvertible {
     let headers: [String]
     let body: String
 
-    /// - Parameter user: whose name is left out; nil: nobody's.
+    /// - Parameter user: whose name is left out; nil: no name is.
     init(_ answer: RESTAnswer, hiding user: String? = nil) {
         status = answer.status
-        headers = answer.headers.filter { $0.name.lowercased() != "date" }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
+        // Where the caller's own log has come to says nothing of others.
+        headers = answer.headers.filter { !["date", "strata-user-position"].contains($0.name.lowercased()) }
+            .map { "\($0.name.lowercased()): \($0.value)" }.sorted()
         let text = String(decoding: answer.body, as: UTF8.self)
         body = user.map { text.replacingOccurrences(of: $0, with: "…") } ?? text
     }

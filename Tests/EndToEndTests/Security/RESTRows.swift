@@ -8,7 +8,7 @@ enum RESTRows {
     private static let denied = "403 access_denied"
     private static let part = #"{"mime_type":"text/plain","body":"new"}"#
 
-    // MARK: For everybody
+    // MARK: For all callers
 
     private static let documents = ["/docs", "/docs/errors", "/docs/openapi.yaml", "/docs/asyncapi.yaml"]
         .flatMap { path in
@@ -62,7 +62,7 @@ enum RESTRows {
             "GET", "/conversations", "/conversations?from_id={conversation}", "from this one on", sender: "200", participant: "200", former: "200",
             stranger: "422 invalid_property"),
         RESTRow(
-            "POST", "/conversations", "/conversations", "with somebody",
+            "POST", "/conversations", "/conversations", "with another user",
             body: #"{"participants":["layer:///identities/new-{new}"],"distinct":false}"#, sender: "201", participant: "201", former: "201",
             stranger: "201"),
         RESTRow(
@@ -82,7 +82,7 @@ enum RESTRows {
 
     private static let conversationChanges: [RESTRow] = [
         patch("metadata", #"{"operation":"set","property":"metadata.title","value":"new"}"#),
-        patch("adding somebody", #"{"operation":"add","property":"participants","id":"layer:///identities/new-{new}"}"#),
+        patch("adding a user", #"{"operation":"add","property":"participants","id":"layer:///identities/new-{new}"}"#),
         patch("removing another", #"{"operation":"remove","property":"participants","id":"layer:///identities/{user}"}"#),
         patch("nothing", ""),
         RESTRow(
@@ -97,6 +97,12 @@ enum RESTRows {
         RESTRow(
             "POST", "/conversations/:id/mark_all_read", "/conversations/{conversation}/mark_all_read", sender: "204", participant: "204",
             former: denied, stranger: notFound),
+        RESTRow(
+            "DELETE", "/conversations/:id", "/conversations/{conversation}?mode=my_devices&position=1", "up to a position", sender: "204",
+            participant: "204", former: "204", stranger: notFound, destructive: true),
+        RESTRow(
+            "POST", "/conversations/:id/receipts", "/conversations/{conversation}/receipts",
+            body: #"{"type":"read","ids":["layer:///messages/{message}"]}"#, sender: "200", participant: "200", former: denied, stranger: notFound),
     ]
 
     // MARK: Messages
@@ -130,7 +136,7 @@ enum RESTRows {
                 sender: "201, shown later too", participant: "201, shown later too", former: "422 invalid_property", stranger: "422 invalid_property"),
         ] + ["message", "later"].flatMap { name in singleMessage(name, isLater: name == "later") }
 
-    /// What can be done with a message, of before the removal or of after it. Who takes part sees among its recipients somebody who came later.
+    /// What can be done with a message, of before the removal or of after it. Participants see among its recipients a user who came later.
     private static func singleMessage(_ name: String, isLater: Bool) -> [RESTRow] {
         func row(
             _ method: String, _ tail: String, _ what: String = "", query: String = "", body: String? = nil, ok: String, participant: String? = nil,
@@ -176,7 +182,7 @@ enum RESTRows {
         RESTRow(
             "GET", "/content/:id", "/content/{laterContent}", "later content", sender: "200, shown later too", participant: "200, shown later too",
             former: notFound, stranger: notFound),
-        // The URLs are the permission: who has one may use it, whoever he is.
+        // The URLs are the permission: any client that has one may use it.
         RESTRow("PUT", "/content/uploads/:token", "/content/uploads/{upload}", body: "1234", everybody: "204"),
         RESTRow("PUT", "/content/uploads/:token", "/content/uploads/{download}", "with the token of a download", body: "1234", everybody: notFound),
         RESTRow("GET", "/content/downloads/:token", "/content/downloads/{download}", everybody: "200, shown"),
@@ -205,7 +211,7 @@ enum RESTRows {
 
     // MARK: People
 
-    /// Users of one app may look each other up; those of another app do not exist, and are shown as anybody is who has never signed in.
+    /// Users of one app may look each other up; those of another app do not exist, and are shown like users who have never signed in.
     private static let people: [RESTRow] = [
         RESTRow(
             "GET", "/identities", "/identities", sender: "200, shown later too", participant: "200, shown later too", former: "200", stranger: "200"),

@@ -138,7 +138,7 @@ extension EndToEnd {
             _ = try await socket.ask("Message.create", Conversation.newID(), TestUser.message(text))
             _ = try await socket.ask(text, nil, [.string(text)])
             try await socket.typing("started", in: conversation.id)
-            try await socket.send(text: text)
+            try await socket.sendText(text)
             _ = try await socket.waitForClose(deadline: Waiting.deadline)
             _ = try? await ana.client.openSocket(sessionToken: other.token + "x", deadline: Waiting.deadline)
         }

@@ -102,7 +102,7 @@ extension EndToEnd {
             }
             #expect(answer.status == 101)
             #expect(!answer.headers.contains { $0.lowercased().hasPrefix("sec-websocket-extensions") })
-            // What was agreed on by nobody is a reserved bit.
+            // No extension was agreed on, so that this bit is reserved.
             await connection.send(Self.frame(0xC1, [0x7b, 0x7d]))
             guard case .value(let frame) = await connection.frame(within: Waiting.limit) else { return }
             #expect(frame.opcode == 8)

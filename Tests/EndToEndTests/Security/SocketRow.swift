@@ -7,7 +7,7 @@ import Testing
 
 @testable import StrataCommand
 
-/// One row of the matrix: what a client may send over a socket, and what it brings everybody.
+/// One row of the matrix: what a client may send over a socket, and what it brings each caller.
 struct SocketRow: Sendable {
     /// A method, or a signal's type and action.
     let method: String

@@ -38,7 +38,7 @@ extension EndToEnd {
             return result
         }
 
-        @Test("1.2 and 1.3 are spoken, 1.0 and 1.1 are not; who never ends his handshake is cut off")
+        @Test("1.2 and 1.3 are spoken, 1.0 and 1.1 are not; a client that never ends its handshake is cut off")
         func versions() async throws {
             let certificate = try TLSCertificate.ensure(in: try TestDirectory.make("tls"), hosts: ["localhost"])
             let port = try LoopbackPort.free(1)[0]

@@ -11,7 +11,7 @@ enum Who: String, CaseIterable, Sendable {
     case never = "never in it"
     case otherApp = "other app"
     case noSession = "no session"
-    /// A session token that nobody was given.
+    /// A session token that was never given out.
     case invented = "invented token"
     /// These five are participants whose sessions are good for nothing.
     case expired = "expired"

@@ -23,7 +23,7 @@ extension EndToEnd {
             var work: [String: Double] = [:]
             for kind in [ServiceProcess.Kind.conversations, .metadata, .presence] {
                 for line in try await SecretTests.admin(cluster.instances(of: kind)[0], "/metrics").split(separator: "\n") {
-                    guard line.hasPrefix("strata_postgres_statement_duration_seconds_count") || line.hasPrefix("rpc_server_call_duration"),
+                    guard line.hasPrefix("strata_postgres_statement_duration_seconds_count") || line.hasPrefix("strata_rpc_server_call_duration"),
                         line.contains("_count"), let space = line.lastIndex(of: " "), let value = Double(line[line.index(after: space)...])
                     else { continue }
                     if ["heads", "sweep", "maint", "epoch", "session.check", "checkSessions"].contains(where: { line.contains($0) }) { continue }
@@ -40,7 +40,7 @@ extension EndToEnd {
                 .reduce(into: [:]) { $0[$1.key] = $1.value - (before[$1.key] ?? 0) }
         }
 
-        @Test("services do the same for an object that is somebody else's as for one that never was")
+        @Test("services do the same for an object that is another user's as for one that never was")
         func same() async throws {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let cast = try await Cast.make(on: cluster)
@@ -50,7 +50,7 @@ extension EndToEnd {
                     for who in [Who.never, .otherApp] {
                         let names = cast.names(scene, for: who)
                         var works: [[String: Double]] = []
-                        // What is counted after its answer was sent, or was somebody else's, is not there the next time.
+                        // What is counted after its answer was sent, or belongs to another request, is not there the next time.
                         for _ in 0..<5 {
                             works = []
                             for names in [names, names.unknown(laterOnly: false)] {
@@ -81,7 +81,7 @@ extension EndToEnd {
                     }
                 }
                 let medians = times.map { $0.sorted()[$0.count / 2] }
-                print("\(row.name): somebody else's \(medians[0]), unknown \(medians[1]), ratio \(medians[0] / medians[1])")
+                print("\(row.name): another user's \(medians[0]), unknown \(medians[1]), ratio \(medians[0] / medians[1])")
             }
         }
     }

@@ -26,7 +26,7 @@ func path(of url: String, sourceLocation: SourceLocation = #_sourceLocation) thr
 }
 
 extension TestUser {
-    /// Says that he is about to upload so many bytes.
+    /// Says that the user is about to upload so many bytes.
     func announce(_ size: Int, type: String = "image/png", sourceLocation: SourceLocation = #_sourceLocation) async throws -> AnnouncedContent {
         let answer = try await call("POST", "/content", headers: ["Upload-Content-Length": "\(size)", "Upload-Content-Type": type])
         try #require(answer.status == 201, "\(answer.json)", sourceLocation: sourceLocation)
@@ -45,7 +45,7 @@ extension TestUser {
         return content
     }
 
-    /// Where he may download it.
+    /// Where the user may download it.
     func downloadURL(of content: AnnouncedContent, sourceLocation: SourceLocation = #_sourceLocation) async throws -> String {
         try #require(try await does("GET", content.path)["download_url"].string, sourceLocation: sourceLocation)
     }

@@ -13,8 +13,8 @@ extension ProtocolSocket {
     func change(
         _ operation: String, _ type: String, _ id: String? = nil, where matches: @escaping @Sendable (JSONValue) -> Bool = { _ in true }
     ) async throws -> ReceivedPacket {
-        try await next("\(type) \(operation) \(id ?? "")", deadline: Waiting.deadline) {
-            $0.isChange(operation, type, id: id) && matches($0.data)
+        try await nextPacket("\(type) \(operation) \(id ?? "")", deadline: Waiting.deadline) {
+            $0.isChange(operation, of: type, id: id) && matches($0.data)
         }
     }
 
@@ -54,7 +54,7 @@ extension ProtocolSocket {
         for packet in packets(of: conversation) where packet.objectType == "Conversation" {
             switch packet.operation {
             case "create": replica = ConversationReplica(packet.data)
-            case "update": replica?.apply(packet.data)
+            case "update": replica?.applyOperations(packet.data)
             default: replica = nil
             }
         }
@@ -63,8 +63,8 @@ extension ProtocolSocket {
 
     /// Waits until every position up to this one has come.
     func positions(upTo head: Int, of conversation: Conversation) async throws {
-        // Positions need not be announced to everybody, but the packet of the last one of these is.
-        _ = try await next("position \(head)", deadline: Waiting.deadline) {
+        // A user need not be told of every position, but they are told of the last one of these.
+        _ = try await nextPacket("position \(head)", deadline: Waiting.deadline) {
             $0.conversationID == conversation.id && ($0.body["position"].int ?? 0) >= head
         }
     }

@@ -20,7 +20,7 @@ extension EndToEnd {
             #expect(socket.violations == [])
         }
 
-        @Test("who comes back through another gateway is sent everything that happened, then the answer")
+        @Test("a client that comes back through another gateway is sent everything that happened, then the answer")
         func replay() async throws {
             let users = try await Cluster.shared().app().signIn(["ana", "ben", "cleo"])
             let (ana, ben, cleo) = (users[0], users[1], users[2])
@@ -39,8 +39,8 @@ extension EndToEnd {
             #expect(answer.data["complete"].bool == true)
             let before = socket.history.filter { $0.index < answer.packet.index }
             for number in 0..<5 { #expect(before.contains { $0.data["parts"][0]["body"].string == "missed \(number)" }) }
-            #expect(before.contains { $0.isChange("create", "Conversation", id: second.id) })
-            let start = try #require(lost.history.first { $0.isChange("create", "Conversation", id: conversation.id) }).data
+            #expect(before.contains { $0.isChange("create", of: "Conversation", id: second.id) })
+            let start = try #require(lost.history.first { $0.isChange("create", of: "Conversation", id: conversation.id) }).data
             let view = try await ben.view(of: conversation)
             #expect(socket.replica(of: conversation, from: start) == ConversationReplica(view))
             let head = try #require(view["position"].int)
@@ -70,7 +70,7 @@ extension EndToEnd {
                 let replay = Task { [since] in try await socket.ask("Event.replay", nil, ["from_timestamp": .string(since)]) }
                 var isDone = false
                 for await packet in stream {
-                    if packet.isChange("create", "Message"), let text = packet.data["parts"][0]["body"].string { seen.insert(text) }
+                    if packet.isChange("create", of: "Message"), let text = packet.data["parts"][0]["body"].string { seen.insert(text) }
                     since = packet.timestamp ?? since
                     isDone = packet.body["method"].string == "Event.replay"
                     if packet.index >= cut || isDone { break }
@@ -95,7 +95,7 @@ extension EndToEnd {
             #expect(answer.isSuccess)
             try await sending
             try await socket.message("new 39")
-            let texts = socket.history.filter { $0.isChange("create", "Message") }.compactMap { $0.data["parts"][0]["body"].string }
+            let texts = socket.history.filter { $0.isChange("create", of: "Message") }.compactMap { $0.data["parts"][0]["body"].string }
             #expect(texts == (0..<40).map { "old \($0)" } + (0..<40).map { "new \($0)" })
             #expect(socket.faults == [])
         }

@@ -62,7 +62,7 @@ struct CheckerTests {
             ],
             views: [
                 History.View(user: "ana", conversation: id, events: told([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), mirror: mirror),
-                // His connection was cut after the fifth, and what he had not looked at came again.
+                // The reader's connection was cut after the fifth, and what they had not looked at came again.
                 History.View(
                     user: "ben", conversation: id, events: told([1, 2, 3, 4, 5]) + [.beginAnew] + told([3, 4, 5, 6, 7, 8, 9, 10])),
                 History.View(user: "cleo", conversation: id, events: [.shown(position: 6), .listed(position: 6)] + told([5, 6, 7, 8])),
@@ -127,13 +127,13 @@ struct CheckerTests {
         Damage("a message is not told to a client", .lost) { $0.views[0].events.remove(at: index(9, in: $0)) },
         Damage("a change of metadata is not told to a client", .lost) { $0.views[0].events.remove(at: index(3, in: $0)) },
         Damage("a deletion is not told to a client", .lost) { $0.views[0].events.remove(at: index(10, in: $0)) },
-        Damage("somebody is not told of his own removal", .lost) { $0.views[2].events.removeLast() },
+        Damage("a user is not told of their own removal", .lost) { $0.views[2].events.removeLast() },
         Damage("what a replay has to bring is missing from it", .lost) { history in
             history.views[1].events.removeAll { $0 == .told(position: 7, what: "change") }
         },
         Damage("a client is told twice", .duplicated) { $0.views[0].events.insert(.told(position: 4, what: "change"), at: index(4, in: $0)) },
         Damage("two changes are told the wrong way round", .reordered) { $0.views[0].events.swapAt(index(3, in: $0), index(4, in: $0)) },
-        Damage("somebody is told of what came after his removal", .leaked) { $0.views[2].events.append(.told(position: 9, what: "change")) },
+        Damage("a user is told of what came after their removal", .leaked) { $0.views[2].events.append(.told(position: 9, what: "change")) },
         Damage("a stranger is told something", .leaked) { history in
             history.views.append(History.View(user: "dora", conversation: id, events: told([2])))
         },
@@ -166,8 +166,8 @@ struct CheckerTests {
             history.conversations[0].log.append(Change(position: 11, kind: .metadata([.init(path: "a.b", value: "v2")])))
         },
         Damage("a refused message is there", .invented) { $0.conversations[0].log.append(Change(position: 11, kind: .message("m5"))) },
-        Damage("nobody sent it", .invented) { $0.conversations[0].log.append(Change(position: 11, kind: .message("m9"))) },
-        Damage("nobody wrote it", .invented) { history in
+        Damage("a message that no client sent is there", .invented) { $0.conversations[0].log.append(Change(position: 11, kind: .message("m9"))) },
+        Damage("a value that no client wrote is there", .invented) { history in
             history.conversations[0].log.append(Change(position: 11, kind: .metadata([.init(path: "x", value: "v9")])))
         },
         Damage("a position is missing", .gap) { $0.conversations[0].log.remove(at: 5) },
@@ -177,10 +177,10 @@ struct CheckerTests {
         Damage("metadata is not what was written last", .inconsistent) { $0.conversations[0].metadata = ["a": "v1"] },
         Damage("a participant is missing", .inconsistent) { $0.conversations[0].participants = ["ana"] },
         Damage("an unread count is wrong", .inconsistent) { $0.conversations[0].unread["ana"] = 2 },
-        Damage("an unread count is not what the messages say to somebody who left", .inconsistent) { history in
+        Damage("an unread count is not what the messages say to a user who left", .inconsistent) { history in
             history.conversations[0].counts = ["ana": .init(said: 1, shown: 1), "cleo": .init(said: 0, shown: 2)]
         },
-        Damage("what was there when somebody came is unread for them", .inconsistent) { history in
+        Damage("what was there when a user came is unread for them", .inconsistent) { history in
             let old = history.conversations[0].messages[0]
             history.conversations[0].messages[0] = .init(
                 id: old.id, sender: old.sender, recipients: old.recipients + ["cleo"], readers: old.readers)
@@ -200,11 +200,11 @@ struct CheckerTests {
         Damage("a client was not told that a message has been read", .stale) { history in
             history.views[0].mirror.messages["m1"]?.statuses["layer:///identities/ben"] = "sent"
         },
-        Damage("who left was told another number of messages than they keep", .stale) { history in
+        Damage("a user who left was told another number of messages than they keep", .stale) { history in
             keepCounts(of: "cleo", total: 3, in: &history)
             history.views[2].mirror.total = 2
         },
-        Damage("an indicator stands although nobody types", .stuck) { $0.typing.removeAll { $0.action != "started" && $0.reader == "ana" } },
+        Damage("an indicator stands although no user types", .stuck) { $0.typing.removeAll { $0.action != "started" && $0.reader == "ana" } },
         Damage("a message is never answered, although nothing is broken", .starved) { $0.isUndisturbed = true },
         Damage("a connection broke its rules", .protocolBroken) { $0.faults.append("counter 3 where 2 was due") },
     ]
@@ -250,7 +250,7 @@ struct CheckerTests {
             append(.deleted, to: &history)
             empty(&history)
         },
-        Variation("a conversation that nobody is in shows nothing") { history in
+        Variation("a conversation without participants shows nothing") { history in
             append(.participants(added: [], removed: ["ana", "ben"]), to: &history)
             empty(&history)
         },
@@ -258,7 +258,7 @@ struct CheckerTests {
             let old = history.conversations[0].messages[0]
             history.conversations[0].messages[0] = .init(id: old.id, sender: old.sender, recipients: old.recipients, readers: ["ben"])
         },
-        Variation("a receipt of somebody who is no recipient leaves nothing") { history in
+        Variation("a receipt of a user who is no recipient leaves nothing") { history in
             history.operations.append(operation("cleo", .read(message: "m1"), 30, 31))
         },
         Variation("a value takes the place of a subtree") { history in
@@ -275,20 +275,20 @@ struct CheckerTests {
             append(.metadata([.init(path: "", value: nil)]), to: &history)
             history.conversations[0].metadata = [:]
         },
-        Variation("who left knows the counts they keep") { keepCounts(of: "cleo", total: 3, in: &$0) },
-        Variation("who left is not told of what is deleted after that") { history in
+        Variation("a user who left knows the counts they keep") { keepCounts(of: "cleo", total: 3, in: &$0) },
+        Variation("a user who left is not told of what is deleted after that") { history in
             keepCounts(of: "cleo", total: 2, in: &history)
             history.views[2].mirror.total = 3
             append(.messageDeleted("m2"), to: &history)
             history.conversations[0].messages.removeLast()
         },
-        Variation("who knows no counts has none to compare") { history in
+        Variation("a client that knows no counts has none to compare") { history in
             keepCounts(of: "cleo", total: 3, in: &history)
             history.views[2].mirror = Mirror()
         },
     ]
 
-    /// Nothing is shown of the conversation to anybody.
+    /// The conversation shows nothing to any user.
     private static func empty(_ history: inout History) {
         let log = history.conversations[0].log
         history.conversations[0] = .init(id: id, log: log, participants: [], metadata: [:], messages: [], unread: [:])
@@ -301,7 +301,7 @@ struct CheckerTests {
         #expect(Checker.violations(of: history) == [])
     }
 
-    @Test("what the end of a run cut short, and one unanswered request among many, are not held against anybody")
+    @Test("what the end of a run cut short, and one unanswered request among many, are no violation")
     func served() {
         var history = Self.good
         history.isUndisturbed = true
@@ -327,7 +327,7 @@ struct CheckerTests {
         #expect(Set(Self.damages.map(\.kind)) == Set(Violation.Kind.allCases))
     }
 
-    @Test("positions from before somebody came are his to know, those after he left are not")
+    @Test("a user may know positions from before they came, and none from after they left")
     func participation() {
         let cleo = Participation(of: "cleo", in: Self.log)
         #expect((1...10).filter { cleo.mustKnow($0) } == [5, 6, 7, 8])

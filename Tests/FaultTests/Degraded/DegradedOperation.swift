@@ -35,7 +35,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
         case works
         /// `503`, over a socket `service_unavailable`.
         case unavailable
-        /// Accepted, and nobody is told.
+        /// Accepted, and no client is told.
         case silent
         /// There is no process to ask.
         case away
@@ -172,7 +172,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
             let answer = try await scene.anas.request("Presence.update", data: [set("status", .string(status))], deadline: Waiting.deadline)
             guard answer.isSuccess else { return Cell(answer) }
             return await heard(scene.bens, within: patience) {
-                $0.isChange("update", "Identity", id: identity) && $0.data.array?.contains { $0["value"].string == status } == true
+                $0.isChange("update", of: "Identity", id: identity) && $0.data.array?.contains { $0["value"].string == status } == true
             }
         }
     }
@@ -180,7 +180,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
     private func heard(
         _ socket: ProtocolSocket, within limit: Duration, _ matches: @escaping @Sendable (ReceivedPacket) -> Bool
     ) async -> Cell {
-        (try? await socket.next(deadline: .now + limit, where: matches)) == nil ? .silent : .works
+        (try? await socket.nextPacket(deadline: .now + limit, where: matches)) == nil ? .silent : .works
     }
 
     private func health(_ cluster: Cluster, _ kind: ServiceProcess.Kind, _ path: String) async -> Cell {

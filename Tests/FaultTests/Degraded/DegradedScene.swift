@@ -11,7 +11,7 @@ struct DegradedScene: Sendable {
     let cleo: TestUser
     let conversation: Conversation
     let anas: ProtocolSocket
-    /// Has asked for presence, so that he hears of Ana's.
+    /// Has asked for presence, so that Ben hears of Ana's.
     let bens: ProtocolSocket
     /// For what would disturb the others: it asks for replays.
     let cleos: ProtocolSocket
@@ -25,7 +25,7 @@ struct DegradedScene: Sendable {
         let conversation = try await users[0].converse(with: Array(users.dropFirst()))
         var since = ""
         for socket in sockets {
-            let packet = try await socket.nextChange("create", "Conversation", id: conversation.id, deadline: Waiting.deadline)
+            let packet = try await socket.nextChange("create", of: "Conversation", id: conversation.id, deadline: Waiting.deadline)
             since = packet.timestamp ?? since
         }
         let answer = try await sockets[1].request("Presence.subscribe", deadline: Waiting.deadline)
@@ -46,7 +46,7 @@ struct DegradedScene: Sendable {
     /// Cleo's socket; another one if that was closed because it did not ask again in time after a replay had failed.
     func openCleos() async throws -> ProtocolSocket { cleos.closure == nil ? cleos : try await cleo.openSilent() }
 
-    /// The gateway must not serve anybody only because it knew him a moment ago.
+    /// The gateway must not serve a user only because it knew the user a moment ago.
     func awaitForgottenSessions() async throws {
         let deadline = Waiting.deadline
         while ContinuousClock.now < deadline {

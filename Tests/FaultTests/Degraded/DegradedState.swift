@@ -44,7 +44,7 @@ enum DegradedState: CaseIterable, Sendable {
         }
     }
 
-    /// Whether sessions can be looked up. Where not, the gateway serves those it has asked about in the last five seconds, and then nobody.
+    /// Whether sessions can be looked up. Where not, the gateway serves those it has asked about in the last five seconds, and then none.
     var knowsSessions: Bool {
         switch self {
         case .postgresStopped, .postgresHangs, .conversationsAway: false
@@ -56,7 +56,7 @@ enum DegradedState: CaseIterable, Sendable {
     struct Sign: Sendable {
         /// Whose metrics and log.
         let process: ServiceProcess.Kind
-        /// The label of `strata_dependency_up`.
+        /// The label of `strata_process_dependency_up`.
         let dependency: String
         /// The line that it writes when it goes, and when it is back.
         let lines: (gone: String, back: String)

@@ -40,28 +40,32 @@ struct DegradedTable: Sendable {
         let text = """
             # When something is away
 
-            What a running system does while a part of it is away: stopped, or hanging, so that it neither answers nor closes. One instance of each service; with several, an
-            instance that is away is not noticed. A test (`Tests/FaultTests/Degraded`) makes each of these states, tries everything, and compares with the first table; with
-            `STRATA_DEGRADED=write` it writes this file.
+            This page is for operators: it says what still works while PostgreSQL, Redis or a service is *away*, and how soon everything works again. Away means stopped, or hanging, so that it neither
+            answers nor closes connections. The tables describe a system with one instance of each service; with several, users do not notice that one instance is away.
+
+            A test (`Tests/FaultTests/Degraded`) makes each of these states, tries every operation, and compares the result with the first table; with `STRATA_DEGRADED=write` it writes this file.
 
             ## What works
 
-            **works**: as ever. **503**: `service_unavailable`, with `Retry-After` over REST; at once where the part is known to be away, and at the latest at the request's deadline of
-            ten seconds where it hangs. **silent**: accepted, and nobody is told, as ephemeral things may be. **away**: there is no process to ask. Sessions are looked up in PostgreSQL, and known to a
-            gateway for five seconds; then every request over REST that needs one is refused, while sockets stay open.
+            * **works**: as usual.
+            * **503**: `service_unavailable`, with `Retry-After` over REST. The answer comes at once if the part is known to be away; if the part hangs, it comes after ten seconds at most, the request's deadline.
+            * **silent**: the request is accepted, but other users are not told. Ephemeral signals may be lost.
+            * **away**: there is no process that could answer.
 
-            A replay that a client asks for meanwhile is answered with `success: false`. It may ask again; a socket whose client has not asked again within 30 seconds is closed with 1013, so that none
-            stays open and is told nothing. A socket that began without a replay, or that is to be brought into a conversation, goes on trying by itself, and is told everything when the part is there again.
+            Sessions are looked up in PostgreSQL, and a gateway remembers one for five seconds. While PostgreSQL is away, it then refuses every REST request that needs a session; sockets stay open.
 
-            Where PostgreSQL comes back in an older state, or a replica takes its place, gateways close all sockets with 1001 as soon as they learn of it, within about 20 seconds; clients come back and replay
-            ([operating.md](operating.md)).
+            A replay that a client asks for meanwhile is answered with `success: false`. The client may ask again; if it does not within 30 seconds, its socket is closed with 1013, so that no socket
+            stays open without being told of changes. A socket that began without a replay, or whose user was added to a conversation, tries again by itself, and is told everything when the part is back.
+
+            If PostgreSQL comes back in an older state, or a replica takes its place, gateways close all sockets with 1001 as soon as they learn of it, within about 20 seconds. Clients come back and replay
+            ([operating.md](operating.md#back-up-and-restore)).
 
             \(table { cells[$0]?[$1]?.description ?? "" })
 
             ## How soon it is well again
 
-            Seconds from the moment the part is there again to the first success, without a restart of anything else. A process counts as there when it says that it is ready. Debug build,
-            two processors that have other things to do; what is announced by itself may wait for the next time it is looked for.
+            Seconds from the moment the part is back to the first success, without a restart of any other process. A process counts as back when it says that it is ready. Measured with a debug build on
+            two processors that also did other work. Packets that the server sends unasked may wait until the gateway next looks for changes.
 
             \(table { state, operation in
                 guard let cell = cells[state]?[operation], cell != .works else { return "–" }
@@ -70,8 +74,8 @@ struct DegradedTable: Sendable {
 
             ## What metrics and logs say
 
-            `strata_dependency_up` is 0 for what is away and 1 for what is there; each process says it of what it needs itself. When a dependency goes there is one line in the log, of level `error`, and one of
-            level `notice` when it is back, whatever the number of requests and of attempts to reach it. A process with several pools of connections to PostgreSQL writes a line for each, and says which.
+            `strata_process_dependency_up` is 0 for a dependency that is away and 1 for one that is available; each process reports its own dependencies. When a dependency goes away, the log gets one line of level
+            `error`, and one of level `notice` when it is back, however many requests and attempts to reach it there are. A process with several pools of connections to PostgreSQL writes a line for each pool, and names it.
 
             | State | Process | Metric | Lines |
             |---|---|---|---|
@@ -94,7 +98,7 @@ struct DegradedTable: Sendable {
         DegradedState.allCases
             .flatMap { state in
                 state.signs.map { sign in
-                    "| \(state.title) | \(sign.process.rawValue) | `strata_dependency_up{dependency=\"\(sign.dependency)\"}` | “\(sign.lines.gone)”, “\(sign.lines.back)” |"
+                    "| \(state.title) | \(sign.process.rawValue) | `strata_process_dependency_up{dependency=\"\(sign.dependency)\"}` | “\(sign.lines.gone)”, “\(sign.lines.back)” |"
                 }
             }
             .joined(separator: "\n")

@@ -4,7 +4,8 @@ import Foundation
 import TestCluster
 import Testing
 
-/// The failure table of ARCHITECTURE §12, tried: what works while something is away, who says so, and that all is well afterwards without a restart.
+/// The failure table of docs/architecture.md §12, tried: what works while something is away, which part says so, and that all is well afterwards
+/// without a restart.
 @Suite("degraded modes", .serialized)
 struct DegradedTests {
     private static let isWriting = ProcessInfo.processInfo.environment["STRATA_DEGRADED"] == "write"

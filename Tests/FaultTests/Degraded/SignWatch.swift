@@ -52,7 +52,7 @@ struct SignWatch {
     /// Whether all of it is there: several pools, or uses, have a series each.
     private func isUp(_ sign: DegradedState.Sign) async throws -> Bool {
         let process = cluster.instances(of: sign.process)[0]
-        return try await process.series("strata_dependency_up", "dependency=\"\(sign.dependency)\"").allSatisfy { $0 == 1 }
+        return try await process.series("strata_process_dependency_up", "dependency=\"\(sign.dependency)\"").allSatisfy { $0 == 1 }
     }
 
     private static func count(_ text: String, _ sign: DegradedState.Sign, _ cluster: Cluster) -> Int {

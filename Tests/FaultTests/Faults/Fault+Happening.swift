@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LocalServers
+import NetKit
 import ProtocolClient
 import RPC
+import SeededRandom
 import TestCluster
 import TestSupport
 
@@ -92,7 +94,7 @@ extension Fault {
     /// Connections that it could not accept; nil if it does not answer, for which another fault may be the reason.
     private func refused(by process: ServiceProcess) async -> Double? {
         for _ in 0..<3 {
-            if let count = try? await process.metric("strata_accept_failures_total") { return count }
+            if let count = try? await process.metric("strata_process_accept_failures_total") { return count }
         }
         return nil
     }
@@ -113,7 +115,7 @@ extension Fault {
         if case .postgresHangs = self { await postgres.resume() } else { try await postgres.startAgain() }
     }
 
-    /// PostgreSQL ends itself if it cannot write its log; whoever watches over it starts it again.
+    /// PostgreSQL ends itself if it cannot write its log; its supervisor starts it again.
     private func fillDisk(of cluster: Cluster, for period: Duration) async throws {
         guard let disk = cluster.surroundings.disk else { return }
         try disk.fill()
@@ -124,7 +126,7 @@ extension Fault {
         repeat { try await cluster.postgres.startAgain() } while !(await answers(cluster.postgres)) && .now < end
     }
 
-    private func answers(_ postgres: PrivatePostgres) async -> Bool { (try? await postgres.run("SELECT 1")) != nil }
+    private func answers(_ postgres: PrivatePostgres) async -> Bool { (try? await postgres.runSQL("SELECT 1")) != nil }
 
     // MARK: Clients
 

@@ -17,7 +17,7 @@ final class FaultTable: Sendable {
         let refused: Int
         let unknown: Int
         let violations: [Violation.Kind: Int]
-        /// From the end of the load until everybody had been told everything.
+        /// From the end of the load until every client had been told everything.
         let recovery: Duration
 
         private func count(_ kinds: Violation.Kind...) -> Int { kinds.reduce(0) { $0 + (violations[$1] ?? 0) } }
@@ -53,16 +53,20 @@ final class FaultTable: Sendable {
 
     func add(_ row: Row) { rows.withLock { $0.append(row) } }
 
-    /// Into the section of `docs/faults.md` for runs of this length; the other stays as it is.
-    func write() throws {
+    /// Into the section of `docs/faults.md` for runs of this length; the others stay as they are.
+    func write() throws { try Self.write(section, titled: title, first: !isLong) }
+
+    /// Writes a section of `docs/faults.md` in the place of the one with the same title, or before or behind all others.
+    static func write(_ section: String, titled title: String, first: Bool) throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let file = root.appending(path: "docs/faults.md")
         let present = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
         var sections = present.components(separatedBy: "\n## ").dropFirst().map { "## " + $0.trimmingCharacters(in: .newlines) }
-        sections.removeAll { $0.hasPrefix(title) }
-        sections.insert(section, at: isLong ? sections.endIndex : sections.startIndex)
-        try (Self.introduction + "\n\n" + sections.joined(separator: "\n\n") + "\n").write(to: file, atomically: true, encoding: .utf8)
+        let place = sections.firstIndex { $0.hasPrefix(title) }
+        if let place { sections.remove(at: place) }
+        sections.insert(section, at: place ?? (first ? sections.startIndex : sections.endIndex))
+        try (introduction + "\n\n" + sections.joined(separator: "\n\n") + "\n").write(to: file, atomically: true, encoding: .utf8)
     }
 
     private static let introduction = """

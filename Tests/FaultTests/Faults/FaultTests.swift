@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SeededRandom
 import TestCluster
 import TestSupport
 import Testing
 
 @testable import Soak
 
-/// The promises of ARCHITECTURE §3, kept while things break: many clients write, something happens, and afterwards ``Checker`` judges what they did and saw.
+/// The promises of docs/architecture.md §3, kept while things break: many clients write, something happens, and afterwards ``Checker`` judges what
+/// they did and saw.
 ///
-/// `STRATA_FAULT_SEED` repeats a run, as far as machines repeat anything. With `STRATA_FAULT_MINUTES` random faults go on until so much time has passed, and what is
-/// broken stays broken for up to 20 s; `STRATA_FAULT_TABLE` has the table written to `docs/faults.md`.
+/// `STRATA_FAULT_SEED` repeats a run, as far as machines repeat anything. With `STRATA_FAULT_MINUTES` random faults go on until so much time has
+/// passed, and what is broken stays broken for up to 20 s; `STRATA_FAULT_TABLE` has the table written to `docs/faults.md`.
 @Suite("faults under load", .serialized)
 struct FaultTests {
     private static let environment = ProcessInfo.processInfo.environment

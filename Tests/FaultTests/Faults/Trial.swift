@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SeededRandom
 import TestCluster
 import TestSupport
 import Testing
@@ -42,7 +43,7 @@ struct Trial: Sendable {
     }
 
     /// The same, but leaves what is to be made of the violations to the caller.
-    /// - Parameter patience: how long everybody may take to be told everything.
+    /// - Parameter patience: how long the clients may take to be told everything.
     func judge(_ cluster: Cluster, patience: Duration = .seconds(90)) async throws -> (row: FaultTable.Row, violations: [Violation]) {
         let deadlocks = try? await ServerState.deadlocks(cluster)
         let load = try await Load.start(Load.Size(), seed: seed, on: cluster)

@@ -62,14 +62,14 @@ struct SabotageTests {
         size.postgresSettings = ["allow_system_table_mods": "on"]
         try await Cluster.with(size) { cluster in
             let database = String(cluster.databaseURL.split(separator: "/").last ?? "")
-            try await cluster.postgres.run(
+            try await cluster.postgres.runSQL(
                 """
                 ALTER FUNCTION pg_catalog.set_config(text, text, boolean) RENAME TO set_config_soundly;
                 CREATE FUNCTION pg_catalog.set_config(text, text, boolean) RETURNS text LANGUAGE sql AS $$
                     SELECT pg_catalog.set_config_soundly($1, CASE WHEN $1 = 'synchronous_commit' THEN 'off' ELSE $2 END, $3) $$;
                 """, database: database)
-            // It would write, a moment later, what nobody waits for.
-            let writer = try await cluster.postgres.run("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+            // The WAL writer would write these commits a moment later all the same.
+            let writer = try await cluster.postgres.runSQL("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
             kill(try #require(Int32(writer.trimmingCharacters(in: .whitespacesAndNewlines))), SIGSTOP)
             for process in cluster.instances(of: .conversations) + cluster.instances(of: .metadata) {
                 await process.end()

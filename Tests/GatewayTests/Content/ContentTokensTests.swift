@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 @Suite("content tokens")

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 import Glibc
-import Model
 import NIOCore
+import StrataModel
 import Synchronization
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 @Suite("file content store")

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 @Suite("the budget of answers")
 struct AnswerBudgetTests {
     private let budget = AnswerBudget(limit: 30 << 20)
 
-    private func isTaken(_ bytes: Int, by lease: AnswerBudget.Lease) -> Bool { (try? lease.received(bytes)) != nil }
+    private func isTaken(_ bytes: Int, by lease: AnswerBudget.Lease) -> Bool { (try? lease.answerReceived(byteCount: bytes)) != nil }
 
-    @Test("an answer of a service counts threefold until it is text, then as that, and not at all when nobody knows it any more")
+    @Test("an answer of a service counts threefold until it is text, then as that, and not at all once nothing holds it")
     func life() throws {
         var lease: AnswerBudget.Lease? = AnswerBudget.Lease(budget)
-        try lease?.received(1 << 20)
+        try lease?.answerReceived(byteCount: 1 << 20)
         #expect(budget.inUse == 3 << 20)
         lease?.settle(to: 2 << 20)
         #expect(budget.inUse == 2 << 20)
@@ -21,11 +22,11 @@ struct AnswerBudgetTests {
         #expect(budget.inUse == 0)
     }
 
-    @Test("beyond the bound long answers are refused as unavailable, short ones and those to whoever has changed something are not")
+    @Test("beyond the bound long answers are refused as unavailable; short ones and answers to a change are not")
     func refusal() throws {
         let others = AnswerBudget.Lease(budget, holding: 29 << 20)
         let long = AnswerBudget.Lease(budget)
-        let failure = #expect(throws: Failure.self) { try long.received(1 << 20) }
+        let failure = #expect(throws: Failure.self) { try long.answerReceived(byteCount: 1 << 20) }
         #expect(failure == .unavailable)
         #expect(long.count == 0)
         #expect(isTaken(20_000, by: AnswerBudget.Lease(budget)))

@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 @Suite("limits of connections")

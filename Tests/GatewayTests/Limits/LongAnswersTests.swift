@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 import Synchronization
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 @Suite(.timeLimit(.minutes(1)))
@@ -16,7 +17,7 @@ struct LongAnswersTests {
         var id: UInt64 = 0
         func wait(_ key: String, _ waiter: Int) {
             id += 1
-            queue.wait(key, id: id, waiter)
+            queue.wait(key, id: id, waiter: waiter)
         }
         let isFirst = queue.begin()
         #expect(isFirst)
@@ -33,13 +34,13 @@ struct LongAnswersTests {
         #expect(queue.waiting == 0)
     }
 
-    @Test("who gives up leaves the others their order, and takes no turn")
+    @Test("a caller that gives up leaves the others their order, and takes no turn")
     func givingUp() {
         var queue = TurnQueue<String, Int>(limit: 1)
         _ = queue.begin()
-        queue.wait("ana", id: 1, 1)
-        queue.wait("ben", id: 2, 2)
-        queue.wait("ana", id: 3, 3)
+        queue.wait("ana", id: 1, waiter: 1)
+        queue.wait("ben", id: 2, waiter: 2)
+        queue.wait("ana", id: 3, waiter: 3)
         #expect(queue.giveUp("ben", id: 2) == 2)
         #expect(queue.giveUp("ben", id: 2) == nil)
         #expect(queue.giveUp("ana", id: 1) == 1)
@@ -54,7 +55,7 @@ struct LongAnswersTests {
         while answers.waitingCount < count { await Task.yield() }
     }
 
-    @Test("users who were given something long lately take turns; others wait for nobody")
+    @Test("users who got a long answer lately take turns; other users do not wait")
     func turns() async throws {
         let answers = LongAnswers(limit: 1)
         answers.gave(LongAnswers.longBytes, to: ana)
@@ -83,7 +84,7 @@ struct LongAnswersTests {
         turn.end()
     }
 
-    @Test("who is cancelled while waiting is told that nobody waits, and the next one's turn comes")
+    @Test("a caller that is cancelled while it waits is answered unavailable, and the next caller gets its turn")
     func cancelled() async throws {
         let answers = LongAnswers(limit: 1)
         answers.gave(LongAnswers.longBytes, to: ana)
@@ -98,7 +99,7 @@ struct LongAnswersTests {
         try await waiting.value.end()
     }
 
-    @Test("a turn that takes long holds up nobody")
+    @Test("a turn that takes long does not hold up the others")
     func longTurn() async throws {
         let answers = LongAnswers(limit: 1)
         answers.gave(LongAnswers.longBytes, to: ana)

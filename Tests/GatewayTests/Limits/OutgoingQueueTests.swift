@@ -2,6 +2,7 @@
 import NIOCore
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 @Suite("what waits for a socket")
@@ -9,7 +10,7 @@ struct OutgoingQueueTests {
     private static let bound = 1000
 
     private func isTaken(_ bytes: Int, _ queue: inout OutgoingQueue, isWritable: Bool = false) -> Bool {
-        if case .write = queue.write(bytes, isWritable: isWritable, bound: Self.bound) { true } else { false }
+        if case .write = queue.admit(bytes, isWritable: isWritable, bound: Self.bound) { true } else { false }
     }
 
     @Test("up to the bound, behind whatever nothing waited ahead of")
@@ -47,7 +48,7 @@ struct OutgoingQueueTests {
         for (number, lengths) in [[10], [3, 0, 500, 7], [64], [200, 1], [64]].enumerated() {
             let buffers = lengths.map { length in ByteBuffer(bytes: (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ number) }) }
             for buffer in buffers { whole.writeImmutableBuffer(buffer) }
-            waiting.append(buffers, AnswerBudget.Lease(budget, holding: lengths.reduce(0, +)))
+            waiting.append(buffers, lease: AnswerBudget.Lease(budget, holding: lengths.reduce(0, +)))
         }
         #expect(waiting.bytes == whole.readableBytes && budget.inUse == whole.readableBytes)
         var text = ByteBuffer()
@@ -64,7 +65,7 @@ struct OutgoingQueueTests {
         let budget = AnswerBudget(limit: 1 << 20)
         var waiting = WaitingFrames()
         for length in [100, 50, 30] {
-            waiting.append([ByteBuffer(repeating: UInt8(length), count: length)], AnswerBudget.Lease(budget, holding: length))
+            waiting.append([ByteBuffer(repeating: UInt8(length), count: length)], lease: AnswerBudget.Lease(budget, holding: length))
         }
         #expect(waiting.next(atMost: 64)?.readableBytes == 64)
         waiting.dropUnbegun()

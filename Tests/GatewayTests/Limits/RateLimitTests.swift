@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import StrataModel
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 @Suite("rate limits")
@@ -18,7 +19,7 @@ struct RateLimitTests {
         for _ in 0..<5 { #expect(bucket.take(limit, at: start) == nil) }
         #expect(bucket.take(limit, at: start) == .milliseconds(100))
         #expect(bucket.take(limit, at: start + .milliseconds(60)).map { (.milliseconds(39) ... .milliseconds(41)).contains($0) } == true)
-        // Who waits as long as he was told gets the next one, however often he asked meanwhile.
+        // A client that waits as long as it was told gets the next one, however often it asked meanwhile.
         #expect(bucket.take(limit, at: start + .milliseconds(101)) == nil)
         #expect(bucket.take(limit, at: start + .milliseconds(101)) != nil)
         for _ in 0..<5 { #expect(bucket.take(limit, at: start + .seconds(3600)) == nil) }

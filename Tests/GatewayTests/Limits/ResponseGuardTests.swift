@@ -3,6 +3,7 @@ import NIOCore
 import NIOEmbedded
 import Testing
 
+@testable import FanOut
 @testable import Gateway
 
 @Suite("stalled connections", .timeLimit(.minutes(1)))
@@ -26,7 +27,7 @@ struct ResponseGuardTests {
             network = try await channel.testingEventLoop.executeInContext {
                 let network = StalledNetwork()
                 try channel.pipeline.syncOperations.addHandler(network)
-                try channel.pipeline.syncOperations.addHandler(ResponseGuard(budget, ResponseGuard.Patience(limit: .seconds(60))))
+                try channel.pipeline.syncOperations.addHandler(ResponseGuard(budget, patience: ResponseGuard.Patience(limit: .seconds(60))))
                 return NIOLoopBound(network, eventLoop: channel.eventLoop)
             }
         }
@@ -115,7 +116,7 @@ struct ResponseGuardTests {
             let trickle = Trickle()
             try channel.pipeline.syncOperations.addHandler(trickle)
             try channel.pipeline.syncOperations.addHandler(
-                ResponseGuard(AnswerBudget(limit: 1 << 20), ResponseGuard.Patience(limit: .seconds(60))))
+                ResponseGuard(AnswerBudget(limit: 1 << 20), patience: ResponseGuard.Patience(limit: .seconds(60))))
             channel.writeAndFlush(ByteBuffer(repeating: 0, count: 1000), promise: nil)
             return NIOLoopBound(trickle, eventLoop: channel.eventLoop)
         }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
 import NIOEmbedded
 import NIOWebSocket
+import StrataModel
+import StrataWire
 import Testing
-import Wire
 
+@testable import FanOut
 @testable import Gateway
 
 /// Sockets whose clients do not read, each on a network of its own that takes nothing until it is told to.
@@ -34,14 +35,14 @@ struct SlowSocketTests {
 
     private static func backlog(_ readers: [Reader], _ harness: GatewayHarness) async throws -> [Int] {
         let sockets = readers.map(\.test.socket)
-        return try await harness.onLoop { _ in sockets.map(\.outgoing.waiting.bytes) }
+        return try await harness.onLoop { _ in sockets.map(\.outbox.waitingBytes) }
     }
 
     /// Lets a client read all there is.
     private static func read(_ reader: Reader, _ harness: GatewayHarness) async throws -> [JSONValue] {
         try await harness.until { _ in
             reader.network.value.takeAll()
-            return reader.test.socket.outgoing.waiting.isEmpty && reader.network.value.bytes == 0
+            return reader.test.socket.outbox.waitingBytes == 0 && reader.network.value.bytes == 0
         }
         return try await reader.test.packets()
     }
@@ -51,8 +52,8 @@ struct SlowSocketTests {
         let harness = try await GatewayHarness()
         let readers = try await Self.open(100, harness)
         try await harness.publish(Self.change(5, kilobytes: 800))
-        try await harness.until { _ in readers.allSatisfy { $0.test.socket.outgoing.waiting.bytes > 0 && !$0.test.socket.outgoing.isTouched } }
-        let answers = harness.hub.services.answers
+        try await harness.until { _ in readers.allSatisfy { $0.test.socket.outbox.waitingBytes > 0 && !$0.test.socket.outbox.isTouched } }
+        let answers = harness.services.answers
         let channels = try await harness.onLoop { _ in readers.map(\.network.value.bytes) }
         #expect(channels.allSatisfy { $0 <= 192 << 10 })
         // A hundred copies would be 80 MB.
@@ -88,10 +89,10 @@ struct SlowSocketTests {
         #expect(try await harness.onLoop { _ in reader.test.socket.isClosing })
         try await harness.until { _ in
             reader.network.value.takeAll()
-            return reader.test.socket.outgoing.waiting.isEmpty && reader.network.value.bytes == 0
+            return reader.test.socket.outbox.waitingBytes == 0 && reader.network.value.bytes == 0
         }
         #expect(try await reader.test.closeCode() == 1013)
-        #expect(harness.hub.services.answers.inUse == 0)
+        #expect(harness.services.answers.inUse == 0)
     }
 
     @Test("a control frame does not stand within another frame, and those that wait count like everything else")
@@ -101,11 +102,11 @@ struct SlowSocketTests {
         try await harness.publish(Self.change(5, kilobytes: 900))
         try await harness.onLoop { _ in reader.test.socket.ping() }
         let waiting = try await Self.backlog([reader], harness)[0]
-        try await harness.onLoop { _ in reader.test.socket.sendControl(.pong, ByteBuffer(repeating: 0x61, count: 125)) }
+        try await harness.onLoop { _ in reader.test.socket.sendControl(.pong, data: ByteBuffer(repeating: 0x61, count: 125)) }
         #expect(try await Self.backlog([reader], harness)[0] == waiting + 127)
         try await harness.until { _ in
             reader.network.value.takeAll()
-            return reader.test.socket.outgoing.waiting.isEmpty && reader.network.value.bytes == 0
+            return reader.test.socket.outbox.waitingBytes == 0 && reader.network.value.bytes == 0
         }
         await harness.loop.run()
         var sent = ByteBuffer()
@@ -113,10 +114,10 @@ struct SlowSocketTests {
         let frames = Array(sent.readableBytesView.suffix(129))
         #expect(frames.prefix(4) == [0x89, 0, 0x8a, 125])
         #expect(sent.getInteger(at: 0, as: UInt8.self) == 0x81)
-        // Pongs that nobody reads.
+        // Pongs that the client does not read.
         try await harness.publish(Self.change(6, kilobytes: 900))
         try await harness.onLoop { _ in
-            for _ in 0..<600 { reader.test.socket.sendControl(.pong, ByteBuffer(repeating: 0x61, count: 125)) }
+            for _ in 0..<600 { reader.test.socket.sendControl(.pong, data: ByteBuffer(repeating: 0x61, count: 125)) }
             #expect(reader.test.socket.isClosing)
         }
     }
@@ -128,7 +129,7 @@ struct SlowSocketTests {
         let fast = try await harness.socket(of: Fixture.ben, at: 4)
         try await harness.publish(Self.change(5, kilobytes: 200))
         #expect(try await Self.backlog(slow, harness).allSatisfy { $0 > 0 })
-        let others = AnswerBudget.Lease(harness.hub.services.answers, holding: 4 << 20)
+        let others = AnswerBudget.Lease(harness.services.answers, holding: 4 << 20)
         try await harness.publish(Self.change(6, kilobytes: 1))
         #expect(try await harness.onLoop { _ in slow.allSatisfy(\.test.socket.isClosing) })
         #expect(try await fast.positions() == [5, 6])

@@ -3,7 +3,6 @@
 import Contracts
 import Foundation
 import Logging
-import Model
 import NIOCore
 import NIOPosix
 import Postgres
@@ -11,6 +10,7 @@ import RPC
 import Redis
 import Schema
 import ServiceLifecycle
+import StrataModel
 import TestSupport
 
 @testable import Metadata
@@ -27,8 +27,9 @@ enum TestDatabase {
     static var url: String { get async throws { try await migrated.value } }
 
     static func migrate(_ url: String) async throws {
-        let applied = try await Migrator(configuration: PostgresConfiguration(url: url)).migrate(Schema.migrations, logger: quiet)
-        guard !applied.isEmpty else { throw CancellationError() }
+        let report = try await Migrator(configuration: PostgresConfiguration(url: url))
+            .migrate(Schema.migrations, functions: Schema.functions, logger: quiet)
+        guard !report.steps.isEmpty else { throw CancellationError() }
     }
 
     /// Works as the service's role, which may do no more than it was granted.
@@ -117,7 +118,9 @@ struct MetadataFixture: Sendable {
             MetadataPatch(
                 app: app ?? self.app, conversation: id, actor: UserID(trusted: actor), operations: operations,
                 origin: .init(connection: .max, request: 7)),
-            deadline: Self.soon)
+            deadline: Self.soon
+        )
+        .change
     }
 
     func tree(_ id: ConversationID, formerUser: String? = nil) async throws -> MetadataStore.StoredTree {

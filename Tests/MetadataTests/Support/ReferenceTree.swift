@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Model
+import SeededRandom
+import StrataModel
 import TestSupport
 
 /// What patches mean, said again in the simplest words: a flat dictionary from path to value. Shares no code with what it checks.
@@ -17,7 +18,7 @@ struct ReferenceTree: Equatable {
         }
     }
 
-    /// What has to be told to somebody who knows `self`, so that he knows `after`: deletions by path, then sets by path.
+    /// What a reader that knows `self` has to be told, so that it knows `after`: deletions by path, then sets by path.
     func effects(to after: ReferenceTree) -> [MetadataEffect] {
         let sets = after.values.filter { values[$0.key] != $0.value }
         var deletions: Set<String> = []

@@ -3,12 +3,13 @@
 import Contracts
 import LocalServers
 import Logging
-import Model
 import NIOCore
 import NIOPosix
 import RPC
 import Redis
+import ServiceKit
 import ServiceLifecycle
+import StrataModel
 import Synchronization
 import TestSupport
 
@@ -122,7 +123,8 @@ struct PresenceFixture: Sendable {
             redisURL: server.url, rpc: RPCServerConfiguration(host: "127.0.0.1", port: 0, clusterSecret: Self.secret))
         settings.typing = typing
         settings.presence = presence
-        return try PresenceService(settings: settings, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet)
+        return try PresenceService(
+            settings: settings, environment: ServiceEnvironment(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: quiet))
     }
 
     static let secret = "a secret that is long enough for tests"

@@ -94,7 +94,7 @@ extension ServerTests {
                     #expect(await code { _ = try await task.value } == .cancelled)
                     #expect(await batch.value.allSatisfy { if case .failure(let error) = $0 { error.code == .cancelled } else { false } })
                     server.send(signal: SIGCONT)
-                    // The answers that nobody waits for any more do not fall to somebody else.
+                    // An answer that its caller does not wait for any more does not fall to another caller.
                     #expect(try await client.run("ECHO", "mine").string == "mine")
                 }
             }
@@ -117,7 +117,7 @@ extension ServerTests {
             }
         }
 
-        @Test("beyond the limit commands fail at once, and dropped publishes harm nobody")
+        @Test("beyond the limit commands fail at once, and dropped publishes do no harm")
         func queueLimit() async throws {
             try await RedisServer.with { server async throws in
                 var configuration = RedisConfiguration.test(server.endpoint)

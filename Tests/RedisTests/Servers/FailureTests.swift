@@ -31,7 +31,7 @@ extension ServerTests {
             }
         }
 
-        @Test("nobody listening: the first command waits for the first attempt; it and those after it fail with its reason")
+        @Test("no server listens: the first command waits for the first attempt; it and those after it fail with its reason")
         func nobodyThere() async throws {
             let port = try LoopbackPort.free()
             for isCluster in [false, nil] {

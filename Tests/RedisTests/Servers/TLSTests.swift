@@ -64,7 +64,7 @@ extension ServerTests {
             }
         }
 
-        @Test("a certificate that nobody trusted signed, or that is for another name, is refused")
+        @Test("a certificate that no trusted authority signed, or that is for another name, is refused")
         func refused() async throws {
             try await Self.withServer(names: ["other.test"], addresses: []) { port, files async throws in
                 let stranger = try TestIdentity(names: ["other.test"]).files().certificate
@@ -80,7 +80,7 @@ extension ServerTests {
             }
         }
 
-        @Test("whoever speaks TLS to one who does not, or the other way round, gets no answer")
+        @Test("a client that speaks TLS to a server that does not, or the other way round, gets no answer")
         func oneSided() async throws {
             try await Self.withServer { port, _ async throws in
                 #expect(try await Self.ping("redis://:secret@127.0.0.1:\(port)")?.code == .connectionUnavailable)

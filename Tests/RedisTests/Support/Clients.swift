@@ -127,7 +127,7 @@ func code(of body: nonisolated(nonsending) () async throws -> Void) async -> Red
     }
 }
 
-/// Polls for what nobody announces: that a connection has been made again, for instance.
+/// Polls for what no event announces: that a connection has been made again, for instance.
 func until(_ condition: nonisolated(nonsending) () async throws -> Bool) async rethrows {
     while try await !condition() { try? await Task.sleep(for: .milliseconds(2)) }
 }

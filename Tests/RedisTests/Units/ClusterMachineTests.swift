@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
+import NetKit
 import Testing
 
 @testable import Redis
@@ -52,7 +53,7 @@ struct ClusterMachineTests {
     }
 
     @Test func topologyIsAskedForOncePerReason() {
-        var machine = RefreshStateMachine(backoff: Backoff(minimum: .milliseconds(10), maximum: .seconds(1)))
+        var machine = RefreshStateMachine(backoff: Backoff(initial: .milliseconds(10), maximum: .seconds(1)))
         #expect(machine.needed() == .ask)
         #expect(machine.needed() == .doNothing)
         #expect(machine.succeeded() == .pause(.milliseconds(100)))

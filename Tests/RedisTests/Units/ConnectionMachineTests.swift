@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NIOCore
+import NetKit
 import Testing
 
 @testable import Redis
 
 struct ConnectionMachineTests {
-    private let backoff = Backoff(minimum: .milliseconds(100), maximum: .seconds(1))
-
-    @Test func backoffDoublesUpToItsMaximumAndHalfOfItIsRandom() {
-        var low = backoff
-        #expect((0..<6).map { _ in low.next(jitter: 0) } == [50, 100, 200, 400, 500, 500].map { .milliseconds($0) })
-        var high = backoff
-        #expect((0..<2).map { _ in high.next(jitter: 0.5) } == [75, 150].map { .milliseconds($0) })
-        high.reset()
-        #expect(high.next(jitter: 0) == .milliseconds(50))
-        var endless = backoff
-        for _ in 0..<200 { #expect(endless.next(jitter: 0.999) <= .seconds(1)) }
-    }
+    private let backoff = Backoff(initial: .milliseconds(100), maximum: .seconds(1))
 
     @Test func connectsOnDemandAndAgainAfterALoss() {
         var machine = ReconnectStateMachine(backoff: backoff)
@@ -61,26 +51,6 @@ struct ConnectionMachineTests {
         #expect(machine.demanded() == .doNothing)
     }
 
-    @Test func idleConnectionIsAskedAndSilentOneClosed() {
-        var machine = KeepaliveStateMachine()
-        machine.received()
-        #expect(machine.tick(isAwaitingReply: false) == .doNothing)
-        #expect(machine.tick(isAwaitingReply: false) == .sendPing)
-        #expect(machine.tick(isAwaitingReply: true) == .doNothing)
-        #expect(machine.tick(isAwaitingReply: true) == .closeConnection)
-    }
-
-    @Test func busyConnectionIsNotAskedAndAnyByteIsASignOfLife() {
-        var machine = KeepaliveStateMachine()
-        machine.received()
-        #expect(machine.tick(isAwaitingReply: true) == .doNothing)
-        #expect(machine.tick(isAwaitingReply: true) == .doNothing)
-        #expect(machine.tick(isAwaitingReply: true) == .doNothing)
-        machine.received()
-        for _ in 0..<3 { #expect(machine.tick(isAwaitingReply: true) == .doNothing) }
-        #expect(machine.tick(isAwaitingReply: true) == .closeConnection)
-    }
-
     @Test func handshakeSendsWhatIsConfigured() {
         var configuration = RedisConfiguration(endpoints: [])
         #expect(Handshake(configuration).commands == [["PING"]])
@@ -102,34 +72,6 @@ struct ConnectionMachineTests {
             case .becomeReady = handshake.received(.simple("PONG"))
         else { return #expect(Bool(false)) }
         guard case .fail = handshake.received(.simple("more")) else { return #expect(Bool(false)) }
-    }
-
-    @Test func theTimerIsSetForTheEarliestDeadlineOnly() {
-        var timer = DeadlineTimer()
-        let now = ContinuousClock.now
-        #expect(timer.added(now + .seconds(5)) == true)
-        #expect(timer.added(now + .seconds(5)) == false)
-        #expect(timer.added(now + .seconds(9)) == false)
-        #expect(timer.added(now + .seconds(1)) == true)
-        timer.fired()
-        #expect(timer.added(now + .seconds(9)) == true)
-    }
-
-    @Test func theQueueIsBoundedInCommandsAndInBytes() {
-        let queue = CommandQueue(limit: 2, byteLimit: 1000)
-        let command = { (size: Int) in Command([.bytes(ByteBuffer(repeating: 0, count: size))], key: nil, deadline: .now) }
-        let commands = [command(10), command(10), command(10)]
-        let first = queue.submit(commands)
-        #expect(first.wake && first.refused.map(\.1.code) == [.queueFull] && first.refused.first?.0 === commands[2])
-        var taken: [Command] = []
-        queue.take(into: &taken)
-        #expect(taken.count == 2)
-        #expect(queue.submit([command(10)]).refused.count == 1, "what is in flight counts")
-        queue.release(count: 2, bytes: commands[0].cost * 2)
-        #expect(queue.submit([command(5000)]).refused.isEmpty, "one command of any size is let through")
-        #expect(queue.submit([command(10)]).refused.map(\.1.code) == [.queueFull])
-        queue.close()
-        #expect(queue.submit([command(10)]).refused.map(\.1.code) == [.closed])
     }
 
     @Test func aCommandIsFinishedOnce() async throws {

@@ -76,7 +76,7 @@ struct SubscriptionStateMachineTests {
         _ = sent(&machine)
         _ = machine.unsubscribe(["a"])
         #expect(sent(&machine) == [])
-        #expect(machine.subscribed("a", on: 0) == [], "nobody wants to know")
+        #expect(machine.subscribed("a", on: 0) == [], "no caller wants to know")
         #expect(sent(&machine) == [.unsubscribe(["a"])])
         _ = machine.unsubscribed("a", on: 0)
         #expect(machine.channels.isEmpty)
@@ -170,7 +170,7 @@ struct SubscriptionStateMachineTests {
         #expect(sent(&machine, batch: 10).count == 3)
     }
 
-    @Test func answersNobodyAskedForDropTheConnection() {
+    @Test func repliesWithoutACommandDropTheConnection() {
         var machine = connected()
         #expect(machine.subscribed("a", on: 0) == [.drop(0)])
         #expect(machine.pong(on: 0) == [.drop(0)])

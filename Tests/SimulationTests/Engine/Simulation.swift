@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import SeededRandom
+import StrataModel
 import TestSupport
 
-/// A world without I/O: a virtual clock, what will happen at which time, and a seeded generator that decides everything nobody else does.
+/// A world without I/O: a virtual clock, what will happen at which time, and a seeded generator that decides all that is open.
 ///
 /// The same seed gives the same run, on every machine and in every process: nothing here may depend on the order of a `Set` or `Dictionary`.
 final class Simulation {

@@ -35,8 +35,10 @@ struct FeedScenario {
         case staleNumbers
         /// They are told without numbers, and so it stays.
         case noNumbersAfterRepair
-        /// Whoever only listens is sent packets that carry the present time.
+        /// A client that only listens is sent packets that carry the present time.
         case noUnaskedStamp
+        /// Gateways take the time from their own clocks.
+        case wallClock
     }
 
     var sabotage: Sabotage?
@@ -50,14 +52,14 @@ struct FeedScenario {
     var conversations = 4
     var users = 4
     var gateways = 2
-    var hubsPerGateway = 2
+    var loopsPerGateway = 2
     var clientsPerUser = 1
     /// Virtual microseconds in which things happen; then it is quiet.
     var duration: Int64 = 120_000_000
     var quiet: Int64 = 90_000_000
     /// Mean time between two of anything users do.
     var pace: Int64 = 120_000
-    /// Of a thousand things users do, so many add or remove somebody, add to an own log, or are signals; the others are messages.
+    /// Of a thousand things users do, so many add or remove a user, add to an own log, or are signals; the others are messages.
     var membershipShare = 40
     var ownShare = 60
     var signalShare = 150
@@ -78,7 +80,8 @@ struct FeedScenario {
     var pageSize = 8
     /// How many logs a catch-up reads together: fewer than there are conversations.
     var logsReadTogether = 2
-    var skew: Int64 = 2_000_000
+    /// The wall clock of a gateway is off by as much as that, either way.
+    var skew: Int64 = 600_000_000
     /// Of a thousand turns of a loop, so many are long.
     var stalls = 1
     /// Of a thousand connections, so many are not read at first, for as long as a fault may last.
@@ -97,7 +100,7 @@ struct FeedScenario {
         conversations = simulation.int(1...5)
         users = simulation.int(2...5)
         gateways = simulation.int(1...3)
-        hubsPerGateway = simulation.int(1...2)
+        loopsPerGateway = simulation.int(1...2)
         clientsPerUser = simulation.int(1...2)
         pace = [20_000, 60_000, 150_000, 400_000, 2_000_000][simulation.int(0...4)]
         duration = min(400_000_000, max(60_000_000, pace * 1000))
@@ -124,7 +127,7 @@ struct FeedScenario {
         switch rule {
         case .noAttachRule:
             // Much is said while many join, and loops are slow.
-            (conversations, gateways, hubsPerGateway, clientsPerUser) = (1, 1, 1, 6)
+            (conversations, gateways, loopsPerGateway, clientsPerUser) = (1, 1, 1, 6)
             (pace, duration, stalls) = (20_000, 60_000_000, 50)
             (faults, faultPace) = (6...7, 1_000_000)
         case .noGapFloor:

@@ -7,16 +7,17 @@ import Testing
 struct FeedSimulationTests {
     private static let suite = "FeedSimulationTests"
 
-    @Test("whoever stays or comes back is told everything once, in order, and nothing that is none of his business")
+    @Test("a user who stays or comes back is told everything once, in order, and nothing that they may not see")
     func promises() {
         Seeds.check(Seeds.chosen(10), suite: Self.suite) { FeedWorld.run($0) }
     }
 
     /// What these showed when they failed, and what was done about it:
-    /// - 25, 69: heads could not be compared for long, and packets carried times from which a replay did not bring what nobody had known of (`HeadsWatch.trust`);
-    ///   cut off for longer than heads reach back, a gateway never learned what it had missed (`HeadsWatch.memory`).
+    /// - 25, 69: heads could not be compared for long, and packets carried times from which a replay did not bring the changes that were still
+    ///   unknown (`HeadReconciler.trust`); cut off for longer than heads reach back, a gateway never learned what it had missed
+    ///   (`HeadReconciler.memory`).
     /// - 85: of a user's own log one page was read after a loss, and the rest never (`UserFeed.repaired`).
-    /// - 14, 15, 32, 134, 692: somebody added, removed and added again while the notices were lost was told nothing of the time between
+    /// - 14, 15, 32, 134, 692: a user added, removed and added again while the notices were lost was told nothing of the time between
     ///   (`Membership.takeReady`).
     /// - 1298, 1365: a notice heard twice stayed behind, and took a later one with it when the socket left (`Membership.left`).
     /// - 1590, 2421: a running catch-up showed later times than what waited behind it allowed (`Membership.waitingSince`).
@@ -44,7 +45,9 @@ struct FeedSimulationTests {
         #expect(first.lastEvents == second.lastEvents)
     }
 
-    private static let often: [FeedScenario.Sabotage] = [.noRepair, .noHeads, .noSkip, .durablesDropped, .noBound, .noFloor, .noReplayPatience]
+    private static let often: [FeedScenario.Sabotage] = [
+        .noRepair, .noHeads, .noSkip, .durablesDropped, .noBound, .noFloor, .noReplayPatience, .wallClock,
+    ]
     /// These count in states that are rare where anything may happen; each is watched in a world in which they are not.
     private static let rarely: [FeedScenario.Sabotage] = [
         .noAttachRule, .noGapFloor, .noStampLimit, .staleCatchUps, .answerBeforeJoins, .earlyEntriesDropped, .noUnaskedStamp,

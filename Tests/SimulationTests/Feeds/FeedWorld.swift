@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import SeededRandom
+import StrataModel
 
+@testable import FanOut
 @testable import Gateway
 
 /// Services, network, gateways and clients of one run.
@@ -62,7 +64,7 @@ final class FeedWorld {
         let end = simulation.now + scenario.duration
         simulation.run(until: end)
         becomeQuiet()
-        // Whoever has much to catch up with needs his time.
+        // A client that has much to catch up with needs time.
         for _ in 0..<10 where simulation.violations.isEmpty {
             simulation.run(until: simulation.now + scenario.quiet)
             if clients.allSatisfy(\.isSettled) { break }
@@ -110,7 +112,7 @@ final class FeedWorld {
     // MARK: What users do
 
     private func planAct() {
-        simulation.after(simulation.span(0...2 * scenario.pace), "somebody acts") { [self] in
+        simulation.after(simulation.span(0...2 * scenario.pace), "a user acts") { [self] in
             guard !isQuiet else { return }
             act()
             planAct()
@@ -134,7 +136,7 @@ final class FeedWorld {
         } else {
             let burst = simulation.chance(20) ? simulation.int(2...60) : 1
             for _ in 0..<burst {
-                // Somebody who is not in it does nothing there, and what changes nothing is no change.
+                // A user who is not in it does nothing there, and what changes nothing is no change.
                 let change = scenario.hasNumbers ? log.act(user, in: conversation) : log.send(user, to: conversation)
                 if let change { pubSub.publish(.change(change), on: .conversation(conversation)) }
             }
@@ -195,7 +197,7 @@ final class FeedWorld {
         simulation.after(length, label) { [unowned self] in body(self) }
     }
 
-    /// Every fault has ended, and nobody does anything.
+    /// Every fault has ended, and no user does anything.
     private func becomeQuiet() {
         isQuiet = true
         isServiceAway = false

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
+import StrataModel
 
+@testable import FanOut
 @testable import Gateway
 
 /// The conversations service and its database, as far as gateways see them: logs with dense positions, read as the SQL functions read them
-/// (Shared/Schema/Migrations/0011_sync.sql).
+/// (Shared/Schema/Functions/sync.sql).
 final class LogService {
     struct Conversation {
         var log: [Change] = []
@@ -65,7 +66,7 @@ final class LogService {
     func index(of user: UserID) -> Int { Int(user.rawValue.utf8.last ?? 48) - 48 }
     func head(of conversation: Int) -> Position { Position(Int64(conversations[conversation].log.count)) }
 
-    /// Whether `user` is told the change at `position`: he was a participant before it or is after it.
+    /// Whether `user` is told the change at `position`: the user was a participant before it or is after it.
     func isVisible(_ position: Position, of conversation: Int, to user: Int) -> Bool {
         let index = Int(position.rawValue) - 1
         let members = conversations[conversation].members
@@ -105,7 +106,7 @@ final class LogService {
         conversations[index].counts
             .append(
                 userIDs.indices.map { user in
-                    // Whoever has left keeps what they had.
+                    // A user who has left keeps what they had.
                     if members & (1 << UInt64(user)) == 0, conversation.leftAt[user] != head(of: index) {
                         return conversation.counts.last?[user] ?? Counts(unread: 0, total: 0)
                     }
@@ -130,7 +131,7 @@ final class LogService {
     }
 
     /// Sends, deletes or reads something, or changes metadata.
-    /// - Returns: nil if there is nothing to do for him.
+    /// - Returns: nil if the user can do nothing.
     func act(_ user: Int, in index: Int) -> Change? {
         let bit = UInt64(1) << UInt64(user)
         guard conversations[index].current & bit != 0 else { return nil }
@@ -234,7 +235,7 @@ final class LogService {
 
     // MARK: Reads
 
-    /// Where what a user may see of a conversation ends; nil if he never was in it.
+    /// Where what a user may see of a conversation ends; nil if the user never was in it.
     private func end(of conversation: Int, for user: Int) -> Position? {
         guard conversations[conversation].firstJoined[user] != nil else { return nil }
         return conversations[conversation].leftAt[user] ?? head(of: conversation)
@@ -244,6 +245,13 @@ final class LogService {
         var numbers = conversations[index].numbers[user]
         numbers.position = position
         return numbers
+    }
+
+    /// As the statement does it (Services/Conversations, `sync.recent_baseline`).
+    func baseline(of user: Int, recent: Duration, notBefore begin: Timestamp) -> Baseline {
+        let now = Timestamp(simulation.now)
+        let since = now.advanced(by: .zero - recent)
+        return baseline(of: user, since: begin <= now ? max(begin, since) : since)
     }
 
     func baseline(of user: Int, since: Timestamp) -> Baseline {
@@ -319,14 +327,14 @@ final class LogService {
     func view(of index: Int, for user: Int) -> ConversationView? {
         guard let end = end(of: index, for: user) else { return nil }
         return ConversationView(
-            conversation: Model.Conversation(
+            conversation: StrataModel.Conversation(
                 id: ids[index], createdAt: Timestamp(0), isDistinct: false, participants: [], metadata: nil, position: end),
             isParticipant: conversations[index].leftAt[user] == nil, lastMessage: nil, numbers: numbers(of: user, in: index, at: end),
             messageCount: messages(of: index, at: end))
     }
 
     func heads(since: Timestamp?) -> Heads {
-        let wanted = since.map { max($0.microseconds, simulation.now - Self.headsWindow) } ?? 0
+        let wanted = since.map { min(max($0.microseconds, simulation.now - Self.headsWindow), simulation.now) } ?? 0
         if let cached = cachedHeads, simulation.now - cached.readAt < Self.headsLifetime,
             cached.since == wanted || (cached.since != 0 && cached.since <= wanted)
         {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
 /// Redis pub/sub between the services and the gateways: it loses, doubles, delays and reorders what is published, goes away and comes back, and a
 /// subscription takes effect late.

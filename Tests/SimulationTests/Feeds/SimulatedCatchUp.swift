@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
+@testable import FanOut
 @testable import Gateway
 
-/// One catch-up: the shell around ``OwedLog``, doing what ``CatchUp`` does, with calls that take time and fail.
+/// One catch-up: the shell around ``ReplayPlan``, doing what ``CatchUp`` does, with calls that take time and fail.
 final class SimulatedCatchUp {
     enum Reason {
-        case opened(since: Timestamp)
+        case opened
         case replay(since: Timestamp)
         case joined([ConversationID: Position])
     }
@@ -17,24 +18,25 @@ final class SimulatedCatchUp {
     }
 
     private let socket: SimulatedSocket
-    private let hub: SimulatedHub
+    private let registry: SimulatedLoopRegistry
     private let reason: Reason
     private let attempt: Int
-    private var log = OwedLog()
+    private var plan = ReplayPlan()
     /// As it was before the step that runs.
-    private var before = OwedLog()
+    private var before = ReplayPlan()
     private var joining: [ConversationID] = []
     private var vainLooks = 0
-    private var world: FeedWorld { hub.world }
-    private var gateway: SimulatedGateway { hub.gateway }
+    private var asOf: Timestamp?
+    private var world: FeedWorld { registry.world }
+    private var gateway: SimulatedGateway { registry.gateway }
     private var user: UserID { world.log.userIDs[socket.user] }
     private var isCancelled: Bool { !socket.isCurrent(attempt) }
-    /// What is on its way to the hub's loop is done there only for the catch-up that counts.
+    /// What is on its way to the registry's loop is done there only for the catch-up that counts.
     private var isStale: Bool { isCancelled && world.scenario.sabotage != .staleCatchUps }
 
     init(_ socket: SimulatedSocket, _ reason: Reason, attempt: Int) {
         self.socket = socket
-        hub = socket.hub
+        registry = socket.registry
         self.reason = reason
         self.attempt = attempt
     }
@@ -42,16 +44,24 @@ final class SimulatedCatchUp {
     func begin() {
         switch reason {
         case .joined(let conversations):
-            log = OwedLog(joined: conversations, since: socket.beginning)
-            join(log.members) { [self] in step() }
-        case .opened(let since), .replay(let since):
+            plan = ReplayPlan(joined: conversations, since: socket.beginning)
+            join(plan.members) { [self] in step() }
+        case .opened, .replay:
             gateway.confirmation(of: [], user: socket.user) { [self] in
-                world.call(from: gateway, "baseline at the log") { [user = socket.user] in
-                    $0.baseline(of: user, since: since)
+                let isWall = world.scenario.sabotage == .wallClock
+                let age = socket.since.elapsed(until: gateway.deadline)
+                world.call(from: gateway, "baseline at the log") { [socket, reason, wall = socket.beginning] log in
+                    switch reason {
+                    case .replay(let since): log.baseline(of: socket.user, since: since)
+                    case _ where isWall: log.baseline(of: socket.user, since: wall)
+                    default: log.baseline(of: socket.user, recent: age + Socket.openingMargin, notBefore: socket.session)
+                    }
                 } then: { [self] in
                     guard let baseline = $0 else { return end(succeeded: false) }
-                    log = OwedLog(baseline, width: world.scenario.logsReadTogether)
-                    join(log.members) { [self] in step() }
+                    asOf = baseline.asOf
+                    socket.met(databaseAt: baseline.asOf)
+                    plan = ReplayPlan(baseline, width: world.scenario.logsReadTogether)
+                    join(plan.members) { [self] in step() }
                 }
             }
         }
@@ -60,7 +70,7 @@ final class SimulatedCatchUp {
     // MARK: On the loop
 
     private func onLoop(_ what: StaticString, _ body: @escaping () -> Void) {
-        hub.loop.execute(.init(what: what, a: gateway.index, b: socket.number), body)
+        registry.loop.execute(.init(what: what, a: gateway.index, b: socket.number), body)
     }
 
     /// Ids in a fixed order: sets and dictionaries have none.
@@ -72,17 +82,17 @@ final class SimulatedCatchUp {
         let conversations = ordered(conversations)
         joining += conversations
         let indices = conversations.map { world.log.index(of: $0) }
-        onLoop("catch-up joins on hub") { [self] in
-            hub.beginJoining(indices)
+        onLoop("catch-up joins on registry") { [self] in
+            registry.beginJoining(indices)
             gateway.confirmation(of: indices, user: socket.user, body)
         }
     }
 
     private func end(succeeded: Bool) {
         onLoop(succeeded ? "catch-up has ended" : "catch-up has failed") { [self] in
-            hub.endJoining(joining.map { world.log.index(of: $0) })
+            registry.endJoining(joining.map { world.log.index(of: $0) })
             joining = []
-            socket.catchUpEnded(reason, succeeded: succeeded, attempt: attempt)
+            socket.catchUpEnded(reason, succeeded: succeeded, asOf: asOf, attempt: attempt)
         }
     }
 
@@ -90,12 +100,12 @@ final class SimulatedCatchUp {
 
     private func step() {
         guard !isCancelled else { return end(succeeded: false) }
-        before = log
-        switch log.nextStep(joined: joining) {
+        before = plan
+        switch plan.nextStep(joined: joining) {
         case .read(let cursors, let userAfter): read(cursors, userAfter)
         case .join(let new):
             join(new) { [self] in
-                log.owe(new)
+                plan.owe(new)
                 step()
             }
         case .show(let ids): show(ordered(ids), [])
@@ -103,10 +113,10 @@ final class SimulatedCatchUp {
         }
     }
 
-    /// A service was away. Whoever asked for a replay asks again; of any other catch-up nobody knows.
+    /// A service was away. A client that asked for a replay asks again; of any other catch-up it knows nothing.
     private func failed() {
         if case .replay = reason { return end(succeeded: false) }
-        log = before
+        plan = before
         world.simulation.after(world.simulation.span(500_000...1_000_000), "catch-up waits") { [self] in step() }
     }
 
@@ -115,10 +125,10 @@ final class SimulatedCatchUp {
         world.call(from: gateway, "page at the log") { [user = socket.user] in
             $0.readLogs(of: user, cursors, userAfter: userAfter)
         } then: { [self] page in
-            guard let page = page.map({ log.due($0) }) else { return failed() }
+            guard let page = page.map({ plan.due($0) }) else { return failed() }
             prepare(page.entries[...], []) { [self] items in
                 send(items) { [self] in
-                    log.finish(page)
+                    plan.finish(page)
                     step()
                 }
             }
@@ -129,25 +139,25 @@ final class SimulatedCatchUp {
         var (entries, items) = (entries, items)
         while let entry = entries.popFirst() {
             switch entry {
-            case .skipped(let id, let position): log.advance(id, to: position)
+            case .skipped(let id, let position): plan.advance(id, to: position)
             case .userChange(let change):
-                log.advanceUser(to: change.position)
+                plan.advanceUser(to: change.position)
                 items.append(Item(content: .own(change.position), createdAt: change.createdAt))
             case .change(let change):
-                switch log.met(change, by: user) {
-                case .nothing: log.advance(change.conversationID, to: change.position)
+                switch plan.met(change, by: user) {
+                case .nothing: plan.advance(change.conversationID, to: change.position)
                 case .change:
                     items.append(item(change))
-                    log.advance(change.conversationID, to: change.position)
+                    plan.advance(change.conversationID, to: change.position)
                 case .lookUp:
                     return lookUp(change.conversationID) { [self] view in
                         var items = items
                         if let view {
-                            log.shown(view)
+                            plan.shown(view)
                             items.append(item(view, at: change.position, change.createdAt))
                         }
-                        if log.tells(afterLookUp: change, by: user) { items.append(item(change)) }
-                        log.advance(change.conversationID, to: change.position)
+                        if plan.tells(afterLookUp: change, by: user) { items.append(item(change)) }
+                        plan.advance(change.conversationID, to: change.position)
                         prepare(entries, items, body)
                     }
                 }
@@ -182,9 +192,9 @@ final class SimulatedCatchUp {
         lookUp(id) { [self] view in
             var items = items
             if let view {
-                items.append(item(view, at: log.position(of: id), nil))
-                log.shown(view)
-                log.owe([id])
+                items.append(item(view, at: plan.position(of: id), nil))
+                plan.shown(view)
+                plan.owe([id])
             }
             show(Array(ids.dropFirst()), items)
         }
@@ -192,7 +202,7 @@ final class SimulatedCatchUp {
 
     private func send(_ items: [Item], from start: Int = 0, _ body: @escaping () -> Void) {
         guard start < items.count else { return body() }
-        onLoop("catch-up sends on hub") { [self] in
+        onLoop("catch-up sends on registry") { [self] in
             guard !isStale else { return end(succeeded: false) }
             let next = socket.sendReplay(items, from: start)
             if next < items.count { socket.drained { [self] in send(items, from: next, body) } } else { body() }
@@ -205,42 +215,42 @@ final class SimulatedCatchUp {
         let positions = positions.sorted { world.log.index(of: $0.id) < world.log.index(of: $1.id) }
         let asked = positions.map { (conversation: world.log.index(of: $0.id), position: $0.position) }
         gateway.baseline(asked, user: userPosition.map { (socket.user, $0) }) { [self] lasts, userLast in
-            for (entry, last) in zip(positions, lasts) { log.fanOutIsAt(last, in: entry.id) }
-            if let userLast { log.userFanOutIsAt(userLast) }
-            if log.isEverythingRead { attach() } else { step() }
+            for (entry, last) in zip(positions, lasts) { plan.fanOutIsAt(last, in: entry.id) }
+            if let userLast { plan.userFanOutIsAt(userLast) }
+            if plan.isEverythingRead { attach() } else { step() }
         }
     }
 
-    private func tell(_ summary: OwedLog.Summary?) {
+    private func tell(_ summary: ReplayPlan.Summary?) {
         guard let summary else { return }
         let counts = LogService.Counts(unread: summary.unread, total: summary.total)
-        socket.send(.numbers(world.log.index(of: summary.id), at: summary.position, counts), stamp: gateway.wallClock)
+        socket.send(.numbers(world.log.index(of: summary.id), at: summary.position, counts), stamp: registry.stamp())
     }
 
     private func attach() {
-        let attachments = log.attachments.sorted { world.log.index(of: $0.id) < world.log.index(of: $1.id) }
-        let user = log.userPosition.map { (position: $0, fanOutLast: log.userFanOutLast) }
-        onLoop("catch-up attaches on hub") { [self] in
+        let joinPoints = plan.joinPoints.sorted { world.log.index(of: $0.id) < world.log.index(of: $1.id) }
+        let user = plan.userPosition.map { (position: $0, fanOutLast: plan.userFanOutLast) }
+        onLoop("catch-up attaches on registry") { [self] in
             guard !isStale else { return end(succeeded: false) }
-            for (id, departure) in log.departures { socket.membership.left(id, departure) }
+            for (id, record) in plan.leaveRecords { socket.membership.left(id, record: record) }
             var refused: [ConversationID] = []
             var isUserRefused = false
-            if let user, !hub.attachUser(socket, position: user.position, fanOutLast: user.fanOutLast) {
+            if let user, !registry.attachUser(socket, position: user.position, fanOutLast: user.fanOutLast) {
                 isUserRefused = true
-                refused = attachments.map(\.id)
+                refused = joinPoints.map(\.id)
             } else {
-                let summaries = world.scenario.hasNumbers ? log.summaries : [:]
-                for id in ordered(log.departures.keys) { tell(summaries[id]) }
-                for attachment in attachments {
-                    if hub.attach(socket, attachment) { tell(summaries[attachment.id]) } else { refused.append(attachment.id) }
+                let summaries = world.scenario.hasNumbers ? plan.summaries : [:]
+                for id in ordered(plan.leaveRecords.keys) { tell(summaries[id]) }
+                for point in joinPoints {
+                    if registry.attach(socket, at: point) { tell(summaries[point.id]) } else { refused.append(point.id) }
                 }
                 socket.membership.pending = Set(refused)
             }
             if isUserRefused {
-                log.userRefused()
+                plan.userRefused()
             } else {
-                log.attached(except: refused)
-                log.userAttached()
+                plan.attached(except: refused)
+                plan.userAttached()
             }
             if refused.isEmpty && !isUserRefused { end(succeeded: true) } else { step() }
         }

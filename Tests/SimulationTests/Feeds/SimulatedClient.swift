@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
 /// One device: connects, loses its connection, comes back and replays from the time of the last packet it got; and judges what it is sent.
 final class SimulatedClient {
@@ -81,14 +81,14 @@ final class SimulatedClient {
         pipe.received = { [weak self] in self?.received($0) }
         let attempt = attempt
         let gateway = world.gateways[simulation.int(0...world.gateways.count - 1)]
-        let hub = gateway.hubs[simulation.int(0...gateway.hubs.count - 1)]
+        let registry = gateway.registries[simulation.int(0...gateway.registries.count - 1)]
         let delay = simulation.span(1000...30_000)
         simulation.after(delay, .init(what: "client connects to gateway", a: number, b: gateway.index)) { [self] in
             guard self.attempt == attempt else { return }
-            hub.loop.execute(.init(what: "socket of client on hub", a: number, b: hub.index)) { [self] in
+            registry.loop.execute(.init(what: "socket of client on registry", a: number, b: registry.index)) { [self] in
                 guard self.attempt == attempt else { return }
                 let session = session ?? Timestamp(0)
-                let socket = SimulatedSocket(world.nextSocket(), user: user, session: session, hub: hub, pipe: pipe)
+                let socket = SimulatedSocket(world.nextSocket(), user: user, session: session, registry: registry, pipe: pipe)
                 self.socket = socket
                 pipe.lost = { [weak self] in self?.connectionLost(socket) }
                 let isListener = world.scenario.listeners > 0 && simulation.chance(world.scenario.listeners)
@@ -105,7 +105,7 @@ final class SimulatedClient {
         let from = world.scenario.hasNumbers ? owedFrom ?? lastStamp : lastStamp
         owedFrom = from
         isReplayDue = false
-        socket.hub.loop.execute(.init(what: "request of client", a: number)) {
+        socket.registry.loop.execute(.init(what: "request of client", a: number)) {
             if let from { socket.askedForReplay(from: from) } else { socket.asked() }
         }
     }
@@ -127,7 +127,7 @@ final class SimulatedClient {
         judgeWhatIsOwed()
         // The gateway notices at its own time.
         simulation.after(simulation.span(0...3_000_000), .init(what: "gateway notices the end of socket", a: lost.number)) {
-            lost.hub.loop.execute(.init(what: "socket ends", a: lost.number)) { lost.ended() }
+            lost.registry.loop.execute(.init(what: "socket ends", a: lost.number)) { lost.ended() }
         }
         let pause = world.isQuiet ? simulation.span(10_000...500_000) : simulation.span(10_000...8_000_000)
         simulation.after(pause, .init(what: "client comes back", a: number)) { [self] in connect() }
@@ -210,7 +210,7 @@ final class SimulatedClient {
         counts[id] = LogService.Counts(unread: told.unread ?? counts[id]?.unread, total: told.total ?? counts[id]?.total)
     }
 
-    /// Nil for somebody who never was in it.
+    /// Nil for a user who never was in it.
     private func currentCounts(of id: Int) -> LogService.Counts? {
         guard world.log.conversations[id].firstJoined[user] != nil else { return nil }
         return world.log.counts(of: id, at: world.log.head(of: id), for: user)
@@ -220,7 +220,7 @@ final class SimulatedClient {
 
     // MARK: Judgement
 
-    /// Where nothing is lost, so much later everything has come to whoever takes it.
+    /// Where nothing is lost, everything has come to its readers so much later.
     private static let delay: Int64 = 10_000_000
 
     func judgeDelay() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import StrataModel
 
+@testable import FanOut
 @testable import Gateway
 
 /// One gateway: the shell around its feeds, doing what ``FanOut`` does with Redis, timers and tasks.
@@ -9,13 +10,13 @@ final class SimulatedGateway {
     let index: Int
     let world: FeedWorld
     let loop: SimulatedLoop
-    private(set) var hubs: [SimulatedHub] = []
-    /// By conversation and by user; bit = hub.
+    private(set) var registries: [SimulatedLoopRegistry] = []
+    /// By conversation and by user; bit = registry.
     private var interest: [UInt64]
     private var userInterest: [UInt64]
     private var feeds: [ConversationFeed]
     private var userFeeds: [UserFeed]
-    private var heads = HeadsWatch(timing: FanOutTiming())
+    private var heads = HeadReconciler(timing: FanOutTiming())
     private let timing = FanOutTiming()
     private var headsTurn = 0
     /// The wall clock is so far off.
@@ -36,47 +37,49 @@ final class SimulatedGateway {
         feeds = Array(repeating: ConversationFeed(), count: world.scenario.conversations)
         userFeeds = Array(repeating: UserFeed(), count: world.scenario.users)
         skew = world.simulation.span(-world.scenario.skew...world.scenario.skew)
-        hubs = (0..<world.scenario.hubsPerGateway).map { SimulatedHub($0, self) }
+        registries = (0..<world.scenario.loopsPerGateway).map { SimulatedLoopRegistry($0, self) }
         scheduleHeads()
     }
 
     // MARK: Interest
 
-    func retain(_ conversations: [Int], for hub: Int) {
-        loop.execute(.init(what: "retain at gateway", a: index, b: hub)) { [self] in
+    func retain(_ conversations: [Int], for registry: Int) {
+        loop.execute(.init(what: "retain at gateway", a: index, b: registry)) { [self] in
             for id in conversations {
                 if interest[id] == 0 {
                     feeds[id] = ConversationFeed()
                     world.pubSub.subscribe(.conversation(id), index)
                 }
-                interest[id] |= 1 << UInt64(hub)
+                interest[id] |= 1 << UInt64(registry)
             }
         }
     }
 
-    func release(_ conversations: [Int], for hub: Int) {
-        loop.execute(.init(what: "release at gateway", a: index, b: hub)) { [self] in
+    func release(_ conversations: [Int], for registry: Int) {
+        loop.execute(.init(what: "release at gateway", a: index, b: registry)) { [self] in
             for id in conversations where interest[id] != 0 {
-                interest[id] &= ~(1 << UInt64(hub))
+                interest[id] &= ~(1 << UInt64(registry))
                 if interest[id] == 0 { world.pubSub.unsubscribe(.conversation(id), index) }
             }
         }
     }
 
-    func retainUser(_ user: Int, for hub: Int) {
+    func retainUser(_ user: Int, for registry: Int) {
         loop.execute(.init(what: "retain user at gateway", a: index, b: user)) { [self] in
-            if let limit = heads.woke(at: deadline, wallClock: wallClock) { limitStamps(to: limit) }
+            let isFirst = heads.woke(at: deadline)
+            if isFirst { trust(nil) }
             if userInterest[user] == 0 {
                 userFeeds[user] = UserFeed()
                 world.pubSub.subscribe(.user(user), index)
             }
-            userInterest[user] |= 1 << UInt64(hub)
+            userInterest[user] |= 1 << UInt64(registry)
+            if isFirst { fetchHeads() }
         }
     }
 
-    func releaseUser(_ user: Int, for hub: Int) {
+    func releaseUser(_ user: Int, for registry: Int) {
         loop.execute(.init(what: "release user at gateway", a: index, b: user)) { [self] in
-            userInterest[user] &= ~(1 << UInt64(hub))
+            userInterest[user] &= ~(1 << UInt64(registry))
             if userInterest[user] == 0 { world.pubSub.unsubscribe(.user(user), index) }
         }
     }
@@ -115,24 +118,24 @@ final class SimulatedGateway {
         switch (channel, publication) {
         case (.conversation(let id), .change(let change)):
             guard interest[id] != 0 else { return }
-            switch feeds[id].received(change) {
+            switch feeds[id].changePublished(change) {
             case .deliver(let changes): perform([.deliver(changes)], id)
             case .awaitPredecessor(let time): perform([.openGap(since: time), .lookAgain(.gapPatience)], id)
             case .nothing: break
             }
-        case (.conversation(let id), .signal): toHubs(interest[id], "signal at hub") { $0.signal(in: id) }
+        case (.conversation(let id), .signal): toRegistries(interest[id], "signal at registry") { $0.signal(in: id) }
         case (.user(let user), .added(let id, let position)):
-            toHubs(userInterest[user], "added notice at hub") { $0.userAdded(user, to: id, at: position) }
+            toRegistries(userInterest[user], "added notice at registry") { $0.userAdded(user, to: id, at: position) }
         case (.user(let user), .own(let change)):
             guard userInterest[user] != 0, sabotage != .earlyEntriesDropped || userFeeds[user].last != nil else { return }
-            perform(userFeeds[user].received(change), user: user)
+            perform(userFeeds[user].changePublished(change), user: user)
         default: break
         }
     }
 
-    private func toHubs(_ mask: UInt64, _ what: StaticString, _ body: @escaping (SimulatedHub) -> Void) {
-        for hub in hubs where mask & (1 << UInt64(hub.index)) != 0 {
-            hub.loop.execute(.init(what: what, a: index, b: hub.index)) { body(hub) }
+    private func toRegistries(_ mask: UInt64, _ what: StaticString, _ body: @escaping (SimulatedLoopRegistry) -> Void) {
+        for registry in registries where mask & (1 << UInt64(registry.index)) != 0 {
+            registry.loop.execute(.init(what: what, a: index, b: registry.index)) { body(registry) }
         }
     }
 
@@ -144,16 +147,16 @@ final class SimulatedGateway {
             case .deliver(let changes):
                 for change in changes {
                     simulation.note(.init(what: "handed on: gateway, conversation, position", a: index, b: id, c: change.position.rawValue))
-                    toHubs(interest[id], "delivery at hub") { $0.deliver(change, of: id) }
+                    toRegistries(interest[id], "delivery at registry") { $0.deliver(change, of: id) }
                 }
             case .deliverFromLog(let changes, let numbers):
                 for change in changes {
                     simulation.note(.init(what: "read and handed on: gateway, conversation, position", a: index, b: id, c: change.position.rawValue))
-                    toHubs(interest[id], "delivery at hub") { $0.deliver(change, of: id, isFromLog: true) }
+                    toRegistries(interest[id], "delivery at registry") { $0.deliver(change, of: id, isFromLog: true) }
                 }
-                if world.scenario.hasNumbers { toHubs(interest[id], "numbers at hub") { $0.numbersRead(numbers, of: id) } }
-            case .openGap(let time): toHubs(interest[id], "gap opens at hub") { $0.gapOpened(.conversation(id), since: time) }
-            case .closeGap(let numbers): toHubs(interest[id], "gap closes at hub") { $0.gapClosed(id, numbers: numbers) }
+                if world.scenario.hasNumbers { toRegistries(interest[id], "numbers at registry") { $0.numbersRead(numbers, of: id) } }
+            case .openGap(let time): toRegistries(interest[id], "gap opens at registry") { $0.gapOpened(.conversation(id), since: time) }
+            case .closeGap(let numbers): toRegistries(interest[id], "gap closes at registry") { $0.gapClosed(id, numbers: numbers) }
             case .read(let position): read(id, after: position)
             case .lookAgain(let wait): later(wait, id) { $0.lookAgain() }
             case .look(let position, let time, let wait): later(wait, id) { $0.looked(for: position, since: time) }
@@ -179,7 +182,7 @@ final class SimulatedGateway {
     private func read(_ id: Int, after position: Position) {
         guard sabotage != .noRepair else { return }
         world.counts["repairs", default: 0] += 1
-        let users = Set(hubs.filter { interest[id] & (1 << UInt64($0.index)) != 0 }.flatMap { $0.users(in: id) }).sorted()
+        let users = Set(registries.filter { interest[id] & (1 << UInt64($0.index)) != 0 }.flatMap { $0.users(in: id) }).sorted()
         world.call(from: self, "repair at the log") {
             $0.changes(of: id, after: position, users: users)
         } then: { [self] page in
@@ -193,9 +196,9 @@ final class SimulatedGateway {
     private func perform(_ actions: [UserFeed.Action], user: Int) {
         for action in actions {
             switch action {
-            case .deliver(let change): toHubs(userInterest[user], "own entry at hub") { $0.deliver(change, to: user) }
-            case .openGap(let time): toHubs(userInterest[user], "gap of user opens at hub") { $0.gapOpened(.user(user), since: time) }
-            case .closeGap: toHubs(userInterest[user], "gap of user closes at hub") { $0.gapClosed(.user(user)) }
+            case .deliver(let change): toRegistries(userInterest[user], "own entry at registry") { $0.deliver(change, to: user) }
+            case .openGap(let time): toRegistries(userInterest[user], "gap of user opens at registry") { $0.gapOpened(.user(user), since: time) }
+            case .closeGap: toRegistries(userInterest[user], "gap of user closes at registry") { $0.gapClosed(.user(user)) }
             case .read(let position): readOwn(user, after: position)
             case .lookAgain:
                 simulation.after(timing.repairPause.nanoseconds / 1000, .init(what: "timer of user", a: index, b: user)) { [self] in
@@ -220,7 +223,7 @@ final class SimulatedGateway {
 
     // MARK: Heads
 
-    private func limitStamps(to limit: Timestamp) { toHubs(.max, "stamp limit at hub") { $0.stampLimit = limit } }
+    private func trust(_ clock: DatabaseClock?) { toRegistries(.max, "clock at registry") { $0.clock = clock } }
 
     var deadline: NIODeadline { .uptimeNanoseconds(UInt64(simulation.now) * 1000) }
 
@@ -263,8 +266,10 @@ final class SimulatedGateway {
         let finding = heads.answered(asOf: answer.asOf, at: deadline)
         if let time = finding.missedBefore {
             world.counts["started anew", default: 0] += 1
-            for hub in hubs {
-                hub.loop.execute(.init(what: "sockets are sent away by hub", a: index, b: hub.index)) { hub.sendAway(openedBefore: time) }
+            for registry in registries {
+                registry.loop.execute(.init(what: "sockets are sent away by registry", a: index, b: registry.index)) {
+                    registry.sendAway(openedBefore: time)
+                }
             }
         }
         for (id, position) in answer.conversations {
@@ -275,15 +280,14 @@ final class SimulatedGateway {
         for added in answer.added {
             let user = world.log.index(of: added.user.user)
             let id = world.log.index(of: added.conversation)
-            toHubs(userInterest[user], "added by heads at hub") { $0.userAdded(user, to: id, at: added.position) }
+            toRegistries(userInterest[user], "added by heads at registry") { $0.userAdded(user, to: id, at: added.position) }
         }
         for (key, position) in answer.users {
             let user = world.log.index(of: key.user)
             guard userInterest[user] != 0 else { continue }
             perform(userFeeds[user].headSeen(position, since: finding.missingSince), user: user)
         }
-        simulation.after(timing.repairPause.nanoseconds / 1000, .init(what: "stamps are trusted by gateway", a: index)) { [self] in
-            limitStamps(to: finding.stampLimit)
-        }
+        let clock = DatabaseClock(asOf: answer.asOf, heardAt: deadline)
+        simulation.after(timing.repairPause.nanoseconds / 1000, .init(what: "clock is trusted by gateway", a: index)) { [self] in trust(clock) }
     }
 }

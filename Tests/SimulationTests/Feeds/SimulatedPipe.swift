@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
 /// The channel and the network between a socket and its client: bytes in order, with two water marks, read only if the client reads.
 final class SimulatedPipe {

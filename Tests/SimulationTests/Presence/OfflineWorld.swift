@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import NIOCore
 
+@testable import FanOut
 @testable import Gateway
 @testable import Presence
 
@@ -77,11 +78,11 @@ final class OfflineWorld {
         guard isGatewayAlive, isConnected else { return }
         turn += 1
         if departure != .peerFallsSilent || departedAt == nil { lastHeard = simulation.now }
-        if lastHeard + Hub.silence.nanoseconds / 1000 < simulation.now { return release() }
+        if lastHeard + SocketLoop.silence.nanoseconds / 1000 < simulation.now { return release() }
         if (slot + turn) % renewal.seconds == 0 {
             simulation.after(way, "the lease is renewed") { self.renewed() }
         }
-        simulation.after(Hub.upkeepPeriod.nanoseconds / 1000 + simulation.span(0...2000), "upkeep") { self.upkeep() }
+        simulation.after(SocketLoop.upkeepPeriod.nanoseconds / 1000 + simulation.span(0...2000), "upkeep") { self.upkeep() }
     }
 
     private func release() {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
+import StrataModel
 
-/// Somebody at a keyboard: begins, goes on, pauses, finishes, or goes away without a word.
+/// A person at a keyboard, who begins, goes on, pauses, finishes, or goes away without a word.
 final class SimulatedTypist {
     let number: Int
     let signal: (TypingAction) -> TypingSignal
     private let world: TypingWorld
     private var isTyping = false
-    /// When Redis last heard of him.
+    /// When Redis last heard of the typist.
     private(set) var heardAt: Int64 = 0
 
     init(_ number: Int, _ conversation: ConversationID, _ world: TypingWorld) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Model
 import NIOCore
+import StrataModel
 
+@testable import FanOut
 @testable import Gateway
 @testable import Presence
 
@@ -77,13 +78,13 @@ final class TypingGateway {
     private func judge(_ typist: Int) {
         guard let indicator = indicators[typist] else { return }
         if simulation.now > indicator.goodUntil + 1_000_000 + Self.slack { complain("was shown \(indicator.action) for too long", typist) }
-        // How old the typist's last word may be, if nothing stood in the way since he said it.
+        // How old the typist's last signal may be, if nothing stood in the way since.
         let heardAt = world.typists[typist].heardAt
         let (pause, finish) = (world.scenario.settings.pauseAfter, world.scenario.settings.finishAfter)
         let calm = Int64((pause + finish) * 2 / .microseconds(1)) + 20_000_000
         guard !world.redis.isAway, max(lostAt[typist], world.redis.disturbedAt) < heardAt - calm else { return }
         let limit = Int64((indicator.action == .started ? pause : pause + finish) / .microseconds(1))
-        if simulation.now - heardAt > limit + Self.slack { complain("was shown \(indicator.action) long after his last word", typist) }
+        if simulation.now - heardAt > limit + Self.slack { complain("was shown \(indicator.action) long after their last signal", typist) }
     }
 
     /// A gateway ends what it hears no more of. It must not while Redis would still have announced it, and nothing was lost.

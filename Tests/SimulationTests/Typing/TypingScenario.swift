@@ -5,9 +5,9 @@
 struct TypingScenario {
     /// What the simulated shells leave undone, to show that the simulation would notice.
     enum Sabotage: String, CaseIterable, Sendable {
-        /// Nobody sweeps: deadlines pass unnoticed.
+        /// No instance sweeps: deadlines pass unnoticed.
         case noSweep
-        /// Gateways never end what nobody speaks of any more.
+        /// Gateways never end what no service speaks of any more.
         case noSilence
         /// Taking what is due and announcing it are two steps, which two instances may both do.
         case announcedTwice

@@ -7,7 +7,7 @@ import Testing
 struct TypingSimulationTests {
     private static let suite = "TypingSimulationTests"
 
-    @Test("nobody is shown as typing for longer than he may be, and each transition is announced once")
+    @Test("no user is shown as typing for longer than allowed, and each transition is announced once")
     func promises() {
         Seeds.check(Seeds.chosen(20), suite: Self.suite) { TypingWorld.run($0) }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
-import Model
+import StrataModel
 
 /// Typists, Redis, presence instances and gateways of one run.
 final class TypingWorld {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Judges a history by the promises of ARCHITECTURE §3. Pure: the same history always has the same violations.
+/// Judges a history by the promises of docs/architecture.md §3. Pure: the same history always has the same violations.
 struct Checker {
     let history: History
     /// How long an indicator may stand without an update: two periods of the server's, and what transport may take under faults.
@@ -104,7 +104,7 @@ struct Checker {
             case .deleted: isDeleted = true
             }
         }
-        // With nobody in it there is nothing that could be shown.
+        // Without participants there is nothing that could be shown.
         if isDeleted || (participants.isEmpty && !conversation.log.isEmpty) { return }
         let id = conversation.id
         if conversation.log.isEmpty { found(.lost, "\(id): there is no such conversation") }
@@ -171,10 +171,10 @@ struct Checker {
         for conversation in history.conversations {
             for change in conversation.log {
                 switch change.kind {
-                case .message(let id) where !sent.contains(id): found(.invented, "\(conversation.id): nobody sent \(id)")
+                case .message(let id) where !sent.contains(id): found(.invented, "\(conversation.id): no client sent \(id)")
                 case .metadata(let effects):
                     for case let value? in effects.map(\.value) where !written.contains(value) {
-                        found(.invented, "\(conversation.id): nobody wrote \(value)")
+                        found(.invented, "\(conversation.id): no client wrote \(value)")
                     }
                 default: break
                 }
@@ -286,8 +286,8 @@ extension History.View {
     /// In what the client differs from what the server shows its user at the end; nothing if the user was never in the conversation.
     func differences(in conversation: History.Conversation) -> [String] {
         if let shown = conversation.shown[user] { return mirror.differences(from: shown, for: user, in: conversation.log) }
-        // Those who left keep their counts. They are not told of what is deleted for all after that. One who came and went between two connections may know
-        // that it ended, and nothing else.
+        // Those who left keep their counts. What is deleted for all after that is told in their own logs, which the history does not hold. One who came and went
+        // between two connections may know that it ended, and nothing else.
         guard mirror.unread != nil, let kept = conversation.kept[user], let end = Participation(of: user, in: conversation.log).end,
             !conversation.log.contains(where: { $0.position > end && $0.isDeletion })
         else { return [] }
@@ -322,7 +322,7 @@ struct Participation {
     /// Whether the user was in it; that they are removed still concerns them.
     func mustKnow(_ position: Int) -> Bool { periods.contains { $0.from <= position && position <= $0.to } }
 
-    /// He has been in it from then to the end.
+    /// The user has been in it from then to the end.
     func isThere(since position: Int) -> Bool { periods.last.map { $0.from <= position && $0.to == .max } ?? false }
 
     /// Who comes, or comes back, sees everything before.

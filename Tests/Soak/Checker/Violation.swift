@@ -13,13 +13,13 @@ struct Violation: Sendable, Equatable, CustomStringConvertible {
         case leaked
         /// Positions of a log are missing.
         case gap
-        /// Something is there that nobody asked for, or that was refused.
+        /// Something is there that no client asked for, or that was refused.
         case invented
         /// Counts, lists or trees are not what the log amounts to.
         case inconsistent
         /// A client was told other counts, metadata, participants or statuses than the server shows it when all is over.
         case stale
-        /// Somebody seems to be typing who has long stopped.
+        /// A user who has long stopped typing seems to be typing.
         case stuck
         /// An honest user was not served although nothing was broken.
         case starved

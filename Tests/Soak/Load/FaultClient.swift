@@ -14,8 +14,12 @@ final class FaultClient: Sendable {
         var owedFrom: String?
         var views: [String: History.View] = [:]
         var socket: ProtocolSocket?
-        /// The replay of the present connection was answered.
-        var isCaughtUp = false
+        /// The packets of the present connection that have been taken note of.
+        var noted = 0
+        /// The packet that answered the replay of the present connection, counted from 0; nil: it has not been answered with success.
+        var answer: Int?
+        /// All that the replay brought has been taken note of.
+        var isCaughtUp: Bool { answer.map { $0 < noted } ?? false }
         var texts: Set<String> = []
         /// Values of metadata that it was told.
         var values: Set<String> = []
@@ -30,7 +34,7 @@ final class FaultClient: Sendable {
 
     let user: TestUser
     private let recorder: Recorder
-    private let state = Watched(State())
+    private let state = ObservedState(State())
     private let keeper = Mutex<Task<Void, Never>?>(nil)
 
     init(_ user: TestUser, _ recorder: Recorder) {
@@ -103,6 +107,7 @@ final class FaultClient: Sendable {
             state.socket = socket
             state.openedAt = .now
             state.unaskedStamp = nil
+            state.noted = 0
             for id in state.views.keys { state.views[id]?.events.append(.beginAnew) }
             state.owedFrom = state.owedFrom ?? state.ledger.lastTimestamp
             return state.owedFrom
@@ -113,7 +118,7 @@ final class FaultClient: Sendable {
             await group.waitForAll()
         }
         state.change { state in
-            state.isCaughtUp = false
+            state.answer = nil
             state.socket = nil
             // Indicators are not replayed: a client forgets them with the connection.
             for id in state.typists.keys { forgetTypists(in: id, &state) }
@@ -133,7 +138,7 @@ final class FaultClient: Sendable {
                     }
                 if answer.isSuccess {
                     state.change { state in
-                        state.isCaughtUp = true
+                        state.answer = answer.packet.index
                         state.owedFrom = nil
                     }
                     return
@@ -162,6 +167,7 @@ final class FaultClient: Sendable {
             }
             // What comes meanwhile waits.
             if let isNew { await list(isNew) }
+            state.change { $0.noted = packet.index + 1 }
         }
     }
 
@@ -184,11 +190,11 @@ final class FaultClient: Sendable {
             return nil
         }
         guard packet.type == "change" || packet.type == "operation", let id = packet.conversationID, let position = packet.body["position"].int else {
-            if packet.isChange("delete", "Conversation"), let id = packet.objectID { append([.gone], to: id, &state) }
+            if packet.isChange("delete", of: "Conversation"), let id = packet.objectID { append([.gone], to: id, &state) }
             return nil
         }
-        if packet.isChange("delete", "Conversation") || removes(packet) { forgetTypists(in: id, &state) }
-        if packet.isChange("create", "Message"), let text = packet.data["parts"][0]["body"].string { state.texts.insert(text) }
+        if packet.isChange("delete", of: "Conversation") || removes(packet) { forgetTypists(in: id, &state) }
+        if packet.isChange("create", of: "Message"), let text = packet.data["parts"][0]["body"].string { state.texts.insert(text) }
         for operation in packet.data.array ?? [] where operation["property"].string?.hasPrefix("metadata") == true {
             if let value = operation["value"].string { state.values.insert(value) }
         }
@@ -196,7 +202,7 @@ final class FaultClient: Sendable {
         let what = "\(packet.operation ?? packet.type) \(packet.objectType ?? "") \(packet.objectID ?? "") \(properties)"
         append([.told(position: position, what: what)], to: id, &state)
         state.views[id]?.mirror.apply(packet.json)
-        if packet.isChange("create", "Conversation") {
+        if packet.isChange("create", of: "Conversation") {
             // A user who is added a moment after a change is told of it by this alone.
             state.values.formUnion(strings(in: packet.data["metadata"]))
             append([.shown(position: packet.data["position"].int ?? 0)], to: id, &state)

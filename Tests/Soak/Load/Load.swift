@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import ProtocolClient
+import SeededRandom
 import TestCluster
 import TestSupport
 
 /// Many users in many conversations, all writing, for as long as they are let.
 ///
-/// Sends are retried with the same id until an answer is had, as stock clients do; everything else is done once, and what came of it may stay unknown.
+/// Every change is asked for again, with the same id or the same name, until there is an answer; what came of those that never have one stays unknown.
 struct Load: Sendable {
     struct Size: Sendable {
         var users = 14
@@ -21,22 +23,32 @@ struct Load: Sendable {
     private let size: Size
     private let seed: UInt64
 
+    /// How often a change is asked for while there is no answer.
+    private static let attempts = 20
+
     /// Signs the users in, connects them and creates the conversations.
     static func start(_ size: Size, seed: UInt64, on system: any TestSystem) async throws -> Load {
         let recorder = Recorder()
         let app = try await system.app()
-        let users = try await app.signIn((0..<size.users).map { "user\($0)" })
+        let users = try await signIn(size.users, to: app)
         let clients = users.map { FaultClient($0, recorder) }
         for client in clients { client.start() }
         for client in clients where await !client.caughtUp(within: Waiting.limit) { throw LoadError("\(client.user.user) could not connect") }
         var generator = SeededGenerator(seed: seed)
         var conversations: [String] = []
         for index in 0..<size.conversations {
-            // The first holds everybody.
+            // The first holds all users.
             let others = users.filter { _ in index == 0 || generator.chance(50) }.filter { $0.user != users[index % users.count].user }
             conversations.append(try await users[index % users.count].converse(with: others, distinct: false).id)
         }
         return Load(clients: clients, conversations: conversations, recorder: recorder, size: size, seed: seed)
+    }
+
+    private static func signIn(_ count: Int, to app: TestApp) async throws -> [TestUser] {
+        try await withThrowingTaskGroup(of: (Int, TestUser).self) { group in
+            for number in 0..<count { group.addTask { (number, try await app.signIn("user\(number)", via: number)) } }
+            return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
+        }
     }
 
     /// Writes until `body` has returned.
@@ -50,22 +62,22 @@ struct Load: Sendable {
         }
     }
 
-    /// Waits until everybody has been told everything, then reads what the system holds.
+    /// Waits until every client has been told everything, then reads what the system holds.
     func settle(_ system: any TestSystem, within limit: Duration) async throws -> History {
         let deadline = ContinuousClock.now + limit
-        for client in clients where await !client.caughtUp(within: limit) {
-            recorder.add(faults: ["\(client.user.user) did not come back: it \(client.standing)"])
-        }
+        await awaitReplays(until: deadline)
         var state: [History.Conversation] = []
         for round in 1...20 {
             let ends = try await end(round, until: deadline)
             state = try await ServerState.read(conversations, of: clients.map(\.user), on: system)
-            // What was asked for over a network that was broken may be done long after it was given up: then everybody has to be told that, too.
+            // What was asked for over a network that was broken may be done long after it was given up: then all have to be told that, too.
             let isLast = state.allSatisfy { conversation in
                 ends[conversation.id].map { conversation.log.last?.kind == .metadata([.init(path: Self.endPath, value: $0)]) } ?? true
             }
             if isLast, try await ServerState.areUnchanged(state, on: system) { break }
         }
+        // A client may have lost its connection meanwhile, as when gateways notice that a clock was set back. In the middle of a replay it holds what was.
+        await awaitReplays(until: deadline)
         // The counts that a repair made come behind the changes it brought.
         let patience = ContinuousClock.now + .seconds(10)
         for conversation in state { for client in clients { await client.agrees(with: conversation, within: patience - .now) } }
@@ -73,9 +85,16 @@ struct Load: Sendable {
         return recorder.history(views: clients.flatMap(\.views), conversations: state)
     }
 
+    /// Waits until every client has been told what it missed.
+    private func awaitReplays(until deadline: ContinuousClock.Instant) async {
+        for client in clients where await !client.caughtUp(within: deadline - .now) {
+            recorder.add(faults: ["\(client.user.user) did not come back: it \(client.standing)"])
+        }
+    }
+
     private static let endPath = "end"
 
-    /// Writes one last value to the metadata of each conversation, and waits until everybody in it has been told. A last message would not do: it tells what
+    /// Writes a last value to the metadata of each conversation, and waits until its users have been told. A last message would not do: it tells what
     /// the last message is and how many there are, whatever was told of that before.
     /// - Returns: the values, by conversation; none where no client takes part.
     private func end(_ round: Int, until deadline: ContinuousClock.Instant) async throws -> [String: String] {
@@ -93,7 +112,7 @@ struct Load: Sendable {
         return ends
     }
 
-    /// Nil: two have removed each other, and nobody is in it.
+    /// Nil: two have removed each other, and no user is in it.
     private func members(of id: String, until deadline: ContinuousClock.Instant) async throws -> Set<String>? {
         for client in clients {
             while true {
@@ -125,7 +144,7 @@ struct Load: Sendable {
         let id = generator.pick(conversations)
         let mark = "\(client.user.user)-\(number)"
         switch generator.int(0...99) {
-        case 0...49: await send("text \(mark)", to: id, as: client, &generator, attempts: 20)
+        case 0...49: await send("text \(mark)", to: id, as: client, &generator, attempts: Self.attempts)
         // Contended keys, keys of one's own, and trees under either.
         case 50...57: await set(generator.pick(["title", "a", "a.b", "a.c.d"]), "value \(mark)", in: id, as: client)
         case 58...67: await set("own.\(client.user.user).k\(generator.int(0...3))", "value \(mark)", in: id, as: client)
@@ -163,7 +182,7 @@ struct Load: Sendable {
     }
 
     private func changeParticipants(of id: String, as client: FaultClient, _ generator: inout SeededGenerator) async {
-        // Of the first conversation nobody leaves, so that it stays large; a conversation without participants could not be read.
+        // No user leaves the first conversation, so that it stays large; a conversation without participants could not be read.
         let other = generator.pick(clients.filter { $0 !== client }).user.user
         if generator.chance(50), id != conversations.first {
             await patch(.remove(user: other), in: id, as: client)
@@ -172,7 +191,7 @@ struct Load: Sendable {
         }
     }
 
-    private func patch(_ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int = 1) async {
+    private func patch(_ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int = Self.attempts) async {
         let operation: JSONValue =
             switch action {
             case .set(let path, let value): ["operation": "set", "property": .string("metadata." + path), "value": .string(value)]
@@ -181,11 +200,7 @@ struct Load: Sendable {
             case .remove(let user): ["operation": "remove", "property": "participants", "id": .string("layer:///identities/\(user)")]
             case .send, .read, .readAll, .list: .null
             }
-        await record(action, in: id, as: client, attempts: attempts) {
-            let answer = try await client.user.client.call(
-                "PATCH", layerPath(id), body: [operation], token: client.user.token, deadline: .now + .seconds(5))
-            return Outcome(answer.isSuccess, answer.errorID)
-        }
+        await record(action, in: id, as: client, attempts: attempts, "PATCH", layerPath(id), [operation])
     }
 
     private func read(_ id: String, as client: FaultClient, _ generator: inout SeededGenerator) async {
@@ -195,11 +210,7 @@ struct Load: Sendable {
             let messages = answer.json.array?.compactMap({ $0["id"].string }), !messages.isEmpty
         else { return }
         let message = generator.pick(messages)
-        await record(.read(message: message), in: id, as: client) {
-            let answer = try await client.user.client.call(
-                "POST", layerPath(message) + "/receipts", body: ["type": "read"], token: client.user.token, deadline: .now + .seconds(5))
-            return Outcome(answer.isSuccess, answer.errorID)
-        }
+        await record(.read(message: message), in: id, as: client, "POST", layerPath(message) + "/receipts", ["type": "read"])
     }
 
     private func list(as client: FaultClient) async {
@@ -211,11 +222,7 @@ struct Load: Sendable {
     }
 
     private func readAll(_ id: String, as client: FaultClient) async {
-        await record(.readAll, in: id, as: client) {
-            let answer = try await client.user.client.call(
-                "POST", layerPath(id) + "/mark_all_read", body: [:], token: client.user.token, deadline: .now + .seconds(5))
-            return Outcome(answer.isSuccess, answer.errorID)
-        }
+        await record(.readAll, in: id, as: client, "POST", layerPath(id) + "/mark_all_read", [:])
     }
 
     // MARK: Recording
@@ -225,7 +232,7 @@ struct Load: Sendable {
         case done
         /// Because of who asks for what.
         case refused
-        /// For a reason that this load gives nobody: a client that believed it would give up, or sign out.
+        /// A refusal that this load gives no reason for: a client that believed it would give up, or sign out.
         case wrong(String)
         /// Not done, says the server, or perhaps it is.
         case open
@@ -246,8 +253,21 @@ struct Load: Sendable {
         }
     }
 
+    /// Asks for a change under a name: whatever is lost, and however often it is asked for, it is carried out once.
     private func record(
-        _ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int = 1, _ attempt: () async throws -> Outcome
+        _ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int = Self.attempts, _ method: String, _ path: String,
+        _ body: JSONValue
+    ) async {
+        let name = UUID().uuidString
+        await record(action, in: id, as: client, attempts: attempts) {
+            let answer = try await client.user.client.call(
+                method, path, body: body, token: client.user.token, headers: ["Strata-Mutation": name], deadline: .now + .seconds(5))
+            return Outcome(answer.isSuccess, answer.errorID)
+        }
+    }
+
+    private func record(
+        _ action: History.Operation.Action, in id: String, as client: FaultClient, attempts: Int, _ attempt: () async throws -> Outcome
     ) async {
         let begun = recorder.moment()
         var outcome = History.Operation.Outcome.unknown

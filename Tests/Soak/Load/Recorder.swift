@@ -14,7 +14,7 @@ final class Recorder: Sendable {
     }
 
     private let moments = Atomic<Int>(0)
-    private let state = Watched(State())
+    private let state = ObservedState(State())
     private let started = ContinuousClock.now
 
     /// The next moment: greater than all that were drawn before.
@@ -43,7 +43,7 @@ final class Recorder: Sendable {
         await state.first(within: limit) { $0.hostile.count == Hostility.allCases.count ? true : nil } ?? false
     }
 
-    /// Waits until somebody is told that `typist` has done so.
+    /// Waits until a client is told that `typist` has done so.
     func hasTyping(_ action: String, by typist: String, within limit: Duration) async -> Bool {
         await state.first(within: limit) { $0.typing.contains { $0.typist == typist && $0.action == action } ? true : nil } ?? false
     }

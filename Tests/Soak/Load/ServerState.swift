@@ -14,12 +14,10 @@ enum ServerState {
             var conversation = History.Conversation(
                 id: id, log: logs[String(id.dropFirst("layer:///conversations/".count))] ?? [], participants: [], metadata: [:], messages: [],
                 unread: [:])
-            for user in users {
-                let answer = try await load(layerPath(id), as: user)
+            for (user, (answer, objects)) in zip(users, try await shown(id, to: users)) {
                 let participants = (answer.json["participants"].array ?? []).compactMap { $0["user_id"].string }
                 guard answer.isSuccess else { continue }
                 let said = answer.json["unread_message_count"].int ?? -1
-                let objects = try await messages(of: id, as: user)
                 conversation.counts[user.user] = .init(said: said, shown: objects.count { $0["is_unread"] == true })
                 var shown = Mirror()
                 shown.show(answer.json)
@@ -39,6 +37,19 @@ enum ServerState {
             conversations.append(conversation)
         }
         return conversations
+    }
+
+    /// What each user is shown of a conversation and its messages, in the order of the users; all are asked at the same time.
+    private static func shown(_ id: String, to users: [TestUser]) async throws -> [(RESTAnswer, [JSONValue])] {
+        try await withThrowingTaskGroup(of: (Int, RESTAnswer, [JSONValue]).self) { group in
+            for (index, user) in users.enumerated() {
+                group.addTask {
+                    let answer = try await load(layerPath(id), as: user)
+                    return (index, answer, answer.isSuccess ? try await messages(of: id, as: user) : [])
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map { ($0.1, $0.2) }
+        }
     }
 
     /// Whether nothing has been written to these since they were read.

@@ -62,13 +62,13 @@ struct AppTests {
             let ring = KeyRing(home: StrataHome(environment: ["STRATA_HOME": directory + "/home"]))
             #expect(throws: CommandFailure.self) { try ring.entry(for: nil) }
             let first = try NewApp(name: "First")
-            let file = try ring.add(first, privateKey: try #require(first.privateKey))
+            let file = try ring.addApp(first, privateKey: try #require(first.privateKey))
             #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
             let entry = try ring.entry(for: nil)
             #expect(entry.app == first.id)
             #expect(try ring.privateKey(of: entry) == first.privateKey)
             let second = try NewApp(name: "Second")
-            _ = try ring.add(second, privateKey: try #require(second.privateKey))
+            _ = try ring.addApp(second, privateKey: try #require(second.privateKey))
             let failure = #expect(throws: CommandFailure.self) { try ring.entry(for: nil) }
             #expect(failure?.message.contains(LayerID.app.text(second.id)) == true)
             #expect(try ring.entry(for: second.id).provider == second.providerID)

@@ -52,7 +52,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
     private static let long = String(repeating: "x", count: 129)
 
     /// At least one for each option of each command.
-    static let all: [WrongInput] = [database, dev, apps, tokens, announcements, demo, secrets, others].flatMap { $0 }
+    static let all: [WrongInput] = [database, dev, apps, tokens, announcements, demo, chat, secrets, others].flatMap { $0 }
 
     private static let database: [WrongInput] = {
         let app = ["{uuid}"]
@@ -174,6 +174,21 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         WrongInput("demo", "--typing-seconds", ["--typing-seconds", "0"], "--typing-seconds must be between 0.1 and 600."),
         WrongInput("demo", "--typing-seconds", ["--typing-seconds", "nan"], "--typing-seconds must be between 0.1 and 600."),
         WrongInput("demo", "--typing-seconds", ["--typing-seconds", "long"], "The value 'long' is invalid for '--typing-seconds"),
+    ]
+
+    private static let chat: [WrongInput] = [
+        WrongInput("chat", "--user", [], "Missing expected argument '--user"),
+        WrongInput("chat", "--user", ["--user", ""], "--user must have 1 to"),
+        WrongInput("chat", "--display-name", ["--user", "ana", "--display-name", ""], "--display-name must have 1 to 128 characters."),
+        WrongInput("chat", "--display-name", ["--user", "ana", "--display-name", long], "--display-name must have 1 to 128 characters."),
+        WrongInput("chat", "--url", ["--user", "ana", "--url", "nonsense"], "nonsense is not the base URL of a gateway"),
+        WrongInput("chat", "--url", ["--user", "ana", "--url", "http://127.0.0.1:1"], "does not answer", .unavailable),
+        WrongInput("chat", "--url", ["--user", "ana"], "No system runs in", .unavailable),
+        WrongInput("chat", "--ca", ["--user", "ana", "--url", elsewhere, "--ca", "{directory}/none"], "cannot be read", .noInput),
+        WrongInput("chat", "--ca", ["--user", "ana", "--url", elsewhere, "--ca", "{nonsense}"], "does not hold certificates in PEM form"),
+        WrongInput("chat", "--app", ["--user", "ana", "--app", "nonsense"], "--app must be a UUID"),
+        WrongInput("chat", "--app", ["--user", "ana", "--app", "{uuid}"], "There is no private key for layer:///apps", .noInput),
+        WrongInput("chat", "--database", ["--user", "ana", "--database"], "Missing value for '--database"),
     ]
 
     private static let secrets: [WrongInput] = [

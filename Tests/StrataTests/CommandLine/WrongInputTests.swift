@@ -45,6 +45,13 @@ struct WrongInputTests {
         }
     }
 
+    @Test("the version is that of the tree, with the commit if the build knows it")
+    func version() async throws {
+        #expect(StrataVersion.text(commit: "") == StrataVersion.current)
+        #expect(StrataVersion.text(commit: "00a0fef12345-dirty") == "\(StrataVersion.current) (00a0fef12345-dirty)")
+        #expect(try await StrataProgram("words").run(["--version"]).output == StrataVersion.description + "\n")
+    }
+
     @Test("help and the version are no failures")
     func help() async throws {
         let program = try StrataProgram("words")

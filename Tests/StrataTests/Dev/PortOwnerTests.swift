@@ -7,7 +7,7 @@ import Testing
 
 @testable import StrataCommand
 
-@Suite("who listens on a port")
+@Suite("the process that listens on a port")
 struct PortOwnerTests {
     @Test("is read from the kernel's table, established connections aside")
     func table() {

@@ -34,7 +34,7 @@ struct TLSCertificateTests {
             _ = try TLSCertificate.ensure(in: directory, hosts: hosts, now: now)
             #expect(try !TLSCertificate.ensure(in: directory, hosts: hosts, now: now.addingTimeInterval(300 * 86_400)).isNew)
             #expect(try TLSCertificate.ensure(in: directory, hosts: hosts, now: now.addingTimeInterval(340 * 86_400)).isNew)
-            let end = try #require(TLSCertificate.end(of: directory + "/certificate.pem"))
+            let end = try #require(TLSCertificate.expiry(ofCertificateAt: directory + "/certificate.pem"))
             #expect(end > now.addingTimeInterval(700 * 86_400))
         }
     }

@@ -24,7 +24,7 @@ struct HomeTests {
         #expect(StrataHome(environment: ["STRATA_HOME": ""], current: "/srv/app").path == "/srv/app/.strata")
     }
 
-    @Test("has one system at a time; who comes second hears who was first")
+    @Test("has one system at a time; a second process is told which one was first")
     func lock() async throws {
         try await withTemporaryDirectory { directory in
             let home = StrataHome(environment: ["STRATA_HOME": directory + "/home"])

@@ -78,7 +78,7 @@ struct ChildProcessTests {
         }
     }
 
-    /// Gone, or dead and not yet buried by whoever adopted it.
+    /// Gone, or dead and not yet reaped by the process that adopted it.
     private func isGone(_ pid: Int32) -> Bool {
         guard let text = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else { return true }
         return text.contains(") Z ")

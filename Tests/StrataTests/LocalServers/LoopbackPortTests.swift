@@ -5,7 +5,7 @@ import Testing
 
 @Suite("ports of this machine")
 struct LoopbackPortTests {
-    @Test("none is given twice, though nobody listens on it yet")
+    @Test("no port is given twice, even before a server listens on it")
     func once() throws {
         // Of some twenty thousand: drawn without looking back, two would be the same.
         let ports = try (0..<600).map { _ in try LoopbackPort.free() } + LoopbackPort.free(200)

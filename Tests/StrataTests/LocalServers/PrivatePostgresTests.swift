@@ -11,13 +11,13 @@ struct PrivatePostgresTests {
     func keepsData() async throws {
         try await withTemporaryDirectory { directory in
             let server = try await PrivatePostgres.start(PrivatePostgres.Options(directory: directory + "/pg", password: "secret-word"))
-            try await server.run("CREATE TABLE kept (n int); INSERT INTO kept VALUES (1)")
+            try await server.runSQL("CREATE TABLE kept (n int); INSERT INTO kept VALUES (1)")
             await server.stop()
             try await server.startAgain()
-            try await server.run("INSERT INTO kept VALUES (2)")
+            try await server.runSQL("INSERT INTO kept VALUES (2)")
             await server.kill()
             try await server.startAgain()
-            #expect(try await server.run("SELECT sum(n) FROM kept") == "3\n")
+            #expect(try await server.runSQL("SELECT sum(n) FROM kept") == "3\n")
             await server.stop()
             #expect(await !server.process.isRunning)
         }
@@ -39,12 +39,12 @@ struct PrivatePostgresTests {
         }
     }
 
-    @Test("flushes commits, and lets nobody in without the password")
+    @Test("flushes commits, and admits no client without the password")
     func isDurableAndClosed() async throws {
         try await withTemporaryDirectory { directory in
             let server = try await PrivatePostgres.start(PrivatePostgres.Options(directory: directory + "/pg", password: "secret-word"))
-            #expect(try await server.run("SHOW fsync") == "on\n")
-            #expect(try await server.run("SHOW synchronous_commit") == "on\n")
+            #expect(try await server.runSQL("SHOW fsync") == "on\n")
+            #expect(try await server.runSQL("SHOW synchronous_commit") == "on\n")
             let words = ["-X", "-w", "-d", server.url(password: "another-word"), "-c", "SELECT 1"]
             let exit = try await ChildProcess.run(Launch(try Programs.findPostgres("psql"), words))
             #expect(exit.status == 2)
@@ -64,7 +64,7 @@ struct PrivatePostgresTests {
             let file = "\(sleeper.pid)\n\(directory)/pg/data\n1700000000\n\(first.port)\n\n127.0.0.1\n  0 0\nready   \n"
             try file.write(toFile: directory + "/pg/data/postmaster.pid", atomically: false, encoding: .utf8)
             let second = try await PrivatePostgres.start(options)
-            #expect(try await second.run("SELECT 1") == "1\n")
+            #expect(try await second.runSQL("SELECT 1") == "1\n")
             #expect(sleeper.isRunning)
             await second.stop()
             await sleeper.stop()
@@ -93,10 +93,10 @@ struct PrivatePostgresTests {
             var options = PrivatePostgres.Options(directory: closed + "/pg", password: nil)
             options.notice = { notices.add($0) }
             let first = try await PrivatePostgres.start(options)
-            try await first.run("CREATE TABLE kept ()")
+            try await first.runSQL("CREATE TABLE kept ()")
             await first.stop()
             let second = try await PrivatePostgres.start(options)
-            #expect(try await second.run("SELECT count(*) FROM kept") == "0\n")
+            #expect(try await second.runSQL("SELECT count(*) FROM kept") == "0\n")
             await second.stop()
             #expect(notices.all.count == 1)
             let real = try FileManager.default.destinationOfSymbolicLink(atPath: closed + "/pg")

@@ -15,7 +15,7 @@ struct SupervisionStateMachineTests {
         #expect(machine.begin() == .start)
         for pause in [100, 200, 350, 350] {
             #expect(machine.started(at: start) == .nothing)
-            #expect(machine.ended(at: start.advanced(by: .seconds(14))) == .pause(.milliseconds(pause)))
+            #expect(machine.processEnded(at: start.advanced(by: .seconds(14))) == .pause(.milliseconds(pause)))
             #expect(machine.pauseElapsed() == .start)
         }
         #expect(machine.restarts == 4)
@@ -26,10 +26,10 @@ struct SupervisionStateMachineTests {
         var machine = SupervisionStateMachine(backOff: backOff)
         #expect(machine.begin() == .start)
         _ = machine.started(at: start)
-        #expect(machine.ended(at: start) == .pause(.milliseconds(100)))
+        #expect(machine.processEnded(at: start) == .pause(.milliseconds(100)))
         #expect(machine.pauseElapsed() == .start)
         _ = machine.started(at: start)
-        #expect(machine.ended(at: start.advanced(by: .seconds(15))) == .pause(.milliseconds(100)))
+        #expect(machine.processEnded(at: start.advanced(by: .seconds(15))) == .pause(.milliseconds(100)))
     }
 
     @Test("counts a start that failed like a death")
@@ -51,7 +51,7 @@ struct SupervisionStateMachineTests {
         _ = starting.begin()
         #expect(starting.stopRequested() == .nothing)
         #expect(starting.started(at: start) == .stopChild)
-        #expect(starting.ended(at: start) == .finish)
+        #expect(starting.processEnded(at: start) == .finish)
 
         var failing = SupervisionStateMachine(backOff: backOff)
         _ = failing.begin()
@@ -63,13 +63,13 @@ struct SupervisionStateMachineTests {
         _ = running.started(at: start)
         #expect(running.stopRequested() == .stopChild)
         #expect(running.stopRequested() == .nothing)
-        #expect(running.ended(at: start) == .finish)
+        #expect(running.processEnded(at: start) == .finish)
         #expect(running.stopRequested() == .finish)
 
         var pausing = SupervisionStateMachine(backOff: backOff)
         _ = pausing.begin()
         _ = pausing.started(at: start)
-        _ = pausing.ended(at: start)
+        _ = pausing.processEnded(at: start)
         #expect(pausing.stopRequested() == .finish)
         #expect(pausing.pauseElapsed() == .finish)
     }

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import NIOPosix
+import StrataModel
+
+/// The folder with the files of content. All methods block; call them by ``run(_:)``.
+///
+/// A file is written under a name that ends in `.part`, and gets its own when it is complete and on the disk. So whatever happens to the process, a file
+/// with a name of its own is whole.
+struct ContentFolder: Hashable, Sendable {
+    /// Where the folder is.
+    let url: URL
+
+    /// Makes the folder if there is none.
+    /// - Throws: ``StrataError`` with ``StrataError/Code/devicePersistenceFailure``.
+    init(url: URL) throws(StrataError) {
+        self.url = url
+        do {
+            try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        } catch {
+            throw .file("the folder for content cannot be made", underlying: error)
+        }
+    }
+
+    /// Does blocking work on a thread of its own.
+    /// - Throws: what `body` throws; a `CancellationError` if the task was cancelled before the work began.
+    static func runBlocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await NIOThreadPool.singleton.runIfActive(body)
+    }
+
+    /// A folder that was made before.
+    init(existing url: URL) { self.url = url }
+
+    // MARK: Names
+
+    /// The file of downloaded content.
+    static func name(of content: ContentID, mimeType: String) -> String { "\(content).\(MIMEType.fileExtension(mimeType))" }
+
+    /// The file of a part of this device, which it keeps after the upload.
+    static func name(ofPart part: UUID, mimeType: String) -> String {
+        "upload-\(part.uuidString.lowercased()).\(MIMEType.fileExtension(mimeType))"
+    }
+
+    /// Where a file is.
+    func file(_ name: String) -> URL { url.appendingPathComponent(name, isDirectory: false) }
+
+    /// Where what was downloaded so far is.
+    func partialFile(of content: ContentID) -> URL { file("\(content).part") }
+
+    // MARK: Writing
+
+    /// Copies the bytes of a part that is to be uploaded.
+    /// - Returns: the name of the file.
+    /// - Throws: ``StrataError`` with ``StrataError/Code/devicePersistenceFailure``; ``StrataError/Code/invalidArgument`` if the part's file has changed.
+    func stage(_ part: NewMessagePart, id: UUID) throws(StrataError) -> String {
+        let name = Self.name(ofPart: id, mimeType: part.mimeType)
+        let partial = file(name + ".part")
+        try? FileManager.default.removeItem(at: partial)
+        do {
+            switch part.source {
+            case .data(let data): try data.write(to: partial)
+            case .file(let source): try FileManager.default.copyItem(at: source.resolvingSymlinksInPath(), to: partial)
+            }
+        } catch {
+            try? FileManager.default.removeItem(at: partial)
+            throw .file("the content of a part cannot be copied", underlying: error)
+        }
+        guard size(of: partial) == part.size else {
+            try? FileManager.default.removeItem(at: partial)
+            throw StrataError(.invalidArgument, "the file of a part has changed since the part was made")
+        }
+        try complete(partial, as: name)
+        return name
+    }
+
+    /// Gives a whole file its name. A file that has this name already stays: content never changes.
+    func complete(_ partial: URL, as name: String) throws(StrataError) {
+        do {
+            let handle = try FileHandle(forUpdating: partial)
+            try handle.synchronize()
+            try handle.close()
+            if FileManager.default.fileExists(atPath: file(name).path) {
+                try FileManager.default.removeItem(at: partial)
+            } else {
+                try FileManager.default.moveItem(at: partial, to: file(name))
+            }
+        } catch {
+            throw .file("the content of a part cannot be kept", underlying: error)
+        }
+    }
+
+    // MARK: Reading and removing
+
+    /// Bytes; nil if there is no such file.
+    func size(of file: URL) -> Int? {
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: file.path) else { return nil }
+        return (attributes[.size] as? NSNumber)?.intValue
+    }
+
+    /// Bytes of all files in the folder.
+    var utilization: Int {
+        names.reduce(0) { $0 + (size(of: file($1)) ?? 0) }
+    }
+
+    /// Removes files; one that is not there does no harm.
+    func removeFiles(_ names: some Sequence<String>) {
+        for name in names { try? FileManager.default.removeItem(at: file(name)) }
+    }
+
+    /// Removes what no part refers to, as after a process that was killed.
+    /// - Parameters:
+    ///   - kept: names of the files that parts refer to.
+    ///   - resumable: content whose download may go on where it stopped.
+    func removeLeftovers(keeping kept: Set<String>, resumable: Set<ContentID>) {
+        let partials = Set(resumable.map { partialFile(of: $0).lastPathComponent })
+        removeFiles(names.filter { !kept.contains($0) && !partials.contains($0) })
+    }
+
+    private var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? [] }
+}
+
+extension StrataError {
+    static func file(_ what: String, underlying error: any Error) -> StrataError {
+        StrataError(.devicePersistenceFailure, "\(what): \(error)", underlying: [error])
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import StrataModel
+
+/// Content that is to be uploaded, from a file in the ``ContentFolder``.
+struct ContentUpload: Hashable, Sendable {
+    /// The part it belongs to.
+    let part: UUID
+    /// By which the server knows a repeated upload again.
+    let name: UUID
+    /// The name of the file; see ``ContentFolder/stage(_:id:)``.
+    let file: String
+    let mimeType: String
+    /// Bytes.
+    let size: Int
+}
+
+/// Content that is to be downloaded.
+struct ContentDownload: Hashable, Sendable {
+    let id: ContentID
+    let mimeType: String
+    /// Bytes, as the message says.
+    let size: Int
+    /// A URL that came with the message; nil: the server is asked for one.
+    var url: String?
+    /// When ``url`` stops working; nil if that is not known.
+    var expires: Date?
+}
+
+/// One try of one transfer.
+struct ContentTransfer: Sendable {
+    let server: any ContentServer
+    let folder: ContentFolder
+    let progress: TransferProgress
+    /// The time of the device, by which URLs that are too old are not tried.
+    var now: @Sendable () -> Date = { Date() }
+
+    // MARK: Uploads
+
+    /// - Returns: the id that the server gave the content. A repeated upload of a part gets the same.
+    func upload(_ upload: ContentUpload) async throws -> ContentID {
+        let (folder, file) = (folder, folder.file(upload.file))
+        let size = try await ContentFolder.runBlocking { folder.size(of: file) }
+        guard size == upload.size else {
+            throw StrataError(.devicePersistenceFailure, "the file \(upload.file), which is to be uploaded, is not there or has another size")
+        }
+        let location = try await server.announce(mimeType: upload.mimeType, size: upload.size, name: upload.name)
+        guard let url = location.uploadURL else {
+            throw StrataError(.synchronizationFailure, "the server gave no URL for an upload")
+        }
+        try await server.upload(file, size: upload.size, mimeType: upload.mimeType, to: url) { [progress] in progress.update(completed: $0) }
+        return location.id
+    }
+
+    // MARK: Downloads
+
+    /// Gets what is missing of the content.
+    /// - Returns: the name of the complete file.
+    func download(_ download: ContentDownload) async throws -> String {
+        let folder = folder
+        let name = ContentFolder.name(of: download.id, mimeType: download.mimeType)
+        if try await ContentFolder.runBlocking({ folder.size(of: folder.file(name)) }) != nil { return name }
+        let (file, size) = try await PartialFile.open(folder.partialFile(of: download.id))
+        var place = Place(file: file, size: size, expected: download.size)
+        do {
+            try await fill(&place, from: download)
+        } catch {
+            try? await file.close()
+            throw error
+        }
+        try await file.close()
+        try await ContentFolder.runBlocking { try folder.complete(file.url, as: name) }
+        return name
+    }
+
+    /// How much of a file there is.
+    private struct Place {
+        let file: PartialFile
+        var size: Int
+        var expected: Int
+    }
+
+    private func fill(_ place: inout Place, from download: ContentDownload) async throws {
+        if try await fill(&place, fromGivenURLOf: download) { return }
+        let location = try await server.locate(download.id)
+        guard let url = location.downloadURL else {
+            throw StrataError(.synchronizationFailure, "the server does not have the bytes of this content")
+        }
+        // What the sender said of the size may be wrong; the server has counted.
+        place.expected = location.size
+        for _ in 0..<2 {
+            if try await reset(&place) { return }
+            switch try await get(url, into: &place) {
+            case .complete where place.size == place.expected: return
+            case .complete:
+                throw RequestFailure.transient(.network("the download ended after \(place.size) bytes of \(place.expected)"), retryAfter: nil)
+            case .beyondEnd: try await empty(&place)
+            case .refused: throw RequestFailure.transient(.network("the server refused a download URL that is new"), retryAfter: nil)
+            }
+        }
+        throw RequestFailure.transient(.network("the server has fewer bytes than it said"), retryAfter: nil)
+    }
+
+    /// Tries the URL that came with the message. Its address may be one that this device cannot reach, so any failure before the first byte only means that
+    /// another URL is needed.
+    /// - Returns: whether the file is complete.
+    private func fill(_ place: inout Place, fromGivenURLOf download: ContentDownload) async throws -> Bool {
+        guard let url = download.url, download.expires.map({ $0 > now() }) ?? true else { return false }
+        if try await reset(&place) { return true }
+        let before = place.size
+        do {
+            let end = try await get(url, into: &place)
+            return end == .complete && place.size == place.expected
+        } catch let failure as RequestFailure {
+            guard place.size == before, case .transient = failure else { throw failure }
+            return false
+        }
+    }
+
+    /// - Returns: whether the file has all bytes already. A file with more than that is emptied.
+    private func reset(_ place: inout Place) async throws -> Bool {
+        if place.size > place.expected { try await empty(&place) }
+        progress.update(completed: place.size)
+        return place.size == place.expected && place.expected > 0
+    }
+
+    private func empty(_ place: inout Place) async throws {
+        try await place.file.truncate(to: 0)
+        place.size = 0
+    }
+
+    private func get(_ url: String, into place: inout Place) async throws -> DownloadEnd {
+        let written = WrittenBytes(place.size)
+        defer { place.size = written.count }
+        return try await server.download(url, from: place.size) { [file = place.file, expected = place.expected, progress] offset, data in
+            guard offset + data.count <= expected else {
+                throw RequestFailure.transient(.network("more bytes came than the content has"), retryAfter: nil)
+            }
+            try await file.write(data, at: offset)
+            written.set(offset + data.count)
+            progress.update(completed: offset + data.count)
+        }
+    }
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import StrataModel
+import Synchronization
+
+/// What becomes of transfers.
+enum ContentTransferEvent: Sendable {
+    /// A transfer was added. It may have to wait for others.
+    case began(TransferID, TransferProgress)
+    /// A transfer is over.
+    case ended(TransferID, Result)
+    /// Transfers wait until a user has signed in.
+    case signInNeeded(nonce: String?)
+
+    /// How a transfer has ended.
+    enum Result: Hashable, Sendable {
+        case uploaded(ContentID)
+        /// The name of the file in the folder.
+        case downloaded(file: String)
+        case failed(StrataError)
+        case cancelled
+    }
+}
+
+/// Uploads and downloads content, a few at a time, and again where that can help.
+///
+/// ``run()`` must be running for anything to happen. Transfers do not outlive it: after a start of the process the owner asks again for what is still needed,
+/// downloads then go on where they stopped, and uploads begin again.
+actor ContentTransfers {
+    private enum Work: Sendable {
+        case upload(ContentUpload)
+        case download(ContentDownload)
+    }
+
+    private struct Job {
+        let work: Work
+        let progress: TransferProgress
+        /// Breaks off the try that is under way.
+        var stop = Wakeup()
+        var waiters: [CheckedContinuation<ContentTransferEvent.Result, Never>] = []
+    }
+
+    private let server: any ContentServer
+    private let folder: ContentFolder
+    private let clock: any MonotonicClock
+    private let random: @Sendable () -> Double
+    private let publish: @Sendable (ContentTransferEvent) -> Void
+    private var queue: TransferQueue
+    private var jobs: [TransferID: Job] = [:]
+    private var toStart: [TransferID] = []
+    private var isOver = false
+    private let changed = Wakeup()
+    private let requests: Requests
+
+    /// - Parameter publish: called in the order of events; must not block.
+    init(
+        server: any ContentServer, folder: ContentFolder, queue: TransferQueue = TransferQueue(), clock: any MonotonicClock = ContinuousClock(),
+        random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }, publish: @escaping @Sendable (ContentTransferEvent) -> Void
+    ) {
+        self.server = server
+        self.folder = folder
+        self.queue = queue
+        self.clock = clock
+        self.random = random
+        self.publish = publish
+        requests = Requests(changed: changed)
+    }
+
+    /// Works until the task is cancelled; then all transfers that are not over count as cancelled. Only one task may run it, and only once: a transfer that
+    /// is asked for afterwards is cancelled at once.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            while !Task.isCancelled {
+                for (id, request) in requests.takeRequests() { carryOut(request, of: id) }
+                carryOut(queue.timerDue(at: clock.now))
+                for id in toStart { group.addTask { await self.performTransfer(id) } }
+                toStart = []
+                await changed.wait(until: queue.deadline, clock: clock)
+            }
+            group.cancelAll()
+        }
+        isOver = true
+        for id in jobs.keys { endTransfer(id, result: .cancelled) }
+    }
+
+    // MARK: Asking
+
+    /// Uploads content, and waits for it. Cancelling the task that waits ends neither the transfer nor the wait; see ``cancel(_:)``.
+    /// - Returns: the id for the message's part.
+    /// - Throws: ``StrataError``, with ``StrataError/Code/transferCancelled`` if the app has cancelled it by its progress; `CancellationError` if it was
+    ///   cancelled in another way, also by the end of ``run()``.
+    func upload(_ upload: ContentUpload) async throws -> ContentID {
+        let id = TransferID.upload(upload.part)
+        let progress = addTransfer(id, work: .upload(upload), size: upload.size, rank: .init(isRequested: true))
+        do {
+            if case .uploaded(let content) = try await result(of: id) { return content }
+        } catch is CancellationError where progress.isCancelled {
+            throw StrataError(.transferCancelled, "The app has cancelled the upload of a part.")
+        }
+        throw CancellationError()
+    }
+
+    /// Downloads content that the app asked for, and waits for it, as ``upload(_:)`` does.
+    /// - Returns: the file.
+    /// - Throws: as ``upload(_:)``.
+    func download(_ download: ContentDownload) async throws -> URL {
+        let id = TransferID.download(download.id)
+        addTransfer(id, work: .download(download), size: download.size, rank: .init(isRequested: true))
+        guard case .downloaded(let file) = try await result(of: id) else { throw CancellationError() }
+        return folder.file(file)
+    }
+
+    /// Begins a transfer without waiting for it; see ``ContentTransferEvent``. One that is in the queue already goes on.
+    @discardableResult
+    func beginDownload(_ download: ContentDownload, rank: TransferQueue.Rank) -> TransferProgress {
+        addTransfer(.download(download.id), work: .download(download), size: download.size, rank: rank)
+    }
+
+    /// Begins an upload without waiting for it.
+    @discardableResult
+    func beginUpload(_ upload: ContentUpload) -> TransferProgress {
+        addTransfer(.upload(upload.part), work: .upload(upload), size: upload.size, rank: .init(isRequested: true))
+    }
+
+    /// How far a transfer is; nil if there is none.
+    func progress(of id: TransferID) -> TransferProgress? { jobs[id]?.progress }
+
+    /// Ends a transfer.
+    func cancel(_ id: TransferID) { performActions(queue.cancel(id)) }
+
+    /// There is a connection, or there is none.
+    func connectionChanged(isConnected: Bool) { performActions(queue.connectionChanged(isConnected: isConnected)) }
+
+    /// A user has signed in.
+    func signedIn() { performActions(queue.signedIn()) }
+
+    // MARK: Running
+
+    @discardableResult
+    private func addTransfer(_ id: TransferID, work: Work, size: Int, rank: TransferQueue.Rank) -> TransferProgress {
+        if let job = jobs[id] {
+            performActions(queue.addTransfer(id, rank: rank))
+            return job.progress
+        }
+        let progress = TransferProgress(total: size, isCancellable: true, isPausable: !id.isUpload) { [requests] in requests.addRequest($0, of: id) }
+        if isOver {
+            progress.finish(isComplete: false)
+            return progress
+        }
+        jobs[id] = Job(work: work, progress: progress)
+        publish(.began(id, progress))
+        performActions(queue.addTransfer(id, rank: rank))
+        return progress
+    }
+
+    private func result(of id: TransferID) async throws -> ContentTransferEvent.Result {
+        let result = await withCheckedContinuation { continuation in
+            guard jobs[id] != nil else { return continuation.resume(returning: ContentTransferEvent.Result.cancelled) }
+            jobs[id]?.waiters.append(continuation)
+        }
+        switch result {
+        case .failed(let error): throw error
+        case .cancelled: throw CancellationError()
+        case .uploaded, .downloaded: return result
+        }
+    }
+
+    /// Carries out what an event has led to, and has ``run()`` look at the queue again.
+    private func performActions(_ actions: [TransferQueue.Action]) {
+        carryOut(actions)
+        changed.signal()
+    }
+
+    private func carryOut(_ actions: [TransferQueue.Action]) {
+        for action in actions {
+            switch action {
+            case .start(let id): toStart.append(id)
+            case .stop(let id): jobs[id]?.stop.signal()
+            case .end(let id, let error): endTransfer(id, result: error.map { .failed($0) } ?? .cancelled)
+            case .askForSignIn(let nonce): publish(.signInNeeded(nonce: nonce))
+            }
+        }
+    }
+
+    private func carryOut(_ request: TransferProgress.Request, of id: TransferID) {
+        switch request {
+        case .cancel: carryOut(queue.cancel(id))
+        case .pause: carryOut(queue.pause(id))
+        case .resume: carryOut(queue.resume(id))
+        }
+    }
+
+    private func endTransfer(_ id: TransferID, result: ContentTransferEvent.Result) {
+        guard let job = jobs.removeValue(forKey: id) else { return }
+        let isComplete = if case .failed = result { false } else { result != .cancelled }
+        job.progress.finish(isComplete: isComplete)
+        publish(.ended(id, result))
+        for waiter in job.waiters { waiter.resume(returning: result) }
+    }
+
+    private func performTransfer(_ id: TransferID) async {
+        // Cancelled or paused after it was started and before it has begun: there is nothing to stop.
+        guard let job = jobs[id], !queue.isStopping(id) else { return stopped(id) }
+        let before = job.progress.completed
+        let transfer = ContentTransfer(server: server, folder: folder, progress: job.progress)
+        let outcome = await Self.attempt(job.work, by: transfer, until: job.stop)
+        if Task.isCancelled { return }
+        if queue.isStopping(id) { return stopped(id) }
+        switch outcome {
+        case nil: break
+        case .success(let result):
+            performActions(queue.succeeded(id))
+            endTransfer(id, result: result)
+        case .failure(let error):
+            let madeProgress = !id.isUpload && job.progress.completed > before
+            performActions(queue.transferFailed(id, failure: RequestFailure(error), madeProgress: madeProgress, at: clock.now, random: random()))
+        }
+    }
+
+    private func stopped(_ id: TransferID) {
+        // A signal that came too late must not stop the next try.
+        jobs[id]?.stop = Wakeup()
+        performActions(queue.stopped(id))
+    }
+
+    /// - Returns: nil if it was stopped.
+    private static func attempt(
+        _ work: Work, by transfer: ContentTransfer, until stop: Wakeup
+    ) async -> Result<ContentTransferEvent.Result, any Error>? {
+        await withTaskGroup(of: Result<ContentTransferEvent.Result, any Error>?.self) { group in
+            group.addTask {
+                do {
+                    switch work {
+                    case .upload(let upload): return .success(.uploaded(try await transfer.upload(upload)))
+                    case .download(let download): return .success(.downloaded(file: try await transfer.download(download)))
+                    }
+                } catch {
+                    return .failure(error)
+                }
+            }
+            group.addTask {
+                await stop.wait()
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+    }
+}
+
+/// What apps have asked for by progress objects, which cannot wait for the actor.
+private final class Requests: Sendable {
+    private let list = Mutex<[(TransferID, TransferProgress.Request)]>([])
+    private let changed: Wakeup
+
+    init(changed: Wakeup) { self.changed = changed }
+
+    func addRequest(_ request: TransferProgress.Request, of id: TransferID) {
+        list.withLock { $0.append((id, request)) }
+        changed.signal()
+    }
+
+    func takeRequests() -> [(TransferID, TransferProgress.Request)] {
+        list.withLock { list in
+            defer { list = [] }
+            return list
+        }
+    }
+}

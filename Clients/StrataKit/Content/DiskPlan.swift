@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which files of content go when they take too much of the disk.
+struct DiskPlan: Hashable, Sendable {
+    /// One file of content.
+    struct File: Hashable, Sendable {
+        let name: String
+        /// Bytes.
+        let size: Int
+        /// When its content was last read, in microseconds since 1970.
+        let usedAt: Int64
+        /// Whether it can be downloaded again. One that waits for its upload cannot.
+        let isOnServer: Bool
+    }
+
+    /// The least recently used first.
+    let deletions: [File]
+
+    /// - Parameters:
+    ///   - files: all files of content.
+    ///   - capacity: bytes that they may take together; 0: any number. Once there are more, files are deleted until at most 80 % of it are left.
+    init(files: [File], capacity: Int) {
+        var used = files.reduce(0) { $0 + $1.size }
+        guard capacity > 0, used > capacity else {
+            deletions = []
+            return
+        }
+        let goal = capacity / 5 * 4 + capacity % 5 * 4 / 5
+        var deletions: [File] = []
+        for file in files.filter(\.isOnServer).sorted(by: { ($0.usedAt, $0.name) < ($1.usedAt, $1.name) }) where used > goal {
+            used -= file.size
+            deletions.append(file)
+        }
+        self.deletions = deletions
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+import ProtocolClient
+public import StrataModel
+
+/// A message that was not sent yet. It belongs to no conversation, and can be sent once.
+public struct NewMessage: Sendable, Hashable, Identifiable {
+    /// The id that the message will have.
+    public let id: MessageID
+    let parts: [NewMessagePart]
+    let notification: Notification?
+
+    /// How a message is sent.
+    public struct Options: Sendable, Hashable {
+        /// What recipients who are not online are shown; nil for nothing.
+        public var notification: Notification?
+        /// Options with this notification.
+        public init(notification: Notification? = nil) { self.notification = notification }
+    }
+
+    /// The notification of a message.
+    public struct Notification: Sendable, Hashable {
+        /// The first line; nil for none.
+        public var title: String?
+        /// The text.
+        public var text: String
+        /// The name of a sound; nil for none.
+        public var sound: String?
+        /// A notification with this text.
+        public init(_ text: String, title: String? = nil, sound: String? = nil) {
+            self.text = text
+            self.title = title
+            self.sound = sound
+        }
+
+        var json: JSONValue {
+            var json: JSONValue = ["text": .string(text)]
+            if let title { json["title"] = .string(title) }
+            if let sound { json["sound"] = .string(sound) }
+            return json
+        }
+    }
+}

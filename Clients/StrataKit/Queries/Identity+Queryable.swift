@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Foundation
+import GRDB
+
+extension Identity: Queryable {
+    /// The properties of identities that queries can name.
+    public struct QueryProperties: Sendable {
+        /// `layer:///identities/…`.
+        public let id = Query<Identity>.Property<String, QueryOperators.Lists>("identifier", .column("identity.user_id"), .identity)
+        /// The user.
+        public let userID = Query<Identity>.Property<UserID, QueryOperators.Lists>("userID", .column("identity.user_id"), .user)
+        /// The name that is shown.
+        public let displayName = Query<Identity>.Property<String, QueryOperators.Text>("displayName", .column("identity.display_name"), .text)
+        /// The first name.
+        public let firstName = Query<Identity>.Property<String, QueryOperators.Text>("firstName", .column("identity.first_name"), .text)
+        /// The last name.
+        public let lastName = Query<Identity>.Property<String, QueryOperators.Text>("lastName", .column("identity.last_name"), .text)
+        /// The address of email.
+        public let emailAddress = Query<Identity>.Property<String, QueryOperators.Text>("emailAddress", .column("identity.email_address"), .text)
+        /// The telephone number.
+        public let phoneNumber = Query<Identity>.Property<String, QueryOperators.Lists>("phoneNumber", .column("identity.phone_number"), .text)
+        /// The URL of the picture.
+        public let avatarImageURL = Query<Identity>.Property<String, QueryOperators.Lists>("avatarImageURL", .column("identity.avatar_url"), .text)
+        /// The public key.
+        public let publicKey = Query<Identity>.Property<String, QueryOperators.Lists>("publicKey", .column("identity.public_key"), .text)
+        /// Whether changes of this identity are told to this user.
+        public let isFollowed = Query<Identity>.Property<Bool, QueryOperators.Lists>("followed", .column("identity.is_followed"), .bool)
+        /// Whether the user is online, as far as it is known.
+        public let presenceStatus = Query<Identity>
+            .Property<PresenceStatus, QueryOperators.Lists>("presenceStatus", .column("identity.presence_status"), .presenceStatus)
+        /// When the user was last online.
+        public let lastSeenAt = Query<Identity>.Property<Date, QueryOperators.Order>("lastSeenAt", .column("identity.last_seen_at"), .date)
+        /// All metadata, to be compared as a whole; with a key path the text there.
+        public let metadata = Query<Identity>
+            .Property<[String: String], QueryOperators.Unsorted<QueryOperators.Equality>>("metadata", .metadata(table: "identity"), .metadata)
+
+        fileprivate var all: [QueryProperty] {
+            [
+                id.property, userID.property, displayName.property, firstName.property, lastName.property, emailAddress.property,
+                phoneNumber.property, avatarImageURL.property, publicKey.property, isFollowed.property, presenceStatus.property, lastSeenAt.property,
+                metadata.property,
+            ]
+        }
+    }
+
+    /// The properties of identities that queries can name.
+    public static let queryProperties = QueryProperties()
+
+    /// Identities in the store.
+    public static let querySource = QuerySource<Identity>(
+        tables: "identity", columns: "identity.*", condition: nil, idColumn: "identity.user_id", properties: queryProperties.all.byName,
+        aliases: ["id": "identifier", "isFollowed": "followed"], metadataTable: "identity", dependencies: [.identity], kind: .identity,
+        id: { UserID(trusted: $0[0]).layerID }, load: { _, rows in rows.map { StoreReader.identity(StoreReader.identityRecord($0)) } })
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import GRDB
+
+/// A property that queries can name: where its value is in the store, what it can be compared with, and how.
+struct QueryProperty: Hashable, Sendable {
+    /// Where the value is. Texts are SQL of ours, never the app's.
+    enum Source: Hashable, Sendable {
+        /// A column, or an expression over columns.
+        case column(String)
+        /// A column of the parts of the message or announcement with this column as its id. It holds if it holds for a part.
+        case parts(String, owner: String)
+        /// The participants of a conversation.
+        case participants
+        /// All metadata of a row of this table.
+        case metadata(table: String)
+        /// The text at a key path of the metadata.
+        case metadataPath(table: String, path: String)
+    }
+
+    /// What values are compared with.
+    enum ValueType: String, Hashable, Sendable {
+        case bool, integer, date, text, conversation, message, announcement, part, user, identity, transferStatus, presenceStatus
+        /// A set of users.
+        case users
+        case metadata
+    }
+
+    /// The name that LayerKit has for it.
+    let name: String
+    let source: Source
+    let type: ValueType
+    let operators: Set<PredicateOperator>
+    let isSortable: Bool
+    /// What queries are sorted by, where that is not the value itself.
+    var sortColumn: String?
+
+    init(_ name: String, _ source: Source, _ type: ValueType, _ operators: (some QueryOperatorSet).Type, sortColumn: String? = nil) {
+        self.name = name
+        self.source = source
+        self.type = type
+        self.operators = operators.operators
+        self.isSortable = operators.isSortable
+        self.sortColumn = sortColumn
+    }
+
+    /// The text at a key path.
+    static func metadata(of table: String, path: String) -> QueryProperty {
+        QueryProperty("metadata.\(path)", .metadataPath(table: table, path: path), .text, QueryOperators.Lists.self)
+    }
+
+    // MARK: Values
+
+    /// A value as the store has it.
+    enum Operand: Hashable {
+        case null
+        case value(DatabaseValue)
+        case list([DatabaseValue])
+    }
+
+    /// Checks a comparison and makes its value one of the store.
+    /// - Throws: ``StrataError/Code/unsupportedPredicate`` if the property cannot be compared in this way or with this value.
+    func operand(for comparison: PredicateOperator, value: QueryValue) throws -> Operand {
+        guard operators.contains(comparison) else { throw unsupported("\(name) cannot be compared by \(comparison)") }
+        switch comparison {
+        case .isIn, .isNotIn:
+            return .list(try elements(value).map(stored))
+        case .isEqualTo, .isNotEqualTo:
+            if value == .null { return .null }
+            return type == .users ? .list(try elements(value).map(stored)) : .value(try stored(value))
+        case .isLessThan, .isLessThanOrEqualTo, .isGreaterThan, .isGreaterThanOrEqualTo, .like:
+            return .value(try stored(value))
+        }
+    }
+
+    private func elements(_ value: QueryValue) -> [QueryValue] {
+        if case .list(let values) = value.content { values } else { [value] }
+    }
+
+    private func stored(_ value: QueryValue) throws -> DatabaseValue {
+        guard let stored = storedValue(value.content) else {
+            throw unsupported("\(name) cannot be compared with \(value.content.kind); it needs \(type.words)")
+        }
+        return stored
+    }
+
+    private func storedValue(_ value: QueryValue.Content) -> DatabaseValue? {
+        switch (type, value) {
+        case (.bool, .bool(let bool)): (bool ? 1 : 0).databaseValue
+        case (.integer, .integer(let number)): number.databaseValue
+        case (.date, .date(let microseconds)): microseconds.databaseValue
+        case (.text, .text(let text)): text.databaseValue
+        case (.conversation, .conversation(let id)): id.blob.databaseValue
+        case (.conversation, .text(let text)): ConversationID(parsing: text)?.blob.databaseValue
+        case (.message, .message(let id)): id.blob.databaseValue
+        case (.message, .text(let text)): MessageID(parsing: text)?.blob.databaseValue
+        case (.announcement, .announcement(let id)): id.blob.databaseValue
+        case (.announcement, .text(let text)): AnnouncementID(parsing: text)?.blob.databaseValue
+        case (.part, .uuid(let id)): id.data.databaseValue
+        case (.part, .text(let text)): Self.partID(text)?.data.databaseValue
+        case (.user, .user(let user)), (.users, .user(let user)), (.identity, .user(let user)): user.rawValue.databaseValue
+        case (.user, .text(let text)), (.users, .text(let text)): UserID(text)?.rawValue.databaseValue
+        case (.identity, .text(let text)): UserID(parsing: text)?.rawValue.databaseValue
+        case (.transferStatus, .transferStatus(let status)): status.rawValue.databaseValue
+        case (.transferStatus, .integer(let number)): Int(exactly: number).flatMap(ContentTransferStatus.init)?.rawValue.databaseValue
+        case (.presenceStatus, .presenceStatus(let status)): status.rawValue.databaseValue
+        case (.presenceStatus, .text(let text)): PresenceStatus(rawValue: text)?.rawValue.databaseValue
+        case (.metadata, .strings(let strings)): StoreCoding.text(strings).databaseValue
+        default: nil
+        }
+    }
+
+    /// Reads a bare UUID or `layer:///messages/<uuid>/parts/<uuid>`.
+    private static func partID(_ text: String) -> UUID? {
+        guard let slash = text.lastIndex(of: "/") else { return UUID(uuidString: text) }
+        guard text.hasPrefix("layer://"), text[..<slash].hasSuffix("/parts") else { return nil }
+        return UUID(uuidString: String(text[text.index(after: slash)...]))
+    }
+
+    func unsupported(_ message: String) -> StrataError { StrataError(.unsupportedPredicate, message) }
+}
+
+extension QueryProperty.ValueType {
+    /// For error messages.
+    fileprivate var words: String {
+        switch self {
+        case .bool: "true or false"
+        case .integer: "a whole number"
+        case .date: "a date"
+        case .text: "a text"
+        case .conversation, .message, .announcement, .identity: "the id of an object of kind \(rawValue)"
+        case .part: "the id of a message part"
+        case .user: "a user id"
+        case .transferStatus: "a transfer status"
+        case .presenceStatus: "a presence status"
+        case .users: "user ids"
+        case .metadata: "metadata"
+        }
+    }
+}
+
+extension QueryValue.Content {
+    /// What the value is, without the value, for error messages.
+    fileprivate var kind: String {
+        switch self {
+        case .null: "nil"
+        case .bool: "a boolean"
+        case .integer: "a number"
+        case .text: "this text"
+        case .date: "a date"
+        case .conversation: "the id of a conversation"
+        case .message: "the id of a message"
+        case .announcement: "the id of an announcement"
+        case .uuid: "a UUID"
+        case .user: "a user"
+        case .transferStatus: "a transfer status"
+        case .presenceStatus: "a presence status"
+        case .strings: "metadata"
+        case .list: "a list"
+        }
+    }
+}

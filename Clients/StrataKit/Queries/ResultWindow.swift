@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How much of a result a query controller shows: its first objects, its last objects, or all.
+struct ResultWindow: Hashable, Sendable {
+    /// At most so many; nil: all.
+    private(set) var length: Int?
+    /// The last ones, not the first.
+    let isAtEnd: Bool
+
+    /// All objects.
+    static let unlimited = ResultWindow(length: nil, isAtEnd: false)
+
+    private init(length: Int?, isAtEnd: Bool) {
+        self.length = length
+        self.isAtEnd = isAtEnd
+    }
+
+    /// - Parameter count: the first `count` objects, or the last `-count`; nil: all.
+    /// - Throws: ``StrataError/Code/invalidArgument`` for 0.
+    init(paginationWindow count: Int?) throws {
+        guard count != 0 else { throw StrataError(.invalidArgument, "paginationWindow is 0") }
+        self.init(length: count.map { Int(clamping: $0.magnitude) }, isAtEnd: (count ?? 0) < 0)
+    }
+
+    /// As an app sets it.
+    var paginationWindow: Int? { length.map { isAtEnd ? -$0 : $0 } }
+
+    /// The places in a result of `count` objects.
+    func range(in count: Int) -> Range<Int> {
+        let shown = min(length ?? count, count)
+        return isAtEnd ? count - shown..<count : 0..<shown
+    }
+
+    /// Makes room for objects that have come in between those that are shown, so that these stay. Deleted objects make room, too; and for an object that
+    /// has moved away the window does not grow.
+    /// - Parameters:
+    ///   - shown: the ids that were shown until now, in order.
+    ///   - places: the places in the result that those of `shown` have now which are still in it, counted from the end at which the window is.
+    mutating func grow<ID: Hashable>(shown: [ID], places: [ID: Int]) {
+        guard let length else { return }
+        let kept = (isAtEnd ? shown.reversed() : shown).compactMap { places[$0] }
+        guard let last = longestIncreasingSubsequence(of: kept).last else { return }
+        self.length = max(length, kept[last] + 1)
+    }
+}
+
+/// The indexes of one of the longest runs of ascending numbers that remains if other numbers are left out; of several, one that ends with the least number.
+/// - Parameter numbers: no number twice.
+func longestIncreasingSubsequence(of numbers: [Int]) -> [Int] {
+    // ends[n]: the index of the least number with which a run of n + 1 numbers ends. before[i]: the index of the number before that at i in its run.
+    var (ends, before): ([Int], [Int?]) = ([], [])
+    for (index, number) in numbers.enumerated() {
+        var (low, high) = (0, ends.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if numbers[ends[middle]] < number { low = middle + 1 } else { high = middle }
+        }
+        before.append(low > 0 ? ends[low - 1] : nil)
+        if low < ends.count { ends[low] = index } else { ends.append(index) }
+    }
+    return Array(sequence(first: ends.last) { $0.flatMap { before[$0] } }.prefix { $0 != nil }.compactMap { $0 }.reversed())
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+import StrataModel
+
+/// What the app is shown: the server's state with the user's pending changes applied in order. Pure functions, evaluated again after each change of
+/// either.
+enum Overlay {
+    /// A message with the pending operations on it and on its conversation.
+    /// - Parameters:
+    ///   - server: the server's state; nil if the message is unknown or deleted.
+    ///   - me: the signed-in user.
+    /// - Returns: nil if the message is not shown.
+    static func message(_ server: MessageRecord?, with operations: [QueuedOperation], me: UserID) -> MessageRecord? {
+        var shown = server
+        for operation in operations where operation.isOverlay {
+            switch operation.change {
+            case .sendMessage(let message): shown = shown ?? unsent(message, operation: operation, me: me)
+            case .changeParts(_, let change): shown?.parts.apply(change, keepsID: true)
+            case .deleteMessage: shown = nil
+            case .markRead:
+                shown?.isUnread = false
+                if shown?.sender != me { shown?.statuses[me] = .read }
+            case .deleteConversation(let mode, let position, _): if hides(shown, mode: mode, upTo: position) { shown = nil }
+            case .createConversation, .patchMetadata, .changeParticipants, .confirmDelivery, .follow, .unfollow, .markAnnouncementRead,
+                .deleteAnnouncement:
+                break
+            }
+        }
+        return shown
+    }
+
+    /// An identity with the pending operations on its user.
+    /// - Parameters:
+    ///   - server: the server's state; nil if the user is unknown.
+    ///   - isParticipant: whether the user shares a conversation with the signed-in user; then unfollowing does not hide the identity.
+    /// - Returns: nil if the identity is not shown.
+    static func identity(_ server: IdentityRecord?, with operations: [QueuedOperation], of user: UserID, isParticipant: Bool) -> IdentityRecord? {
+        switch operations.last(where: \.isOverlay)?.change {
+        case .follow: server ?? IdentityRecord(userID: user)
+        case .unfollow: isParticipant ? server : nil
+        default: server
+        }
+    }
+
+    /// Whether a deletion of the whole conversation deletes the message too.
+    static func hides(_ message: MessageRecord?, mode: DeletionMode, upTo position: Int64) -> Bool {
+        guard mode == .myDevices, let place = message?.position else { return true }
+        return place / Position.wireStep <= position
+    }
+
+    private static func unsent(_ message: LocalChange.NewMessage, operation: QueuedOperation, me: UserID) -> MessageRecord? {
+        guard let conversation = operation.conversation else { return nil }
+        return MessageRecord(
+            id: message.id, conversation: conversation, position: nil, ordering: MessageRecord.unsent + operation.sequence, sender: me,
+            senderName: nil, sentAt: operation.madeAt, receivedAt: operation.madeAt, updatedAt: nil, isUnread: false, isSent: false,
+            failure: operation.failure, statuses: [me: .read], parts: message.parts)
+    }
+
+    /// What ``conversation(_:with:applied:me:newest:message:)`` needs to know about a message from the server.
+    struct KnownMessage {
+        var position: Int64
+        var isUnread: Bool
+    }
+
+    /// A conversation with its pending operations.
+    /// - Parameters:
+    ///   - server: the server's state; nil if the conversation is unknown or deleted.
+    ///   - applied: the change up to which packets of the conversation have been applied.
+    ///   - message: the server's state of a message; nil if the server does not have it.
+    /// - Returns: nil if there is no such conversation. An invisible conversation is not shown, but its changes are still sent.
+    static func conversation(
+        _ server: ConversationRecord?, with operations: [QueuedOperation], applied: Int64, me: UserID, newest: Int64?,
+        message: (MessageID) throws -> KnownMessage?
+    ) rethrows -> ConversationRecord? {
+        var shown = server
+        // Messages counted in addition to the server's, and messages that no longer count as unread.
+        var (added, read): (Set<MessageID>, Set<MessageID>) = ([], [])
+        for operation in operations where operation.isOverlay {
+            switch operation.change {
+            case .createConversation(let new): shown = shown ?? draft(new, operation: operation)
+            case .patchMetadata(let steps): applyMetadata(steps, to: &shown)
+            case .changeParticipants(let steps): applyParticipants(steps, to: &shown, me: me)
+            case .sendMessage(let new):
+                guard operation.failure == nil, try message(new.id) == nil || isAhead(operation, of: applied) else { continue }
+                added.insert(new.id)
+                shown?.totalCount += 1
+            case .deleteMessage(let id, _):
+                let known = try message(id)
+                if known != nil || added.contains(id) { shown?.totalCount -= 1 }
+                if known?.isUnread == true, read.insert(id).inserted { shown?.unreadCount -= 1 }
+            case .markRead(let ids):
+                shown?.unreadCount -= try ids.count { try message($0)?.isUnread == true && read.insert($0).inserted }
+            case .deleteConversation(let mode, let position, let leaves):
+                // A message that came after what the user wanted to delete brings the conversation back.
+                let isBack = mode == .myDevices && !leaves && (newest ?? -1) / Position.wireStep > position
+                if !isBack { shown?.isVisible = false }
+            case .changeParts, .confirmDelivery, .follow, .unfollow, .markAnnouncementRead, .deleteAnnouncement: break
+            }
+        }
+        guard var shown else { return nil }
+        (shown.totalCount, shown.unreadCount) = (max(0, shown.totalCount), max(0, shown.unreadCount))
+        return shown
+    }
+
+    private static func isAhead(_ operation: QueuedOperation, of applied: Int64) -> Bool {
+        guard case .answered(let positions) = operation.state, let position = positions.conversation else { return false }
+        return position > applied
+    }
+
+    private static func draft(_ new: LocalChange.NewConversation, operation: QueuedOperation) -> ConversationRecord? {
+        guard let id = operation.conversation else { return nil }
+        return ConversationRecord(
+            id: id, createdAt: operation.madeAt, participants: new.participants, isDistinct: new.isDistinct,
+            deliveryReceipts: new.deliveryReceipts, readReceipts: new.readReceipts, metadata: new.metadata, unreadCount: 0, totalCount: 0,
+            isVisible: operation.state != .draft)
+    }
+
+    private static func applyMetadata(_ steps: [LocalChange.MetadataStep], to conversation: inout ConversationRecord?) {
+        for step in steps { conversation?.metadata.applyMetadataStep(step) }
+    }
+
+    private static func applyParticipants(_ steps: [LocalChange.ParticipantStep], to conversation: inout ConversationRecord?, me: UserID) {
+        guard var participants = conversation?.participants else { return }
+        let before = participants
+        for step in steps {
+            participants.removeAll { $0 == step.user }
+            if step.isAdded { participants.append(step.user) }
+        }
+        participants.sort()
+        guard participants != before else { return }
+        conversation?.isDistinct = false
+        // Of a conversation that a user is not in, they are shown no participants.
+        conversation?.participants = participants.contains(me) ? participants : []
+    }
+}
+
+extension [String: String] {
+    /// Applies one step of a patch to metadata, which holds each text by its key path. Texts at, below or above the path are removed first.
+    mutating func applyMetadataStep(_ step: LocalChange.MetadataStep) {
+        removeSubtree(step.path)
+        guard let values = step.values else { return }
+        for (place, character) in step.path.utf8.enumerated() where character == UInt8(ascii: ".") {
+            self[String(decoding: step.path.utf8.prefix(place), as: UTF8.self)] = nil
+        }
+        merge(values) { $1 }
+    }
+
+    /// Removes all texts at or below a path; the empty path is the root.
+    mutating func removeSubtree(_ path: String) {
+        guard !path.isEmpty else { return removeAll() }
+        self[path] = nil
+        let prefix = path + "."
+        for key in keys where key.utf8.starts(with: prefix.utf8) { self[key] = nil }
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+import GRDB
+
+/// The columns of a table in the order in which ``StoreSchema`` makes them, for rows that have all of them. To find columns by their names takes several
+/// times as long as to read them.
+enum ConversationColumn: Int, CaseIterable {
+    case id, createdAt, participants, isDistinct, deliveryReceipts, readReceipts, metadata, unreadCount, totalCount, isVisible, hasUnread
+    case lastMessage, lastSentAt, lastReceivedAt
+}
+
+/// See ``ConversationColumn``.
+enum MessageColumn: Int, CaseIterable {
+    case id, conversation, ordering, position, sender, senderName, sentAt, receivedAt, updatedAt, isUnread, isSent, failure, statuses
+    case revision
+}
+
+/// See ``ConversationColumn``.
+enum PartColumn: Int, CaseIterable {
+    case message, index, id, mimeType, body, size, content, downloadURL, downloadExpires, transferStatus, file, usedAt, updatedAt
+}
+
+extension Row {
+    subscript<Value: DatabaseValueConvertible & StatementColumnConvertible>(column: some RawRepresentable<Int>) -> Value { self[column.rawValue] }
+    subscript<Value: DatabaseValueConvertible>(column: some RawRepresentable<Int>) -> Value { self[column.rawValue] }
+}

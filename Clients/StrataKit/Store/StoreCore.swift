@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import GRDB
+import ProtocolClient
+import StrataModel
+
+/// The local store of one user: a database, and the queue of pending changes beside it in memory.
+///
+/// Not safe to be used by several tasks at once: ``LocalStore`` serializes writes. Reads go to the database directly and never wait for writes.
+final class StoreCore {
+    let database: any DatabaseWriter
+    let me: UserID
+    let contentFolder: URL?
+    let owner: SnapshotOwner
+    private(set) var queue: OutgoingQueue
+    private(set) var cursor: SyncCursor
+    var policy: SyncPolicy
+    private let newID: () -> UUID
+
+    /// What a transaction did, besides its result.
+    struct Outcome<Value> {
+        var value: Value
+        /// To be published, in order.
+        var changes: [ObjectChange]
+        var findings: SyncFindings
+    }
+
+    /// Reads what the library keeps in memory, and forgets conversations that were made and never sent.
+    /// - Parameters:
+    ///   - database: has the tables of ``StoreSchema``.
+    ///   - newID: gives the ids of changes and conversations.
+    init(
+        _ database: any DatabaseWriter, me: UserID, policy: SyncPolicy, contentFolder: URL? = nil, owner: SnapshotOwner = SnapshotOwner(nil),
+        newID: @escaping () -> UUID = { UUID() }
+    ) throws {
+        self.owner = owner
+        self.newID = newID
+        self.database = database
+        self.me = me
+        self.policy = policy
+        self.contentFolder = contentFolder
+        let stored = try database.read { try StoredState($0) }
+        queue = OutgoingQueue(stored.operations, lastSequence: stored.lastSequence)
+        cursor = stored.cursor
+        let drafts = queue.all.filter { $0.state == .draft }
+        if !drafts.isEmpty { _ = try write(at: 0) { store in for draft in drafts { try store.removeOperation(draft) } } }
+        // What was saved from a damaged store is shown again.
+        if stored.cursor == SyncCursor(), !queue.isEmpty {
+            _ = try write(at: 0) { store in for operation in store.queue.all { try store.touchTargets(of: operation) } }
+        }
+    }
+
+    /// Runs one transaction. If it throws, nothing has changed, in the database or in memory.
+    /// - Parameter now: microseconds since 1970.
+    func write<Value>(at now: Int64, _ body: (StoreTransaction) throws -> Value) throws -> Outcome<Value> {
+        var result: (outcome: Outcome<Value>, queue: OutgoingQueue, cursor: SyncCursor)?
+        try database.unsafeReentrantWrite { db in
+            try db.inTransaction(.immediate) {
+                let reader = StoreReader(db: db, me: me, contentFolder: contentFolder, owner: owner)
+                let transaction = StoreTransaction(db, reader: reader, queue: queue, cursor: cursor, policy: policy, now: now, newID: newID)
+                let value = try body(transaction)
+                let changes = try transaction.settle()
+                let outcome = Outcome(value: value, changes: changes, findings: transaction.findings)
+                result = (outcome, transaction.queue, transaction.cursor)
+                return .commit
+            }
+        }
+        guard let result else { throw StrataError(.devicePersistenceFailure, "The transaction did not run.") }
+        (queue, cursor) = (result.queue, result.cursor)
+        return result.outcome
+    }
+
+    /// Reads one consistent state.
+    func read<Value>(_ body: (StoreReader) throws -> Value) throws -> Value {
+        try database.read { db in try body(StoreReader(db: db, me: me, contentFolder: contentFolder, owner: owner)) }
+    }
+}
+
+/// What of a store is kept in memory as well.
+struct StoredState {
+    let operations: [QueuedOperation]
+    let lastSequence: Int64
+    let cursor: SyncCursor
+
+    /// - Throws: `DecodingError` for what this library did not write.
+    init(_ db: Database) throws {
+        operations = try String.fetchAll(db, sql: "SELECT record FROM operation ORDER BY sequence")
+            .map { try StoreCoding.value(QueuedOperation.self, from: $0) }
+        let last = try DatabaseValue.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'operation'")
+        lastSequence = last.flatMap { Int64.fromDatabaseValue($0) } ?? 0
+        let text = try String.fetchOne(db, sql: "SELECT value FROM state WHERE key = 'cursor'")
+        cursor = try text.map { try StoreCoding.value(SyncCursor.self, from: $0) } ?? SyncCursor()
+    }
+}

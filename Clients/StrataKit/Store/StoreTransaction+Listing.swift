@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import GRDB
+import StrataModel
+
+/// A load of everything from the beginning. What was here before it and is in none of its lists is gone from the server.
+extension StoreTransaction {
+    /// Objects that belong to no conversation. Of conversations, the row of their progress says which listing showed them last.
+    private enum ListedKind: Int { case identity, announcement }
+
+    /// Begins a load from the beginning: everything that is here may have changed or gone, and is compared with what the lists show.
+    func beginListing(epoch: String?, timestamp: String?) throws {
+        // What the positions of these meant is not known any more.
+        for var operation in queue.all where operation.isAnswered {
+            operation.state = .answered(.init(conversation: 0, user: 0))
+            queue.updateOperation(operation)
+        }
+        try db.cachedStatement(sql: "DELETE FROM listed").execute()
+        cursor = SyncCursor(timestamp: timestamp, epoch: epoch, userPosition: 0, generation: cursor.generation + 1, listing: .init())
+    }
+
+    /// A list or a packet has shown that the user follows another one.
+    func markListed(_ user: UserID) throws { try markListed(.identity, id: Data(user.rawValue.utf8)) }
+    /// A list or a packet has shown an announcement.
+    func markListed(_ id: AnnouncementID) throws { try markListed(.announcement, id: id.blob) }
+
+    private func markListed(_ kind: ListedKind, id: Data) throws {
+        guard cursor.listing != nil else { return }
+        try db.cachedStatement(sql: "INSERT OR IGNORE INTO listed (kind, id) VALUES (?, ?)").execute(arguments: [kind.rawValue, id])
+    }
+
+    /// The list of conversations has come to its end.
+    func endConversations() throws {
+        cursor.listing?.hasConversations = true
+        let ids = try db.cachedStatement(sql: "SELECT id FROM conversation_sync WHERE generation < ?")
+            .all([cursor.generation], in: db) { ConversationID(rawValue: $0[0]) }
+        for id in ids where try progress(of: id)?.generation ?? .max < cursor.generation { try forgetConversation(id) }
+        endListing()
+    }
+
+    /// The list of identities has come to its end.
+    func endIdentities() throws {
+        cursor.listing?.hasIdentities = true
+        let unlisted =
+            "SELECT user_id FROM identity WHERE is_followed AND user_id <> ? AND CAST(user_id AS BLOB) NOT IN (SELECT id FROM listed WHERE kind = ?)"
+        let users = try db.cachedStatement(sql: unlisted)
+            .all([me.rawValue, ListedKind.identity.rawValue], in: db) { UserID(trusted: $0[0]) }
+        for user in users { try unfollowed(user) }
+        // Those who are to be unfollowed are not shown, and the server may have told of them all the same.
+        for user in queue.users where try identity(user)?.isFollowed == true && !isListed(user) { try unfollowed(user) }
+        hasLoaded = true
+        endListing()
+    }
+
+    /// The list of announcements has come to its end.
+    func endAnnouncements() throws {
+        cursor.listing?.hasAnnouncements = true
+        let ids = try db.cachedStatement(sql: "SELECT id FROM announcement WHERE id NOT IN (SELECT id FROM listed WHERE kind = ?)")
+            .all([ListedKind.announcement.rawValue], in: db) { AnnouncementID(rawValue: $0[0]) }
+        for id in ids { try setAnnouncement(id, to: nil) }
+        endListing()
+    }
+
+    private func endListing() { if cursor.listing?.isComplete == true { cursor.listing = nil } }
+
+    private func isListed(_ user: UserID) throws -> Bool {
+        try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM listed WHERE kind = ? AND id = ?)")
+            .one([ListedKind.identity.rawValue, Data(user.rawValue.utf8)], in: db) { $0[0] as Bool } ?? false
+    }
+
+    /// The user does not follow another one any more. Participants stay known by name and picture.
+    func unfollowed(_ user: UserID) throws {
+        guard var record = try identity(user) else { return }
+        record.isFollowed = false
+        try setIdentity(user, to: try isParticipant(user) ? record : nil)
+    }
+
+    /// Whether a user is in a conversation on this device.
+    func isParticipant(_ user: UserID) throws -> Bool {
+        if conversations.values.contains(where: { $0?.participants.contains(user) == true }) { return true }
+        return try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM participant WHERE user_id = ?)")
+            .one([user.rawValue], in: db) { $0[0] as Bool } ?? false
+    }
+}

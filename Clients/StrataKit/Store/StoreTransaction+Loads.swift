@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import GRDB
+import ProtocolClient
+import StrataModel
+
+/// Puts the answers to loads in their places. The caller then applies again the packets that came while the load was under way.
+extension StoreTransaction {
+    /// A page of the list of conversations, each with its newest messages.
+    /// - Parameter next: where the next page begins; nil: this was the last page.
+    func storeConversationPage(_ json: JSONValue, next: String?) throws {
+        for object in json.array ?? [] {
+            guard let shown = WireObjects.conversation(object, now: now) else { continue }
+            try storeConversation(shown)
+            guard let messages = object["messages"].array else { continue }
+            try storeMessages(.array(messages), of: shown.record.id, below: nil, hasMore: messages.count < shown.record.totalCount)
+        }
+        guard cursor.listing != nil else { return }
+        cursor.listing?.nextConversations = next
+        if next == nil { try endConversations() }
+        hasLoaded = true
+    }
+
+    /// Messages of one conversation, newest first and without gaps.
+    /// - Parameters:
+    ///   - position: the list begins below this one; nil: with the newest message.
+    ///   - hasMore: false if the list has come to the conversation's first message.
+    /// - Returns: whether it had a message, or has come to its end: otherwise nothing is known that was not known before.
+    @discardableResult
+    func storeMessages(_ json: JSONValue, of conversation: ConversationID, below position: Int64?, hasMore: Bool) throws -> Bool {
+        let shown = (json.array ?? []).compactMap { WireObjects.message($0, now: now) }.filter { $0.record.conversation == conversation }
+        let positions = shown.compactMap(\.record.position)
+        guard let first = hasMore ? positions.min() : 0 else { return false }
+        let listed = Set(shown.map(\.record.id))
+        let last = position.map { $0 - 1 } ?? .max
+        if first <= last {
+            for id in try messageIDs(in: conversation, from: first, through: last) where !listed.contains(id) {
+                try setMessage(id, in: conversation, to: nil)
+            }
+        }
+        for message in shown { try replace(message) }
+        try updateProgress(of: conversation) { $0.oldest = min($0.oldest ?? .max, first) }
+        try touch(conversation)
+        return true
+    }
+
+    /// A page of older messages. With ``HistoryGoal/firstUnread`` what is older than the first unread message is left out.
+    /// - Returns: whether it had a message, or was the last page.
+    @discardableResult
+    func storeHistoryPage(_ json: JSONValue, of conversation: ConversationID, below position: Int64?, hasMore: Bool) throws -> Bool {
+        var page = json.array ?? []
+        var hasMore = hasMore
+        if let progress = try progress(of: conversation), progress.goal == .firstUnread, let record = try self.conversation(conversation) {
+            var missing = try record.unreadCount - unreadCount(in: conversation, from: progress.oldest ?? .max)
+            let end = page.firstIndex { message in
+                if message["is_unread"].bool == true { missing -= 1 }
+                return missing <= 0
+            }
+            if let end, end < page.count - 1 {
+                page = Array(page[...end])
+                hasMore = true
+            }
+        }
+        return try storeMessages(.array(page), of: conversation, below: position, hasMore: hasMore)
+    }
+
+    private func unreadCount(in id: ConversationID, from position: Int64) throws -> Int {
+        try messageIDs(in: id, from: position).count { try message($0, in: id)?.isUnread == true }
+    }
+
+    /// How many messages a request for older ones should bring.
+    func historyPageSize(in id: ConversationID) throws -> Int {
+        guard let progress = try progress(of: id), case .count(let wanted)? = progress.goal else { return Limits.pageSize }
+        let known = try knownCount(in: id, from: progress.oldest ?? .max)
+        return min(max(1, wanted - known), Limits.pageSize)
+    }
+
+    /// One conversation, loaded by its id; nil: the server does not show it.
+    func storeConversation(_ json: JSONValue?, id: ConversationID) throws {
+        if let json, let shown = WireObjects.conversation(json, now: now) {
+            try storeConversation(shown)
+        } else if json == nil {
+            try forgetConversation(id)
+        }
+    }
+
+    /// A page of the list of identities.
+    func storeIdentityPage(_ json: JSONValue, next: String?) throws {
+        for object in json.array ?? [] {
+            if let identity = WireObjects.identity(object) { try storeFullIdentity(identity, isFollowed: true) }
+        }
+        guard cursor.listing != nil else { return }
+        cursor.listing?.nextIdentities = next
+        if next == nil { try endIdentities() }
+    }
+
+    /// A page of the list of announcements.
+    func storeAnnouncementPage(_ json: JSONValue, next: String?) throws {
+        for object in json.array ?? [] {
+            if let announcement = WireObjects.announcement(object, now: now) { try storeAnnouncement(announcement) }
+        }
+        guard cursor.listing != nil else { return }
+        cursor.listing?.nextAnnouncements = next
+        if next == nil { try endAnnouncements() }
+    }
+
+    /// A list is loaded from its beginning again.
+    func restart(list load: SyncLoad) {
+        switch load {
+        case .conversations: cursor.listing?.nextConversations = nil
+        case .identities: cursor.listing?.nextIdentities = nil
+        case .announcements: cursor.listing?.nextAnnouncements = nil
+        case .conversation, .history: break
+        }
+    }
+
+    /// Requests older messages on behalf of the app.
+    /// - Parameter goal: gets the conversation as it is shown, how many of its messages are here without gaps, and how far it is synchronized.
+    func wantHistory(of id: ConversationID, _ goal: (ConversationRecord, Int, SyncProgress) throws -> HistoryGoal) throws {
+        guard let record = try reader.conversationRecord(id), record.isVisible, let progress = try progress(of: id) else {
+            throw StrataError(.conversationDeleted, "There is no conversation \(id.layerID) on this device.")
+        }
+        guard progress.goal == nil else {
+            throw StrataError(.manualSyncAlreadyInProgress, "Messages of \(id.layerID) are being fetched.")
+        }
+        let known = try knownCount(in: id, from: progress.oldest ?? .max)
+        guard progress.oldest != 0, known < (try conversation(id)?.totalCount ?? 0) else {
+            throw StrataError(.manualSyncAlreadyFullySynced, "All messages of \(id.layerID) are on this device.")
+        }
+        let wanted = try goal(record, known, progress)
+        if wanted == .firstUnread, try isReached(wanted, progress: progress, in: id) {
+            throw StrataError(.manualSyncNothingToSync, "No unread message of \(id.layerID) is missing on this device.")
+        }
+        try updateProgress(of: id) { $0.goal = wanted }
+        try touch(id)
+    }
+
+    /// Whether older messages of the conversation are to be fetched.
+    func wantsHistory(of id: ConversationID) throws -> Bool { try progress(of: id)?.goal != nil }
+
+    /// How many messages are still to be fetched, as far as the conversation's counts say. Of those back to the first unread one, only the unread are counted:
+    /// the server does not say how many others are between them.
+    func missingMessages(of id: ConversationID) throws -> Int {
+        guard let progress = try progress(of: id), let goal = progress.goal, let record = try conversation(id) else { return 0 }
+        return try missingMessages(for: goal, record, from: progress.oldest ?? .max)
+    }
+
+    private func missingMessages(for goal: HistoryGoal, _ record: ConversationRecord, from oldest: Int64) throws -> Int {
+        switch goal {
+        case .everything: return max(0, record.totalCount - (try knownCount(in: record.id, from: oldest)))
+        case .count(let wanted): return max(0, min(wanted, record.totalCount) - (try knownCount(in: record.id, from: oldest)))
+        case .firstUnread: return max(0, record.unreadCount - (try unreadCount(in: record.id, from: oldest)))
+        case .position(_, let next): return try next.map { try missingMessages(for: $0, record, from: oldest) } ?? 0
+        }
+    }
+
+    /// How many messages of the server are here from a position on, those among them that the user is deleting.
+    private func knownCount(in id: ConversationID, from position: Int64) throws -> Int {
+        let count = """
+            SELECT COUNT(*) FROM (
+                SELECT id FROM message WHERE conversation = ? AND ordering >= ? AND position IS NOT NULL
+                UNION SELECT id FROM message_server WHERE conversation = ? AND position >= ?)
+            """
+        return try db.cachedStatement(sql: count).one([id.blob, position, id.blob, position], in: db) { $0[0] } ?? 0
+    }
+
+    /// Where the older messages of a conversation are to be asked for: below this message, or from the newest on.
+    func historyStart(in id: ConversationID) throws -> (message: MessageID, position: Int64)? {
+        guard let oldest = try progress(of: id)?.oldest else { return nil }
+        return
+            try db.cachedStatement(
+                sql: """
+                    SELECT id, position FROM (
+                        SELECT id, position FROM message WHERE conversation = ? AND ordering >= ? AND position IS NOT NULL
+                        UNION SELECT id, position FROM message_server WHERE conversation = ? AND position >= ?)
+                    ORDER BY position LIMIT 1
+                    """
+            )
+            .one([id.blob, oldest, id.blob, oldest], in: db) { (MessageID(rawValue: $0[0]), $0[1]) }
+    }
+
+    /// Conversations of which older messages are to be fetched, those with the newest messages first.
+    func conversationsWithGoals() throws -> [ConversationID] {
+        try db.cachedStatement(
+            sql: """
+                SELECT s.id FROM conversation_sync s LEFT JOIN conversation c ON c.id = s.id
+                WHERE s.goal IS NOT NULL ORDER BY c.last_sent_at DESC
+                """
+        )
+        .all([], in: db) { ConversationID(rawValue: $0[0]) }
+    }
+
+    /// Decides for the conversations that were touched whether older messages are still to be fetched.
+    func settleGoals() throws {
+        var wanted: [(id: ConversationID, newest: Int64)] = []
+        for id in conversationOrder where try isHistoryWanted(of: id) {
+            let newest = try db.cachedStatement(sql: "SELECT last_sent_at FROM conversation WHERE id = ?").one([id.blob], in: db) { $0[0] as Int64? }
+            wanted.append((id, (newest ?? nil) ?? .min))
+        }
+        findings.historyWanted = wanted.sorted { $0.newest > $1.newest }.map(\.id)
+    }
+
+    private func isHistoryWanted(of id: ConversationID) throws -> Bool {
+        while let progress = try progress(of: id), let goal = progress.goal {
+            guard try isReached(goal, progress: progress, in: id) else { return true }
+            try updateProgress(of: id) { $0.goal = goal.next }
+        }
+        return false
+    }
+
+    private func isReached(_ goal: HistoryGoal, progress: SyncProgress, in id: ConversationID) throws -> Bool {
+        guard let oldest = progress.oldest, let record = try conversation(id) else { return false }
+        guard oldest > 0 else { return true }
+        switch goal {
+        case .everything: return try knownCount(in: id, from: oldest) >= record.totalCount
+        case .count(let wanted): return try knownCount(in: id, from: oldest) >= min(wanted, record.totalCount)
+        case .firstUnread:
+            let unread = try db.cachedStatement(sql: "SELECT COUNT(*) FROM message WHERE conversation = ? AND ordering >= ? AND is_unread")
+                .one([id.blob, oldest], in: db) { $0[0] as Int }
+            return try unread ?? 0 >= reader.conversationRecord(id)?.unreadCount ?? 0
+        case .position(let position, _): return oldest <= position
+        }
+    }
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import GRDB
+import StrataModel
+
+/// The user's changes: each is checked, folded with what has not been sent, and put into the queue. A call that throws has changed nothing, because the
+/// transaction ends with it.
+extension StoreTransaction {
+    // MARK: Conversations
+
+    /// The distinct conversation of exactly these participants on this device, shown or not sent yet. One that is to be deleted does not count.
+    func distinctConversation(of participants: [UserID]) throws -> (id: ConversationID, isVisible: Bool)? {
+        let lines = participants.map(\.rawValue).joined(separator: "\n")
+        return try db.cachedStatement(sql: "SELECT id, is_visible FROM conversation WHERE participants = ? AND is_distinct")
+            .all([lines], in: db) { (id: ConversationID(rawValue: $0[0]), isVisible: $0[1]) }
+            .first { $0.isVisible || draft(of: $0.id) != nil }
+    }
+
+    /// The distinct conversation for a new one with these participants, or a new one that stays on this device until its first message is sent.
+    /// - Throws: ``StrataError/Code/distinctConversationExists``, ``StrataError/Code/distinctDeletedConversationExists``.
+    func newConversation(_ new: LocalChange.NewConversation) throws -> ConversationID {
+        guard new.isDistinct else { return try createDraft(new) }
+        if let known = try distinctConversation(of: new.participants) {
+            throw StrataError(
+                .distinctConversationExists, "These participants have the distinct conversation \(known.id.layerID).", existing: known.id)
+        }
+        if let deleted = try deletedDistinctConversation(of: new.participants) {
+            throw StrataError(.distinctDeletedConversationExists, "The distinct conversation \(deleted.layerID) is being deleted.")
+        }
+        return try createDraft(new)
+    }
+
+    /// The distinct conversation of exactly these participants that is to be deleted, as long as the server has not confirmed that.
+    private func deletedDistinctConversation(of participants: [UserID]) throws -> ConversationID? {
+        for operation in queue.all where operation.isOverlay {
+            guard case .deleteConversation(_, _, leaves: false) = operation.change, let id = operation.conversation else { continue }
+            if let record = try conversation(id), record.isDistinct, record.participants == participants { return id }
+        }
+        return nil
+    }
+
+    /// Makes a conversation that stays on this device until its first message is sent.
+    func createDraft(_ new: LocalChange.NewConversation) throws -> ConversationID {
+        let id = ConversationID(rawValue: newID())
+        try enqueue(.createConversation(new), in: id, state: .draft)
+        return id
+    }
+
+    /// The conversation as the app is shown it, for a change to it.
+    /// - Parameter needsMembership: whether only participants may make the change.
+    func conversationToChange(_ id: ConversationID, needsMembership: Bool = true) throws -> ConversationRecord {
+        try touch(id)
+        let record = try shown(id)
+        guard let record, record.isVisible || draft(of: id) != nil else {
+            throw StrataError(.conversationDeleted, "There is no conversation \(id.layerID) on this device.")
+        }
+        guard !needsMembership || !record.participants.isEmpty else {
+            throw StrataError(.userNotAParticipant, "The user is not a participant of \(id.layerID).")
+        }
+        return record
+    }
+
+    private func shown(_ id: ConversationID) throws -> ConversationRecord? {
+        try Overlay.conversation(
+            try conversation(id), with: queue.operations(in: id), applied: try progress(of: id)?.applied ?? 0, me: me,
+            newest: try newestPosition(in: id)
+        ) { message in
+            try self.message(message, in: id)
+                .flatMap { record in
+                    record.position.map { Overlay.KnownMessage(position: $0, isUnread: record.isUnread) }
+                }
+        }
+    }
+
+    private func draft(of id: ConversationID) -> QueuedOperation? {
+        queue.operations(in: id).first { if case .createConversation = $0.change { $0.state == .draft } else { false } }
+    }
+
+    // MARK: Messages
+
+    /// Sends a message. The first one makes a new conversation visible, and has it created.
+    func sendMessage(_ message: LocalChange.NewMessage, in id: ConversationID) throws {
+        let conversation = try conversationToChange(id)
+        guard conversation.participants.count <= Limits.participants else { throw Self.tooManyParticipants }
+        if queue.operations(on: message.id, in: id).contains(where: { if case .sendMessage = $0.change { true } else { false } }) {
+            throw StrataError(.invalidMessage, "The message \(message.id.layerID) was sent before.")
+        }
+        if try touch(message.id, in: id)?.server != nil { throw StrataError(.invalidMessage, "The message \(message.id.layerID) was sent before.") }
+        if let draft = draft(of: id) { try setState(.waiting, of: draft) }
+        try enqueue(.sendMessage(message), in: id)
+    }
+
+    /// Deletes a message. One that was never sent vanishes.
+    func deleteMessage(_ id: MessageID, mode: DeletionMode) throws {
+        guard let touched = try touch(id, in: nil), touched.before != nil else {
+            throw StrataError(.messageDeleted, "There is no message \(id.layerID) on this device.")
+        }
+        let conversation = touched.conversation
+        let sends = queue.operations(on: id, in: conversation).filter { if case .sendMessage = $0.change { true } else { false } }
+        if let send = sends.first, send.state == .waiting || send.failure != nil { return try withdraw(send, in: conversation) }
+        let record = try conversationToChange(conversation, needsMembership: false)
+        guard mode == .myDevices || !record.participants.isEmpty else {
+            throw StrataError(.userNotAParticipant, "Only participants can delete a message for all.")
+        }
+        try enqueue(.deleteMessage(id, mode), in: conversation)
+    }
+
+    /// A message that was not sent is not sent any more. A new conversation waits for another first message, unless there is more to be done in it.
+    private func withdraw(_ send: QueuedOperation, in id: ConversationID) throws {
+        try removeOperation(send)
+        guard let creation = unsentCreation(of: id), queue.operations(in: id) == [creation] else { return }
+        try setState(.draft, of: creation)
+    }
+
+    /// Marks messages on this device as read.
+    /// - Returns: how many were unread.
+    func markRead(_ ids: [MessageID], in id: ConversationID) throws -> Int {
+        guard !ids.isEmpty else { return 0 }
+        _ = try conversationToChange(id, needsMembership: false)
+        var seen: Set<MessageID> = []
+        let unread = try ids.filter { try seen.insert($0).inserted && isUnread($0, in: id) }
+        guard !unread.isEmpty else { return 0 }
+        var rest = unread[...]
+        if let last = queue.operations(in: id).last(where: { if case .markRead = $0.change { $0.state == .waiting } else { false } }),
+            case .markRead(let known) = last.change
+        {
+            let room = Self.receiptsPerRequest - known.count
+            try replace(last, by: .markRead(known + rest.prefix(room)))
+            rest = rest.dropFirst(room)
+        }
+        while !rest.isEmpty {
+            try enqueue(.markRead(Array(rest.prefix(Self.receiptsPerRequest))), in: id)
+            rest = rest.dropFirst(Self.receiptsPerRequest)
+        }
+        return unread.count
+    }
+
+    /// The unread messages of a conversation that are on this device, in order.
+    func unreadMessages(in id: ConversationID) throws -> [MessageID] {
+        try db.cachedStatement(sql: "SELECT id FROM message WHERE conversation = ? AND is_unread ORDER BY ordering")
+            .all([id.blob], in: db) { MessageID(rawValue: $0[0]) }
+    }
+
+    /// All unread messages on this device.
+    func unreadMessages() throws -> [ConversationID: [MessageID]] {
+        let all =
+            try db.cachedStatement(
+                sql: """
+                    SELECT m.conversation, m.id FROM message m JOIN conversation c ON c.id = m.conversation AND c.is_visible
+                    WHERE m.is_unread ORDER BY m.ordering
+                    """
+            )
+            .all([], in: db) { (ConversationID(rawValue: $0[0]), MessageID(rawValue: $0[1])) }
+        return Dictionary(grouping: all, by: \.0).mapValues { $0.map(\.1) }
+    }
+
+    /// Whether the app is shown a message as unread.
+    private func isUnread(_ id: MessageID, in conversation: ConversationID) throws -> Bool {
+        let server = try touch(id, in: conversation)?.server
+        guard let shown = Overlay.message(server, with: queue.operations(on: id, in: conversation), me: me), shown.conversation == conversation else {
+            throw StrataError(.messageDeleted, "There is no message \(id.layerID) in \(conversation.layerID) on this device.")
+        }
+        guard shown.isSent else { throw StrataError(.objectNotSent, "The message \(id.layerID) has not reached the server.") }
+        return shown.isUnread
+    }
+
+    // MARK: Metadata
+
+    /// Changes metadata. Of an unsent conversation it becomes part of the creation; what has not been sent and is overwritten here is not sent.
+    func patchMetadata(_ steps: [LocalChange.MetadataStep], in id: ConversationID) throws {
+        let conversation = try conversationToChange(id)
+        let effective = steps.filter { step in
+            var metadata = conversation.metadata
+            metadata.applyMetadataStep(step)
+            return metadata != conversation.metadata || steps.count > 1
+        }
+        guard !effective.isEmpty else { return }
+        if let creation = unsentCreation(of: id), case .createConversation(var new) = creation.change {
+            for step in effective { new.metadata.applyMetadataStep(step) }
+            return try replace(creation, by: .createConversation(new))
+        }
+        let texts = try textsBelowChanges(of: id)
+        let covering = effective.filter { $0.values != nil || !$0.groups.contains(where: texts.contains) }
+        var merged = effective
+        for operation in queue.operations(in: id).reversed() where operation.state == .waiting {
+            guard case .patchMetadata(let known) = operation.change else { continue }
+            let kept = known.filter { old in !covering.contains { $0.covers(old) } }
+            if operation.sequence == queue.operations(in: id).last(where: { !$0.change.isReceipt })?.sequence {
+                merged = kept + merged
+                try removeOperation(operation)
+            } else if kept.isEmpty {
+                try removeOperation(operation)
+            } else if kept.count < known.count {
+                try replace(operation, by: .patchMetadata(kept))
+            }
+        }
+        try enqueue(.patchMetadata(merged), in: id)
+    }
+
+    /// The paths of texts that the server told of or that are to be set. An unsent change below one of them removes it, so it is still needed when what
+    /// it sets is deleted.
+    private func textsBelowChanges(of id: ConversationID) throws -> Set<String> {
+        var texts = Set((try conversation(id)?.metadata ?? [:]).keys)
+        for operation in queue.operations(in: id) {
+            guard case .patchMetadata(let steps) = operation.change else { continue }
+            for step in steps { texts.formUnion((step.values ?? [:]).keys) }
+        }
+        return texts
+    }
+
+    /// The steps that make these the only metadata: what is known here and not in them is deleted. What another user sets meanwhile stays.
+    func replacingSteps(_ values: [String: String], in id: ConversationID) throws -> [LocalChange.MetadataStep] {
+        let known = try conversationToChange(id).metadata
+        let gone = known.keys.filter { values[$0] == nil }.sorted().map { LocalChange.MetadataStep(path: $0, values: nil) }
+        return gone + values.sorted { $0.key < $1.key }.map { LocalChange.MetadataStep(path: $0.key, values: [$0.key: $0.value]) }
+    }
+
+    private func unsentCreation(of id: ConversationID) -> QueuedOperation? {
+        queue.operations(in: id)
+            .first { operation in
+                if case .createConversation = operation.change { operation.state == .draft || operation.state == .waiting } else { false }
+            }
+    }
+
+    // MARK: Participants
+
+    /// Adds or removes participants.
+    func changeParticipants(_ steps: [LocalChange.ParticipantStep], in id: ConversationID) throws {
+        let conversation = try conversationToChange(id)
+        var participants = Set(conversation.participants)
+        for step in steps {
+            if step.isAdded {
+                participants.insert(step.user)
+            } else if participants.remove(step.user) == nil {
+                throw StrataError(.participantNotAParticipant, "\(step.user) is not a participant of \(id.layerID).")
+            }
+        }
+        guard participants.count <= Limits.participants else { throw Self.tooManyParticipants }
+        guard participants != Set(conversation.participants) else { return }
+        if let draft = draft(of: id), case .createConversation(var new) = draft.change {
+            new.participants = participants.sorted()
+            return try replace(draft, by: .createConversation(new))
+        }
+        try enqueueParticipants(steps, shown: conversation.participants, in: id)
+    }
+
+    /// What was to be done with the same users and was not sent is not done. If that alone makes the participants what they shall be, nothing is sent.
+    private func enqueueParticipants(_ steps: [LocalChange.ParticipantStep], shown: [UserID], in id: ConversationID) throws {
+        var left = steps.filter { shown.contains($0.user) != $0.isAdded }
+        for operation in queue.operations(in: id) where operation.state == .waiting {
+            guard case .changeParticipants(let known) = operation.change else { continue }
+            let kept = known.filter { old in !left.contains { $0.user == old.user } }
+            guard kept.count < known.count else { continue }
+            left.removeAll { step in known.contains { $0.user == step.user && $0.isAdded != step.isAdded } }
+            if kept.isEmpty { try removeOperation(operation) } else { try replace(operation, by: .changeParticipants(kept)) }
+        }
+        if !left.isEmpty { try enqueue(.changeParticipants(left), in: id) }
+    }
+
+    static var tooManyParticipants: StrataError {
+        StrataError(.tooManyParticipants, "A conversation has at most \(Limits.participants) participants.")
+    }
+
+    // MARK: Deletion
+
+    /// Deletes a conversation. One that was never sent vanishes with all that was to be done in it.
+    func deleteConversation(_ id: ConversationID, mode: DeletionMode, leaves: Bool = false) throws {
+        try touch(id)
+        guard let record = try shown(id), record.isVisible || draft(of: id) != nil else {
+            throw StrataError(.conversationAlreadyDeleted, "There is no conversation \(id.layerID) on this device.")
+        }
+        guard mode == .myDevices && !leaves || !record.participants.isEmpty else {
+            throw StrataError(.userNotAParticipant, "Only participants can leave a conversation or delete it for all.")
+        }
+        let isUnsent = unsentCreation(of: id) != nil
+        for operation in queue.operations(in: id) where isUnsent || operation.state == .waiting || operation.failure != nil {
+            try removeOperation(operation)
+        }
+        if isUnsent { return }
+        // Messages that are being sent will be beyond the position up to which the server deletes.
+        for case .sendMessage(let message) in queue.operations(in: id).filter(\.isUnanswered).map(\.change) where mode == .myDevices {
+            try enqueue(.deleteMessage(message.id, mode), in: id)
+        }
+        // The creation of a conversation is its first change.
+        try enqueue(.deleteConversation(mode, upTo: try progress(of: id)?.applied ?? 1, leaves: leaves), in: id)
+    }
+
+    // MARK: People
+
+    /// Follows users: their identities are here at once, and are filled when the server has told them.
+    func follow(_ users: [UserID]) throws {
+        let wanted = try users.filter { try $0 != me && isNeeded($0, isFollowed: true) }
+        if !wanted.isEmpty { try enqueue(.follow(wanted)) }
+    }
+
+    /// Stops following users. Participants of conversations stay followed.
+    func unfollow(_ users: [UserID]) throws {
+        for user in users where try user != me && !isParticipant(user) && isNeeded(user, isFollowed: false) { try enqueue(.unfollow([user])) }
+    }
+
+    /// Takes the opposite back if it was not sent.
+    /// - Returns: whether the server is to be told that a user is followed, or is not any more.
+    private func isNeeded(_ user: UserID, isFollowed: Bool) throws -> Bool {
+        let pending = queue.operations(on: user)
+        guard let last = pending.last else { return true }
+        guard last.change.isFollowing != isFollowed else { return false }
+        guard last.state == .waiting else { return true }
+        let others = last.change.users.filter { $0 != user }
+        if others.isEmpty { try removeOperation(last) } else { try replace(last, by: isFollowed ? .unfollow(others) : .follow(others)) }
+        guard let earlier = pending.dropLast().last else { return try identity(user)?.isFollowed ?? false != isFollowed }
+        return earlier.change.isFollowing != isFollowed
+    }
+
+    // MARK: Announcements
+
+    /// - Returns: whether the announcement was unread.
+    func markAnnouncementRead(_ id: AnnouncementID) throws -> Bool {
+        guard let record = try announcement(id) else { throw StrataError(.messageDeleted, "There is no announcement \(id.layerID) on this device.") }
+        guard record.isUnread, !queue.ofTheUser.contains(where: { $0.change == .markAnnouncementRead(id) }) else { return false }
+        try enqueue(.markAnnouncementRead(id))
+        return true
+    }
+
+    func deleteAnnouncement(_ id: AnnouncementID) throws {
+        guard try announcement(id) != nil else { throw StrataError(.messageDeleted, "There is no announcement \(id.layerID) on this device.") }
+        guard !queue.ofTheUser.contains(where: { $0.change == .deleteAnnouncement(id) }) else { return }
+        try enqueue(.deleteAnnouncement(id))
+    }
+}
+
+extension LocalChange {
+    fileprivate var isFollowing: Bool { if case .follow = self { true } else { false } }
+}
+
+extension LocalChange.MetadataStep {
+    /// Whether this step makes an earlier one needless: it is about the same path or one above.
+    func covers(_ old: LocalChange.MetadataStep) -> Bool { path.isEmpty || old.path == path || old.path.utf8.starts(with: "\(path).".utf8) }
+
+    /// The paths of the groups that it is in.
+    var groups: [String] {
+        path.utf8.indices.filter { path.utf8[$0] == UInt8(ascii: ".") }.map { String(path[..<$0]) }
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+import ProtocolClient
+import StrataModel
+
+/// Something to load over REST.
+enum SyncLoad: Hashable, Sendable {
+    /// A page of a list; nil: its first.
+    case conversations(next: String?)
+    case identities(next: String?)
+    case announcements(next: String?)
+    /// A conversation that is not on this device and for which a change was received.
+    case conversation(ConversationID)
+    /// Older messages.
+    case history(ConversationID)
+}
+
+/// Which loads are wanted, which are in progress, and the packets received since they began.
+struct LoadPlan: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
+    /// The most concurrent loads of single conversations and their messages.
+    static let parallel = 4
+
+    private var wanted: [SyncLoad] = []
+    /// The index in ``packets`` at which each load in progress began.
+    private var underWay: [SyncLoad: Int] = [:]
+    private var packets: [JSONValue] = []
+    /// How many packets were discarded before the first of ``packets``.
+    private var forgotten = 0
+    private var failures: [SyncLoad: (times: Int, retry: Instant)] = [:]
+    private let retries = RetryPolicy()
+
+    var isEmpty: Bool { wanted.isEmpty && underWay.isEmpty && failures.isEmpty }
+    /// When each failed load is tried again. Loads in progress, and loads that only wait for others, have no entry.
+    var nextRetry: Instant? { failures.filter { underWay[$0.key] == nil && !wanted.contains($0.key) }.map(\.value.retry).min() }
+
+    mutating func want(conversations ids: some Collection<ConversationID>) {
+        for id in ids.sorted(by: { $0.description < $1.description }) { want(.conversation(id)) }
+    }
+
+    mutating func want(history ids: some Collection<ConversationID>) { for id in ids { want(.history(id)) } }
+
+    private mutating func want(_ load: SyncLoad) {
+        if !wanted.contains(load), underWay[load] == nil, failures[load] == nil { wanted.append(load) }
+    }
+
+    /// The loads to begin now.
+    /// - Parameter listing: what remains to be loaded of the lists.
+    mutating func nextLoads(for listing: SyncCursor.Listing?, at now: Instant) -> [SyncLoad] {
+        var begun: [SyncLoad] = []
+        let lists = Self.lists(listing)
+        // Do not wait for a page that is no longer needed.
+        failures = failures.filter { !$0.key.isList || lists.contains($0.key) }
+        for load in lists where canBegin(load, at: now) { begun.append(load) }
+        let due = failures.filter { load, failure in failure.retry <= now && !load.isList && underWay[load] == nil && !wanted.contains(load) }
+        wanted = due.sorted { $0.value.retry < $1.value.retry }.map(\.key) + wanted
+        var room = Self.parallel - underWay.keys.count { !$0.isList }
+        var waiting: [SyncLoad] = []
+        for load in wanted {
+            if room > 0, canBegin(load, at: now) {
+                room -= 1
+                begun.append(load)
+            } else {
+                waiting.append(load)
+            }
+        }
+        wanted = waiting
+        for load in begun { underWay[load] = forgotten + packets.count }
+        return begun
+    }
+
+    private static func lists(_ listing: SyncCursor.Listing?) -> [SyncLoad] {
+        guard let listing else { return [] }
+        var lists: [SyncLoad] = []
+        if !listing.hasConversations { lists.append(.conversations(next: listing.nextConversations)) }
+        if !listing.hasIdentities { lists.append(.identities(next: listing.nextIdentities)) }
+        if !listing.hasAnnouncements { lists.append(.announcements(next: listing.nextAnnouncements)) }
+        return lists
+    }
+
+    private func canBegin(_ load: SyncLoad, at now: Instant) -> Bool { underWay[load] == nil && failures[load].map { $0.retry <= now } ?? true }
+
+    mutating func remember(_ new: [JSONValue]) { if !underWay.isEmpty { packets += new } }
+
+    /// The packets received since a load began; nil if the load is not in progress.
+    func packets(since load: SyncLoad) -> [JSONValue]? { underWay[load].map { Array(packets.dropFirst($0 - forgotten)) } }
+
+    mutating func loadEnded(_ load: SyncLoad) {
+        underWay[load] = nil
+        failures[load] = nil
+        trim()
+    }
+
+    mutating func loadFailed(_ load: SyncLoad, after: Duration?, at now: Instant, random: Double) {
+        underWay[load] = nil
+        let times = (failures[load]?.times ?? 0) + 1
+        failures[load] = (times, now + retries.delay(after: times, asked: after, random: random))
+        trim()
+    }
+
+    /// Discards the packets that no load needs.
+    private mutating func trim() {
+        let first = underWay.values.min() ?? forgotten + packets.count
+        packets.removeFirst(first - forgotten)
+        forgotten = first
+    }
+}
+
+extension SyncLoad {
+    var isList: Bool {
+        switch self {
+        case .conversations, .identities, .announcements: true
+        case .conversation, .history: false
+        }
+    }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import NetKit
+import StrataModel
+
+extension SyncEngine {
+    /// Transfers content while the engine runs; each run has transfers of its own.
+    func makeTransfers() -> ContentTransfers? {
+        guard let url = contentFolder, let folder = try? ContentFolder(url: url) else { return nil }
+        let server = ProtocolContentServer(client: dependencies.server) { [weak self] in await self?.token }
+        return ContentTransfers(server: server, folder: folder) { [weak self, transferEvents] event in
+            // Tasks may run in any order; the mailbox keeps the order of the events.
+            transferEvents.put(event)
+            Task { await self?.takeTransferEvents() }
+        }
+    }
+
+    func takeTransferEvents() {
+        for event in transferEvents.take() {
+            switch event {
+            case .signInNeeded(let nonce): sessionEnded(nonce: nonce, of: token)
+            case .began(let id, let progress): transferBegan(id, progress: progress)
+            case .ended(let id, let result): transferEnded(id, result: result)
+            }
+        }
+    }
+
+    private func transferBegan(_ id: TransferID, progress: TransferProgress) {
+        switch id {
+        case .download(let content): _ = writeOrReconnect { try $0.downloadBegan(content) }
+        case .upload(let part):
+            guard let operation = uploads[part] else { return }
+            _ = writeOrReconnect { try $0.setUploading(true, part: part, for: operation) }
+        }
+        let parts = parts(of: id).map { PartTransfer(direction: id.isUpload ? .upload : .download, part: $0, progress: progress) }
+        partTransfers[id] = parts
+        for transfer in parts { dependencies.publish(.contentTransferBegan(transfer)) }
+    }
+
+    private func transferEnded(_ id: TransferID, result: ContentTransferEvent.Result) {
+        var failure: StrataError?
+        switch result {
+        case .uploaded: break
+        case .downloaded(let file): if case .download(let content) = id { downloaded(content, file: file) }
+        case .failed(let error): failure = error
+        case .cancelled: failure = StrataError(.transferCancelled, "The transfer was cancelled.")
+        }
+        if failure != nil { transferFailed(id, isCancelled: result == .cancelled) }
+        let parts = parts(of: id)
+        for began in partTransfers.removeValue(forKey: id) ?? [] {
+            let part = parts.first { $0.id == began.part.id && $0.messageID == began.part.messageID } ?? began.part
+            let transfer = PartTransfer(direction: began.direction, part: part, progress: began.progress)
+            dependencies.publish(.contentTransferEnded(transfer, failure))
+        }
+        if !id.isUpload { downloadNew() }
+    }
+
+    private func transferFailed(_ id: TransferID, isCancelled: Bool) {
+        switch id {
+        case .download(let content):
+            // Otherwise the automatic download would begin again at once.
+            failedDownloads.insert(content)
+            _ = writeOrReconnect { try $0.downloadFailed(content) }
+        case .upload(let part):
+            guard let operation = uploads[part] else { return }
+            _ = writeOrReconnect { try $0.setUploading(false, part: part, for: operation) }
+        }
+    }
+
+    /// The parts that a transfer is about, as the app is shown them.
+    private func parts(of id: TransferID) -> [MessagePart] {
+        switch id {
+        case .download(let content): return (try? core.read { try $0.parts(with: content) }) ?? []
+        case .upload(let part):
+            guard let operation = uploads[part], let message = core.queue[operation]?.change.messages.first else { return [] }
+            return ((try? core.read { try $0.part(part, of: message) }) ?? nil).map { [$0] } ?? []
+        }
+    }
+
+    /// The progress of the transfer of a part's content; nil if there is no transfer.
+    func transferProgress(of part: MessagePart) -> TransferProgress? {
+        let id = part.contentID.map { TransferID.download($0) } ?? .upload(part.id)
+        return partTransfers[id]?.first?.progress
+    }
+
+    // MARK: Downloads
+
+    /// Downloads the content of a part, and waits until it is on this device.
+    /// - Returns: the file.
+    func download(_ part: MessagePart) async throws -> URL {
+        let record = try await record(of: part)
+        guard record.body == nil else { throw Self.inlined }
+        guard record.file == nil, let content = record.content else {
+            throw StrataError(.contentAlreadyAvailable, "The content is on this device.")
+        }
+        guard isLive, let transfers else { throw StrataError(.notConnected, "There is no connection.") }
+        failedDownloads.remove(content)
+        defer { takeTransferEvents() }
+        let file = try await transfers.download(ContentDownload(id: content, record))
+        downloaded(content, file: file.lastPathComponent)
+        return file
+    }
+
+    /// A file is complete. A download with a waiting caller reports this twice.
+    private func downloaded(_ content: ContentID, file: String) {
+        guard let folder = contentFolder.map({ ContentFolder(existing: $0) }), folder.size(of: folder.file(file)) != nil else { return }
+        guard writeOrReconnect({ try $0.downloaded(content, file: file) }) else { return }
+        // Its messages may have been deleted since.
+        removeUnused([file])
+        makeRoom(keeping: file)
+    }
+
+    /// Begins the automatic downloads that the app's options allow, newest messages first.
+    func downloadNew() {
+        let options = dependencies.options.content
+        guard options.autodownloadMaximumContentSize > 0, let transfers else { return }
+        let failed = failedDownloads
+        let wanted = try? core.read { store in
+            try store.neverDownloaded(upTo: options.autodownloadMaximumContentSize, limit: Self.automaticDownloads) { part in
+                options.downloads(mimeType: part.mimeType, size: part.size, wasPurged: false) && part.content.map { !failed.contains($0) } ?? false
+            }
+        }
+        let downloads = (wanted ?? [])
+            .compactMap { part, sentAt in
+                part.content.map { (ContentDownload(id: $0, part), TransferQueue.Rank(isRequested: false, ordering: sentAt)) }
+            }
+        guard !downloads.isEmpty else { return }
+        startJob { _ in for (download, rank) in downloads { await transfers.beginDownload(download, rank: rank) } }
+    }
+
+    // MARK: The disk
+
+    /// Removes the content that was used least recently, if there is more than the options allow.
+    private func makeRoom(keeping kept: String) {
+        let capacity = dependencies.options.content.diskCapacity
+        guard capacity > 0, let files = try? core.read({ try $0.contentFiles() }) else { return }
+        let contents = Dictionary(files.map { ($0.file.name, $0.content) }) { $1 }
+        let doomed = DiskPlan(files: files.map(\.file), capacity: capacity).deletions.map(\.name).filter { $0 != kept }
+        for name in doomed { if let content = contents[name] ?? nil { removeContent(content, file: name) } }
+    }
+
+    /// Removes the content of a part from this device.
+    func purge(_ part: MessagePart) async throws {
+        let record = try await record(of: part)
+        guard record.body == nil else { throw Self.inlined }
+        var isSent = true
+        if let message = part.messageID { isSent = try await read { try $0.messageRecord(message)?.isSent } ?? true }
+        guard let content = record.content, isSent else { throw StrataError(.objectNotSent, "The message of the part was not sent yet.") }
+        guard let file = record.file else { throw StrataError(.contentAlreadyPurged, "The content is not on this device.") }
+        guard removeContent(content, file: file) else { throw StrataError(.devicePersistenceFailure, "The store could not be written.") }
+    }
+
+    /// The reference in the store is removed before the file.
+    @discardableResult
+    private func removeContent(_ content: ContentID, file: String) -> Bool {
+        guard writeOrReconnect({ try $0.purged(content) }) else { return false }
+        removeUnused([file])
+        return true
+    }
+
+    /// Removes the given files that no part refers to and that no upload needs.
+    func removeUnused(_ names: Set<String>) {
+        guard let contentFolder, !names.isEmpty, let unused = try? core.read({ try $0.unusedFiles(among: names) }) else { return }
+        let needed = core.queue.files
+        ContentFolder(existing: contentFolder).removeFiles(unused.filter { !needed.contains($0) })
+    }
+
+    /// The bytes of a part. Counts as a use of the content.
+    func bytes(of part: MessagePart) async throws -> Data {
+        let record = try await record(of: part)
+        if let body = record.body { return body }
+        guard let contentFolder, let file = record.file else { throw StrataError(.contentAlreadyPurged, "The content is not on this device.") }
+        if let content = record.content { try write { try $0.used(content) } }
+        let url = ContentFolder(existing: contentFolder).file(file)
+        return try await ContentFolder.runBlocking {
+            do { return try Data(contentsOf: url) } catch { throw StrataError.file("the content of a part cannot be read", underlying: error) }
+        }
+    }
+
+    /// Bytes of all content on this device.
+    var diskUtilization: Int { contentFolder.map { ContentFolder(existing: $0).utilization } ?? 0 }
+
+    private static var inlined: StrataError { StrataError(.contentInlined, "The bytes of the part came with its message.") }
+
+    private func record(of part: MessagePart) async throws -> PartRecord {
+        guard let record = try await read({ try $0.partRecord(part.id, of: part.messageID) }) else {
+            throw StrataError(.messageDeleted, "The part is not on this device.")
+        }
+        return record
+    }
+}
+
+extension ContentDownload {
+    fileprivate init(id: ContentID, _ part: PartRecord) {
+        self.init(id: id, mimeType: part.mimeType, size: part.size, url: part.downloadURL, expires: part.downloadExpires?.date)
+    }
+}

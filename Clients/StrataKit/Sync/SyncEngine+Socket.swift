@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import ProtocolClient
+import StrataModel
+
+extension SyncEngine {
+    // MARK: Opening and closing
+
+    /// Connects, and stays connected. Nothing happens until there is a session, and while ``run()`` does not run.
+    func connect() {
+        guard token != nil, jobQueue != nil else { return }
+        performConnectionActions(connection.handle(.start, at: .now, random: random))
+    }
+
+    /// Ends the connection. The store can still be read and changed.
+    func disconnect() async {
+        attemptEnded(.failed)
+        performConnectionActions(connection.handle(.stop, at: .now, random: random))
+        await typing.stop()
+    }
+
+    /// The app is about to call for a connection.
+    /// - Returns: the result of the first attempt; no result if the engine stops before.
+    func expectAttempt() -> AsyncStream<FirstAttempt> {
+        let (stream, continuation) = AsyncStream.makeStream(of: FirstAttempt.self)
+        firstAttempt = continuation
+        if token == nil { attemptEnded(.signInNeeded) }
+        return stream
+    }
+
+    /// - Returns: whether a call waits for that.
+    @discardableResult
+    func attemptEnded(_ how: FirstAttempt) -> Bool {
+        guard let waiting = firstAttempt else { return false }
+        firstAttempt = nil
+        waiting.yield(how)
+        waiting.finish()
+        return true
+    }
+
+    /// The user has signed in again.
+    func resume(token: String) {
+        self.token = token
+        connect()
+        startJob { await $0.transfers?.signedIn() }
+        proceed()
+    }
+
+    /// The server no longer accepts the session. Nothing is lost: changes wait for the next session.
+    /// - Parameter ended: the token that was refused. Does nothing if the user has signed in again since.
+    func sessionEnded(nonce: String?, of ended: String?) {
+        guard let token, token == ended else { return }
+        self.token = nil
+        _ = connection.handle(.stop, at: .now, random: random)
+        dropSocket()
+        dependencies.signInNeeded(token, attemptEnded(.signInNeeded) ? .thrown : .challenge(nonce: nonce))
+    }
+
+    func performConnectionActions(_ actions: [ConnectionMachine.Action]) {
+        for action in actions {
+            switch action {
+            case .open(let number): openSocket(number)
+            case .close(let number): if socket?.number == number { dropSocket() }
+            case .sendHeartbeat(let number): if socket?.number == number { sendRequest("Counter.read", id: "heartbeat") }
+            case .publish(let event): dependencies.publish(.connection(event))
+            case .askForSignIn(let nonce): sessionEnded(nonce: nonce, of: socketToken)
+            }
+        }
+    }
+
+    private func openSocket(_ number: Int) {
+        let (server, token) = (dependencies.server, token)
+        socketToken = token
+        startJob { engine in
+            var options = ProtocolSocket.Options()
+            options.readAhead = 2_000
+            do {
+                let socket = try await server.openSocket(sessionToken: token, options: options)
+                await engine.socketOpened(number: number, socket: socket)
+            } catch {
+                await engine.socketLost(number, failure: ConnectionFailure(opening: error))
+            }
+        }
+    }
+
+    private func socketOpened(number: Int, socket: ProtocolSocket) {
+        guard connection.socket == number else { return startJob { _ in await socket.abort() } }
+        self.socket = (number, socket)
+        performConnectionActions(connection.handle(.opened(number), at: .now, random: random))
+        attemptEnded(.connected)
+        schedule.connected()
+        let answered = Set(core.queue.operations.values.lazy.filter(\.isAnswered).map(\.id))
+        var goals: [ConversationID] = []
+        guard writeOrReconnect({ goals = try $0.conversationsWithGoals() }) else { return }
+        performSyncActions(machine.socketOpened(core.cursor, answered: answered, history: goals))
+        startJob { await $0.readPackets(on: number, from: socket) }
+        startJob { engine in
+            await engine.typing.connectionRestored()
+            await engine.transfers?.connectionChanged(isConnected: true)
+        }
+        proceed()
+    }
+
+    /// A socket could not be opened, or has closed.
+    func socketLost(_ number: Int, failure: ConnectionFailure) {
+        if socket?.number == number { dropSocket() }
+        performConnectionActions(connection.handle(.failed(number, isRenewed(failure) ? failure.atOnce : failure), at: .now, random: random))
+        if connection.socket == nil { attemptEnded(.failed) }
+        proceed()
+    }
+
+    /// Whether the user has signed in again since the refused session.
+    private func isRenewed(_ failure: ConnectionFailure) -> Bool {
+        if case .signIn = failure.remedy { token != nil && token != socketToken } else { false }
+    }
+
+    func dropSocket() {
+        guard let socket = socket?.socket else { return }
+        self.socket = nil
+        machine.lost()
+        schedule.socketLost()
+        startJob { engine in
+            await engine.typing.connectionLost()
+            await engine.transfers?.connectionChanged(isConnected: false)
+            await socket.abort()
+        }
+        _ = try? write { try $0.presenceEnded() }
+    }
+
+    func closeSocket() async {
+        guard let socket = socket?.socket else { return }
+        self.socket = nil
+        await socket.close(deadline: .now + .seconds(1))
+    }
+
+    // MARK: Packets
+
+    private nonisolated func readPackets(on number: Int, from socket: ProtocolSocket) async {
+        do {
+            while true { await packetsReceived(try await socket.takePackets(atMost: 512), on: number) }
+        } catch {
+            let closure = socket.closure ?? SocketClosure(code: nil, reason: nil)
+            await socketLost(number, failure: ConnectionFailure(closure))
+        }
+    }
+
+    /// Packets were received. One transaction stores all of them and the time to replay from.
+    private func packetsReceived(_ packets: [ReceivedPacket], on number: Int) {
+        guard socket?.number == number else { return }
+        performConnectionActions(connection.handle(.heard(number), at: .now, random: random))
+        var later: [SyncMachine.Action] = []
+        let isWritten = writeOrReconnect { store in
+            for packet in packets { later += try self.applyPacket(packet, in: store) }
+            try self.finishOperations(after: packets.last, in: store)
+        }
+        // Otherwise the connection was closed, and its actions are void.
+        guard isWritten else { return }
+        performSyncActions(later)
+        proceed()
+    }
+
+    /// - Returns: the actions to perform after the transaction.
+    private func applyPacket(_ packet: ReceivedPacket, in store: StoreTransaction) throws -> [SyncMachine.Action] {
+        var actions: [SyncMachine.Action] = []
+        switch packet.type {
+        case "response": actions = try applyResponse(packet, in: store)
+        case "signal": heard(packet, in: store)
+        default:
+            machine.remember([packet.json])
+            try store.applyPacket(packet.json)
+        }
+        if machine.keepsTime, let time = packet.timestamp { store.cursor.timestamp = time }
+        return actions
+    }
+
+    private func applyResponse(_ packet: ReceivedPacket, in store: StoreTransaction) throws -> [SyncMachine.Action] {
+        let answer = SocketAnswer(packet: packet)
+        switch packet.requestID ?? "" {
+        case "baseline":
+            return try performSyncActions(
+                machine.baselineAnswered(isSuccess: answer.isSuccess, timestamp: packet.timestamp, cursor: store.cursor, at: .now), in: store)
+        case "replay":
+            let actions = machine.replayAnswered(
+                isSuccess: answer.isSuccess, isComplete: answer.data["complete"].bool ?? true, epoch: answer.data["epoch"].string,
+                timestamp: packet.timestamp, cursor: store.cursor, at: .now, random: random)
+            return try performSyncActions(actions, in: store)
+        case "presence":
+            for change in answer.data["changes"].array ?? [] { try store.applyPacket(["type": "change", "body": change]) }
+            return []
+        case let id:
+            if let operation = Self.operation(id) { try applyAnswer(ServerAnswer(answer), to: operation, in: store) }
+            return []
+        }
+    }
+
+    /// Performs the actions that belong to the transaction.
+    /// - Returns: the other actions.
+    private func performSyncActions(_ actions: [SyncMachine.Action], in store: StoreTransaction) throws -> [SyncMachine.Action] {
+        var rest: [SyncMachine.Action] = []
+        let since = store.cursor.timestamp
+        for action in actions {
+            switch action {
+            case .beginListing(let epoch, let timestamp): try store.beginListing(epoch: epoch, timestamp: timestamp)
+            case .keepTime(let time): store.cursor.timestamp = time
+            case .finish(let ids): try store.finishOperations(ids)
+            case .askForBaseline, .askForReplay, .load, .restartList, .forget, .abandonHistory, .publish, .reconnect: rest.append(action)
+            }
+        }
+        if machine.isLive { announcePresence(since: since) }
+        return rest
+    }
+
+    private func finishOperations(after last: ReceivedPacket?, in store: StoreTransaction) throws {
+        guard !store.queue.isEmpty else { return }
+        let open = last.flatMap { packet -> (ConversationID, Int64)? in
+            let body = packet.body
+            let id = body["conversation"]["id"].string ?? body["data"]["conversation"]["id"].string ?? body["object"]["id"].string ?? ""
+            guard let conversation = ConversationID(parsing: id), let position = body["position"].int else { return nil }
+            return (conversation, Int64(position))
+        }
+        try store.finishOperations(in: Set(store.queue.operations.values.lazy.filter(\.isAnswered).compactMap(\.conversation)), open: open)
+        if open != nil, store.queue.operations.values.contains(where: \.isAnswered) { finishAt = .now + .milliseconds(100) }
+    }
+
+    // MARK: Typing
+
+    private func heard(_ packet: ReceivedPacket, in store: StoreTransaction) {
+        guard var indicator = TypingIndicator(packet: packet.json), let user = indicator.sender.userID else { return }
+        let isKnown = ((try? store.conversation(indicator.conversationID)) ?? nil) != nil
+        if let known = (try? store.identity(user)) ?? nil { indicator.sender = StoreReader.identity(known) }
+        startJob { [indicator] in await $0.typing.indicatorReceived(indicator, isKnown: isKnown) }
+    }
+
+    func sendSignal(_ action: TypingAction, in conversation: ConversationID) {
+        guard machine.isLive, let socket else { return }
+        socket.socket.enqueuePacket(TypingIndicator.packet(action, in: conversation))
+    }
+
+    // MARK: Requests
+
+    /// Sends a request whose answer is handled with the other packets.
+    func sendRequest(_ method: String, id: String, data: JSONValue? = nil) {
+        var body: JSONValue = ["request_id": .string(id), "method": .string(method)]
+        if let data { body["data"] = data }
+        socket?.socket.enqueuePacket(["type": "request", "body": body])
+    }
+}

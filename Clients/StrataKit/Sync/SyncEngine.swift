@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import GRDB
+import Logging
+import NetKit
+import ProtocolClient
+import StrataModel
+
+/// Keeps the store of one signed-in user in step with the server: owns the store, and carries out what ``ConnectionMachine``, ``SyncMachine`` and
+/// ``OutgoingSchedule`` decide.
+///
+/// ``run()`` must be running for any network traffic. The engine makes all writes of the store, one after the other.
+actor SyncEngine {
+    typealias Instant = ContinuousClock.Instant
+
+    /// What the engine works with.
+    struct Dependencies: Sendable {
+        var server: ProtocolClient
+        var options: StrataClient.Options
+        /// Leads snapshots to their client while their session is the current one.
+        var link: SessionLink
+        var logger: Logger
+        /// Called with each batch of changes, in order.
+        var publishChanges: @Sendable ([ObjectChange]) -> Void
+        /// Called with each event, in order.
+        var publish: @Sendable (ClientEvent) -> Void
+        var publishTyping: @Sendable (TypingIndicator) -> Void
+        /// The server no longer accepts a session's token.
+        var signInNeeded: @Sendable (_ token: String, SignInNeed) -> Void
+    }
+
+    nonisolated let me: UserID
+    nonisolated let database: any DatabaseWriter
+    nonisolated let contentFolder: URL?
+    private let executor: QueueExecutor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    let dependencies: Dependencies
+    let core: StoreCore
+    let typing: TypingService
+    var token: String?
+    /// The token with which the socket was opened. It differs from the current token if the user has signed in again since.
+    var socketToken: String?
+    /// Reports the result of the first attempt to connect to the waiting call.
+    var firstAttempt: AsyncStream<FirstAttempt>.Continuation?
+    var connection = ConnectionMachine()
+    var machine = SyncMachine()
+    var schedule = OutgoingSchedule()
+    var socket: (number: Int, socket: ProtocolSocket)?
+    /// The conversations to which creates were sent; a distinct one may have another id by the time of the answer.
+    var sentTo: [UUID: ConversationID] = [:]
+    /// The progress of the synchronization that the app knows of; nil: there is none.
+    var syncProgress: (progress: TransferProgress, meter: SyncMeter)?
+    /// The progress of the fetches of older messages that the app knows of.
+    var historyProgress: [ConversationID: TransferProgress] = [:]
+    /// When to end operations whose last packets may be missing.
+    var finishAt: Instant?
+    var presence = PresenceChoice.auto
+    /// While ``run()`` runs.
+    var transfers: ContentTransfers?
+    let transferEvents = Mailbox<ContentTransferEvent>()
+    /// The transfers in progress, with their parts.
+    var partTransfers: [TransferID: [PartTransfer]] = [:]
+    /// The changes whose parts are being uploaded, by the ids of the parts.
+    var uploads: [UUID: UUID] = [:]
+    /// Content whose download failed or was cancelled. It is downloaded again only when the app asks.
+    var failedDownloads: Set<ContentID> = []
+    /// Microseconds after which content that is in no message is uploaded again; the server removes it after a day.
+    static let uploadLifetime: Int64 = 20 * 3600 * 1_000_000
+    /// How often a part's content is uploaded before "no such content" from the server counts as a refusal.
+    static let uploadTries = 3
+    /// Automatic downloads in progress.
+    static let automaticDownloads = 60
+    private let retries = RetryPolicy()
+    private let timerChanged = Wakeup()
+    /// Takes jobs while ``run()`` runs.
+    var jobQueue: AsyncStream<Job>.Continuation?
+
+    /// Work that waits for the network, done in tasks outside the actor.
+    typealias Job = @Sendable (SyncEngine) async -> Void
+
+    init(database: any DatabaseWriter, me: UserID, token: String?, contentFolder: URL?, dependencies: Dependencies) throws {
+        self.database = database
+        self.me = me
+        self.token = token
+        self.contentFolder = contentFolder
+        self.dependencies = dependencies
+        executor = QueueExecutor(label: "strata.store")
+        let core = try StoreCore(
+            database, me: me, policy: dependencies.options.syncPolicy, contentFolder: contentFolder, owner: SnapshotOwner(dependencies.link))
+        // The last process may have ended while it was connected.
+        _ = try core.write(at: Date.now.microseconds) { try $0.presenceEnded() }
+        let needed = core.queue.files
+        self.core = core
+        let reference = WeakReference<SyncEngine>()
+        typing = TypingService(
+            user: me, send: { action, conversation in await reference.object?.sendSignal(action, in: conversation) },
+            publish: dependencies.publishTyping)
+        reference.set(self)
+        try clearContentFolder(needed)
+    }
+
+    /// Removes files that no part refers to, which a killed process may have left.
+    private nonisolated func clearContentFolder(_ needed: Set<String>) throws {
+        guard let contentFolder else { return }
+        let inUse = try database.read { db in try StoreReader(db: db, me: me, contentFolder: contentFolder).contentInUse() }
+        ContentFolder(existing: contentFolder).removeLeftovers(keeping: inUse.files.union(needed), resumable: inUse.resumable)
+    }
+
+    deinit {
+        syncProgress?.progress.finish(isComplete: false)
+        for progress in historyProgress.values { progress.finish(isComplete: false) }
+    }
+
+    // MARK: Running
+
+    /// Connects, if there is a session, and works until the task is cancelled; it can be called again then.
+    func run() async {
+        let (jobs, queue) = AsyncStream.makeStream(of: Job.self)
+        jobQueue = queue
+        let transfers = makeTransfers()
+        self.transfers = transfers
+        failedDownloads = []
+        _ = writeOrReconnect { try $0.resetTransfers() }
+        downloadNew()
+        connect()
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.typing.run() }
+            group.addTask { await transfers?.run() }
+            group.addTask { await self.watchTime() }
+            for await job in jobs { group.addTask { await job(self) } }
+        }
+        takeTransferEvents()
+        (jobQueue, self.transfers) = (nil, nil)
+        attemptEnded(.failed)
+        await closeSocket()
+        // Unsent and unanswered requests are made again in the next run.
+        schedule = OutgoingSchedule()
+        sentTo = [:]
+    }
+
+    /// Runs a job outside the actor. Does nothing unless ``run()`` is running.
+    func startJob(_ job: @escaping Job) { jobQueue?.yield(job) }
+
+    private func watchTime() async {
+        while !Task.isCancelled {
+            let now = ContinuousClock.now
+            timerDue(at: now)
+            let deadline = [connection.deadline, machine.deadline, schedule.nextRetry, finishAt].compactMap { $0 }.min()
+            await timerChanged.wait(until: deadline, clock: ContinuousClock())
+        }
+    }
+
+    private func timerDue(at now: Instant) {
+        if let deadline = connection.deadline, deadline <= now {
+            performConnectionActions(connection.handle(.timerDue, at: now, random: random))
+            if connection.socket == nil { attemptEnded(.failed) }
+        }
+        performSyncActions(machine.timerDue(at: now))
+        if let due = finishAt, due <= now {
+            finishAt = nil
+            finishOperations()
+        }
+        work()
+    }
+
+    var random: Double { .random(in: 0..<1) }
+
+    // MARK: The store
+
+    /// Runs one transaction of the store and publishes what it changed.
+    /// - Throws: ``StrataError``; nothing has changed then.
+    @discardableResult
+    func write<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
+        guard dependencies.link.isOpen else { throw StrataError(.notAuthenticated, "The session is not the current one any more.") }
+        do {
+            let outcome = try core.write(at: Date.now.microseconds, body)
+            if !outcome.changes.isEmpty { dependencies.publishChanges(outcome.changes) }
+            for failure in outcome.findings.failures { dependencies.publish(.operationFailed(failure)) }
+            for (old, new) in outcome.findings.merged { dependencies.publish(.conversationMerged(from: old, into: new)) }
+            measure(outcome.findings)
+            performSyncActions(machine.stored(outcome.findings, cursor: core.cursor, at: .now))
+            tellTyping(of: outcome.changes)
+            followContent(of: outcome.changes)
+            askForPresence(of: outcome.changes)
+            return outcome.value
+        } catch let error as DatabaseError {
+            throw StrataError(.devicePersistenceFailure, "The store could not be written: \(error.resultCode)", underlying: [error])
+        }
+    }
+
+    /// Makes a change of the user.
+    func change<Value>(_ body: (StoreTransaction) throws -> Value) throws -> Value {
+        let value = try write(body)
+        proceed()
+        return value
+    }
+
+    /// A write while synchronizing. If it fails, the connection ends; the next replay brings the lost packets again.
+    func writeOrReconnect(_ body: (StoreTransaction) throws -> Void) -> Bool {
+        guard dependencies.link.isOpen else { return false }
+        do {
+            try write(body)
+            return true
+        } catch {
+            dependencies.logger.error("store failed", metadata: ["error.message": "\(error)"])
+            dependencies.publish(.storeFailed(error as? StrataError ?? StrataError(.devicePersistenceFailure, "\(error)", underlying: [error])))
+            if let socket {
+                socketLost(
+                    socket.number,
+                    failure: ConnectionFailure(.reconnect(.later(.seconds(5))), StrataError(.devicePersistenceFailure, "The store failed.")))
+            }
+            return false
+        }
+    }
+
+    /// Downloads the content of new parts, and removes that of parts that are gone.
+    private func followContent(of changes: [ObjectChange]) {
+        if !uploads.isEmpty { stopNeedlessUploads() }
+        var hasNewParts = false
+        var gone: Set<String> = []
+        for change in changes {
+            guard case .message(let message) = change.object else { continue }
+            switch change.kind {
+            case .create: hasNewParts = true
+            case .update(let property):
+                guard property.name == "parts", case .parts(let before)? = property.before else { continue }
+                hasNewParts = true
+                gone.formUnion(before.compactMap { $0.fileURL?.lastPathComponent })
+            case .delete: gone.formUnion(message.parts.compactMap { $0.fileURL?.lastPathComponent })
+            }
+        }
+        removeUnused(gone)
+        if hasNewParts { downloadNew() }
+    }
+
+    private func tellTyping(of changes: [ObjectChange]) {
+        for change in changes {
+            switch (change.object, change.kind) {
+            case (.message(let message), .create):
+                guard let sender = message.sender.userID, sender != me else { continue }
+                startJob { await $0.typing.messageArrived(from: sender, in: message.conversationID) }
+            case (.conversation(let conversation), .delete): startJob { await $0.typing.conversationGone(conversation.id) }
+            case (.conversation, .update(let property)) where property.name == "identifier":
+                guard case .conversation(let before)? = property.before else { continue }
+                startJob { await $0.typing.conversationGone(before) }
+            case (.conversation(let conversation), .update(let property)) where property.name == "participants":
+                guard case .participants(let before)? = property.before else { continue }
+                for user in before.subtracting(conversation.participantIDs) {
+                    startJob { await $0.typing.participantLeft(user, from: conversation.id) }
+                }
+            default: break
+            }
+        }
+    }
+
+    /// Reads one consistent state of the store; never waits for a write.
+    nonisolated func read<Value: Sendable>(_ body: @escaping @Sendable (StoreReader) throws -> Value) async throws -> Value {
+        do {
+            let (me, contentFolder, owner) = (me, contentFolder, SnapshotOwner(dependencies.link))
+            return try await database.read { db in try body(StoreReader(db: db, me: me, contentFolder: contentFolder, owner: owner)) }
+        } catch let error as DatabaseError {
+            throw StrataError(.devicePersistenceFailure, "The store could not be read: \(error.resultCode)", underlying: [error])
+        }
+    }
+
+    /// Whether there is a connection.
+    var connectionState: StrataClient.ConnectionState {
+        switch connection.state {
+        case .stopped: .disconnected
+        case .waiting, .opening: .connecting
+        case .open: .connected
+        }
+    }
+
+    /// How many changes wait to be sent, or to be confirmed.
+    var pendingChangeCount: Int { core.queue.operations.values.count { $0.isUnanswered || $0.isAnswered } }
+    /// Whether the client is up to date with the server.
+    var isLive: Bool { machine.isLive }
+
+    // MARK: What is to be done next
+
+    /// Begins the next loads and sends, and sets the timer.
+    func proceed() {
+        work()
+        timerChanged.signal()
+    }
+
+    private func work() {
+        performSyncActions(machine.nextActions(for: core.cursor, at: .now))
+        sendPending()
+    }
+
+    private func sendPending() {
+        renewUploads()
+        let steps = schedule.nextSteps(for: core.queue, hasSocket: machine.isLive && socket != nil && token != nil, now: .now)
+        guard !steps.isEmpty else { return }
+        let ids = steps.compactMap { step in if case .send(let id, _) = step { id } else { nil } }
+        guard writeOrReconnect({ $0.markAttempted(ids) }) else {
+            for id in ids { schedule.operationEnded(id) }
+            return
+        }
+        for step in steps {
+            switch step {
+            case .send(let id, let transport): sendOperation(id, over: transport)
+            case .upload(let id): startJob { await $0.upload(id) }
+            }
+        }
+    }
+
+    private func sendOperation(_ id: UUID, over transport: OutgoingSchedule.Transport) {
+        guard let operation = core.queue[id], let socket else { return schedule.operationEnded(id) }
+        var isOrdered = false
+        if case .socket(let ordered) = transport { isOrdered = ordered }
+        sentTo[id] = operation.conversation
+        switch OutgoingRequest(operation, isOrdered: isOrdered) {
+        case .socket(let method, let objectID, let data):
+            if case .sendMessage = operation.change, let conversation = operation.conversation {
+                startJob { await $0.typing.messageSent(in: conversation) }
+            }
+            var body: JSONValue = ["request_id": .string(Self.requestID(id)), "method": .string(method), "data": data]
+            if let objectID { body["object_id"] = .string(objectID) }
+            socket.socket.enqueuePacket(["type": "request", "body": body])
+        case .rest(let method, let path, let body, let isNamed):
+            let (server, token) = (dependencies.server, token)
+            startJob { engine in
+                var headers: [String: String] = [:]
+                if isNamed { headers["Strata-Mutation"] = id.lowercaseText }
+                do {
+                    let answer = try await server.call(method, path, body: body, token: token, headers: headers)
+                    await engine.answered(id, with: ServerAnswer(answer), to: token)
+                } catch {
+                    await engine.answered(id, with: .retry(RequestFailure(error).error, counts: false, after: .seconds(1)))
+                }
+            }
+        case nil: answered(id, with: .refused(StrataError(.unknown, "There is nothing to be sent.")))
+        }
+    }
+
+    static func requestID(_ operation: UUID) -> String { "change-\(operation.lowercaseText)" }
+
+    static func operation(_ requestID: String) -> UUID? {
+        requestID.hasPrefix("change-") ? UUID(text: requestID.dropFirst("change-".count).utf8) : nil
+    }
+
+    /// An answer to an operation was received. It is applied in a separate transaction.
+    /// - Parameter token: the token of the REST request.
+    func answered(_ id: UUID, with answer: ServerAnswer, to token: String? = nil) {
+        var answer = answer
+        if case .signInNeeded = answer, let token {
+            sessionEnded(nonce: nil, of: token)
+            // The request is repeated after the next sign-in, or now if the user has already signed in again.
+            answer = .retry(.network("The session has ended."), counts: false, after: .zero)
+        }
+        _ = writeOrReconnect { try self.applyAnswer(answer, to: id, in: $0) }
+        proceed()
+    }
+
+    /// Applies an answer to the queue.
+    func applyAnswer(_ answer: ServerAnswer, to id: UUID, in store: StoreTransaction) throws {
+        let target = sentTo.removeValue(forKey: id)
+        schedule.operationEnded(id)
+        guard let operation = store.queue[id] else { return }
+        switch answer {
+        case .success(let object, let positions):
+            try store.operationSucceeded(id, positions: positions, object: object)
+            if let conversation = store.queue[id]?.conversation { try store.finishOperations(in: [conversation], open: nil) }
+            if operation.conversation == nil { try store.finishOperations(in: [], open: nil) }
+        case .refused(let error):
+            // The conversation turned out to be another one, so the request is sent there.
+            if operation.conversation == target { try store.operationRefused(id, error: error) }
+        case .contentGone(let error):
+            guard operation.conversation == target else { return }
+            let mayRepeat = operation.uploads?.values.allSatisfy { $0.times < Self.uploadTries } ?? false
+            if mayRepeat { try store.forgetUploads(of: id) { _ in true } } else { try store.operationRefused(id, error: error) }
+        case .retry(let error, let counts, let after):
+            guard counts else {
+                // The connection may still be open. Without a pause the request would be repeated in a loop.
+                if let after { schedule.rest(OutgoingSchedule.lane(of: operation), until: .now + after) }
+                return
+            }
+            store.countTry(id)
+            if operation.tries + 1 >= retries.tries {
+                try store.operationRefused(id, error: .gaveUp(after: retries.tries, error))
+            } else {
+                let delay = retries.delay(after: operation.tries + 1, asked: after, random: random)
+                schedule.rest(OutgoingSchedule.lane(of: operation), until: .now + delay)
+            }
+        case .signInNeeded: startJob { await $0.sessionEnded(nonce: nil, of: $0.socketToken) }
+        }
+    }
+
+    /// Ends operations that the last packet of their change did not end.
+    private func finishOperations() {
+        let waiting = Set(core.queue.operations.values.lazy.filter(\.isAnswered).compactMap(\.conversation))
+        guard !waiting.isEmpty else { return }
+        _ = writeOrReconnect { try $0.finishOperations(in: waiting, open: nil) }
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import ProtocolClient
+import StrataModel
+
+/// Reads objects as the server writes them. What is missing or of another kind than expected makes the object nil, never a crash: a newer server may say more,
+/// a broken one may say anything.
+enum WireObjects {
+    /// A conversation as a list, an answer or a `create` shows it.
+    struct ShownConversation {
+        var record: ConversationRecord
+        /// The change that the object contains.
+        var position: Int64
+        var epoch: String?
+        var lastMessage: ShownMessage?
+        /// Those in it, as far as they are shown.
+        var identities: [IdentityRecord]
+    }
+
+    /// A message with what it shows of its sender.
+    struct ShownMessage {
+        var record: MessageRecord
+        var sender: IdentityRecord?
+    }
+
+    static func conversation(_ json: JSONValue, now: Int64) -> ShownConversation? {
+        guard let id = ConversationID(parsing: json["id"].string ?? ""), let position = position(json["position"]) else { return nil }
+        let identities = (json["participants"].array ?? []).compactMap(basicIdentity)
+        let record = ConversationRecord(
+            id: id, createdAt: time(json["created_at"]) ?? now, participants: identities.map(\.userID).sorted(),
+            isDistinct: json["distinct"].bool ?? false, deliveryReceipts: json["delivery_receipts"].bool ?? true,
+            readReceipts: json["read_receipts"].bool ?? true, metadata: texts(json["metadata"]),
+            unreadCount: count(json["unread_message_count"]) ?? 0,
+            totalCount: count(json["total_message_count"]) ?? 0)
+        return ShownConversation(
+            record: record, position: position, epoch: json["epoch"].string, lastMessage: message(json["last_message"], now: now),
+            identities: identities)
+    }
+
+    static func message(_ json: JSONValue, now: Int64) -> ShownMessage? {
+        guard let id = MessageID(parsing: json["id"].string ?? ""), let position = position(json["position"], below: MessageRecord.unsent),
+            let conversation = ConversationID(parsing: json["conversation"]["id"].string ?? "")
+        else { return nil }
+        let sender = basicIdentity(json["sender"])
+        let record = MessageRecord(
+            id: id, conversation: conversation, position: position, ordering: position, sender: sender?.userID,
+            senderName: sender == nil ? json["sender"]["display_name"].string : nil, sentAt: time(json["sent_at"]) ?? now, receivedAt: now,
+            updatedAt: time(json["updated_at"]), isUnread: json["is_unread"].bool ?? false, isSent: true, failure: nil,
+            statuses: statuses(json["recipient_status"]), parts: (json["parts"].array ?? []).compactMap(part))
+        return ShownMessage(record: record, sender: sender)
+    }
+
+    static func announcement(_ json: JSONValue, now: Int64) -> AnnouncementRecord? {
+        guard let id = AnnouncementID(parsing: json["id"].string ?? ""), let position = json["position"].int else { return nil }
+        let sender = basicIdentity(json["sender"])
+        return AnnouncementRecord(
+            id: id, position: Int64(position), sender: sender?.userID, senderName: sender == nil ? json["sender"]["display_name"].string : nil,
+            sentAt: time(json["sent_at"]) ?? now, receivedAt: now, isUnread: json["is_unread"].bool ?? false,
+            parts: (json["parts"].array ?? []).compactMap(part))
+    }
+
+    static func part(_ json: JSONValue) -> PartRecord? {
+        guard let id = partID(json["id"].string ?? ""), let type = json["mime_type"].string else { return nil }
+        var part = PartRecord(id: id, mimeType: type, size: json["size"].int ?? 0)
+        part.updatedAt = time(json["updated_at"])
+        setContent(of: &part, body: json["body"], encoding: json["encoding"], content: json["content"])
+        return part
+    }
+
+    /// The bytes of a part, or where they are.
+    static func setContent(of part: inout PartRecord, body: JSONValue, encoding: JSONValue, content: JSONValue) {
+        part.content = content["id"].string.flatMap { ContentID(parsing: $0) }
+        part.downloadURL = content["download_url"].string
+        part.downloadExpires = time(content["expiration"])
+        if let text = body.string {
+            part.body = encoding.string == "base64" ? Data(base64Encoded: text, options: .ignoreUnknownCharacters) ?? Data() : Data(text.utf8)
+        } else {
+            part.body = part.content == nil ? Data() : nil
+        }
+        part.transferStatus = part.content == nil ? .complete : .readyForDownload
+    }
+
+    /// The UUID at the end of a part's id.
+    static func partID(_ id: String) -> UUID? { id.split(separator: "/").last.flatMap { UUID(text: $0.utf8) } }
+
+    /// Name and picture of a user; nil for a sender that is no user.
+    static func basicIdentity(_ json: JSONValue) -> IdentityRecord? {
+        guard let user = UserID(parsing: json["id"].string ?? "") else { return nil }
+        var identity = IdentityRecord(userID: user)
+        identity.displayName = json["display_name"].string
+        identity.avatarURL = json["avatar_url"].string
+        return identity
+    }
+
+    static func identity(_ json: JSONValue) -> IdentityRecord? {
+        guard var identity = basicIdentity(json) else { return nil }
+        identity.firstName = json["first_name"].string
+        identity.lastName = json["last_name"].string
+        identity.emailAddress = json["email_address"].string
+        identity.phoneNumber = json["phone_number"].string
+        identity.publicKey = json["public_key"].string
+        identity.metadata = json["metadata"].object?.compactMapValues(\.string) ?? [:]
+        identity.presenceStatus = json["presence"]["status"].string
+        identity.lastSeenAt = time(json["presence"]["last_seen_at"])
+        identity.isFull = true
+        return identity
+    }
+
+    static func statuses(_ json: JSONValue) -> [UserID: RecipientStatus] {
+        (json.object ?? [:])
+            .reduce(into: [:]) { statuses, member in
+                guard let user = UserID(parsing: member.key), let status = status(member.value) else { return }
+                statuses[user] = status
+            }
+    }
+
+    static func status(_ json: JSONValue) -> RecipientStatus? {
+        switch json.string {
+        case "sent": .sent
+        case "delivered": .delivered
+        case "read": .read
+        default: nil
+        }
+    }
+
+    /// A place in a log; nil for what no log comes to, so that nothing that is computed from it overflows.
+    static func position(_ json: JSONValue, below end: Int64 = MessageRecord.unsent / Position.wireStep) -> Int64? {
+        json.int.flatMap { 0..<end ~= Int64($0) ? Int64($0) : nil }
+    }
+
+    /// A number of messages.
+    static func count(_ json: JSONValue) -> Int? { json.int.flatMap { 0...Int(Int32.max) ~= $0 ? $0 : nil } }
+
+    /// Microseconds since 1970.
+    static func time(_ json: JSONValue) -> Int64? { json.string.flatMap { WireTime.microseconds($0) } }
+
+    /// The texts of a tree by key path. Keys are taken as they are, also such as this library would not set.
+    static func texts(_ json: JSONValue, below path: String = "") -> [String: String] {
+        var found: [String: String] = [:]
+        collect(json, at: path, into: &found)
+        return found
+    }
+
+    private static func collect(_ json: JSONValue, at path: String, into found: inout [String: String]) {
+        if let text = json.string {
+            found[path] = text
+        } else {
+            for (key, value) in json.object ?? [:] { collect(value, at: path.isEmpty ? key : "\(path).\(key)", into: &found) }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "Hello",
+    platforms: [.macOS(.v15)],
+    // In a package of your own: .package(url: "…", from: "…")
+    dependencies: [.package(name: "strata", path: "../..")],
+    targets: [.executableTarget(name: "Hello", dependencies: [.product(name: "StrataKit", package: "strata")])]
+)

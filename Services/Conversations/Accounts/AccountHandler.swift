@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+/// Answers the calls about sessions and identities.
+struct AccountHandler: CallHandler {
+    private let signIn: SignIn
+    private let sessions: Sessions
+    private let directory: IdentityDirectory
+
+    /// The most digests or users in one call; more is a caller's mistake.
+    private static let batchLimit = ConversationsAPI.maximumAccounts
+
+    init(signIn: SignIn, sessions: Sessions, directory: IdentityDirectory) {
+        self.signIn = signIn
+        self.sessions = sessions
+        self.directory = directory
+    }
+
+    /// Adds the methods to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(ConversationsAPI.signIn) { try await self.signIn($0, $1) }
+        router.register(ConversationsAPI.findSession) { try await self.findSession($0, $1) }
+        router.register(ConversationsAPI.endSession) { try await self.endSession($0, $1) }
+        router.register(ConversationsAPI.checkSessions) { try await self.checkSessions($0, $1) }
+        router.register(ConversationsAPI.identities) { try await self.identities($0, $1) }
+    }
+
+    private func signIn(_ request: ProtoSignInRequest, _ context: RPCContext) async throws -> ProtoSignInResponse {
+        if request.identityToken.isEmpty { throw Failure.missing("identity_token") }
+        if request.appID.isEmpty { throw Failure.missing("app_id") }
+        guard let app = UUID(contract: request.appID) else { throw Failure.invalidApp }
+        let opened = try await signIn.open(request.identityToken, for: AppID(rawValue: app), deadline: context.deadline)
+        return .with {
+            $0.sessionToken = opened.sessionToken.text
+            $0.identity = ProtoIdentity(opened.identity)
+        }
+    }
+
+    private func findSession(_ request: ProtoFindSessionRequest, _ context: RPCContext) async throws -> ProtoSession {
+        let session = try await sessions.find([UInt8](request.tokenDigest), deadline: context.deadline)
+        return .with {
+            $0.appID = Data(session.app)
+            $0.identity = ProtoBasicIdentity(session.identity)
+            $0.expiresAt = session.expiresAt.microseconds
+            $0.createdAt = session.createdAt.microseconds
+            $0.replayableSince = session.replayableSince.microseconds
+        }
+    }
+
+    private func endSession(_ request: ProtoEndSessionRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+        try await sessions.end([UInt8](request.tokenDigest), deadline: context.deadline)
+        return ProtoEmpty()
+    }
+
+    private func checkSessions(_ request: ProtoCheckSessionsRequest, _ context: RPCContext) async throws -> ProtoCheckSessionsResponse {
+        guard request.tokenDigests.count <= Self.batchLimit else { throw RPCError.tooLarge }
+        let ended = try await sessions.ended(request.tokenDigests.map { [UInt8]($0) }, deadline: context.deadline)
+        return .with { $0.ended = ended.map { Data($0) } }
+    }
+
+    private func identities(_ request: ProtoIdentitiesRequest, _ context: RPCContext) async throws -> ProtoIdentitiesResponse {
+        guard request.userIds.count <= Self.batchLimit else { throw RPCError.tooLarge }
+        let app = try AppID(contract: request.appID)
+        let users = try request.userIds.map { text in
+            guard let user = UserID(text) else { throw Failure.notFound("identity") }
+            return user
+        }
+        let found = try await directory.full(users, in: app, deadline: context.deadline)
+        return .with { $0.identities = users.compactMap { found[$0] }.map { ProtoIdentity($0) } }
+    }
+}

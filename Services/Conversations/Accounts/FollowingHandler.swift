@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Mutations
+import Postgres
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+/// Answers the calls about who follows whom (docs/conformance.md §4.4).
+struct FollowingHandler: CallHandler {
+    private let support: CallSupport
+    private var database: Database { support.database }
+
+    /// Users one call may follow.
+    private static let batchLimit = 1000
+
+    init(_ support: CallSupport) { self.support = support }
+
+    /// Adds the methods to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(ConversationsAPI.listFollowed) { try await self.list($0, $1) }
+        router.register(ConversationsAPI.follow) { try await self.follow($0, $1) }
+        router.register(ConversationsAPI.unfollow) { try await self.unfollow($0, $1) }
+        router.register(ConversationsAPI.isFollowed) { try await self.isFollowed($0, $1) }
+        router.register(ConversationsAPI.followed) { try await self.followed($0, $1) }
+    }
+
+    private func list(_ request: ProtoListFollowedRequest, _ context: RPCContext) async throws -> ProtoListFollowedResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let rows = try await database.runAlone(
+            .followedList,
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))),
+                request.hasFromUserID ? .text(request.fromUserID) : .null,
+            ], for: caller)
+        let header = try support.row(rows)
+        guard try header.get(0, as: String.self) == "ok" else {
+            throw Failure.invalid("from_id", reason: "is not the id of an identity in this list")
+        }
+        return try .with {
+            $0.total = try header.get(1)
+            $0.identities = try rows.dropFirst().map { ProtoIdentity(try IdentityRow.decode($0, from: 2)) }
+        }
+    }
+
+    private func follow(_ request: ProtoFollowRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+        let caller = try Caller(
+            app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
+        return ProtoChangePlace(try await support.once(caller) { try await follow(request, caller) })
+    }
+
+    private func follow(_ request: ProtoFollowRequest, _ caller: Caller) async throws -> ChangePlace? {
+        guard request.followed.count <= Self.batchLimit else { throw Failure.invalid("user_ids", reason: "names more than \(Self.batchLimit) users") }
+        let users = try request.followed.map { text in
+            guard let user = UserID(text) else { throw Failure.notFound("identity") }
+            return user
+        }
+        let values: [Value] = [
+            .uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue)), Value(limit: support.quotas.followed),
+        ]
+        guard let written = try await support.write(.follow, values, for: caller) else { return nil }
+        var first = written.cursor()
+        guard try first.next(String.self) == "ok" else { throw QuotaRefusal.followed.failure(support.quotas) }
+        if written.rows.count == 1 { return written.place ?? .nowhere }
+        let identities = try await support.directory.full(users, in: caller.app, deadline: caller.deadline)
+        var place = ChangePlace.nowhere
+        let notices = try written.rows.dropFirst()
+            .map { row in
+                var cursor = RowCursor(row, at: written.firstColumn + 1)
+                let followed = try cursor.user()
+                let position = try cursor.position()
+                place.userPosition = max(position, place.userPosition ?? position)
+                return notice(
+                    caller, at: position, try cursor.time(),
+                    .followed(identities[followed] ?? Identity(basic: BasicIdentity(userID: followed))))
+            }
+        support.publisher.notify(notices)
+        return written.place ?? place
+    }
+
+    private func unfollow(_ request: ProtoUnfollowRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+        let caller = try Caller(
+            app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
+        return ProtoChangePlace(try await support.once(caller) { try await unfollow(request, caller) })
+    }
+
+    private func unfollow(_ request: ProtoUnfollowRequest, _ caller: Caller) async throws -> ChangePlace? {
+        let values: [Value] = [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.followed)]
+        guard let written = try await support.write(.unfollow, values, for: caller) else { return nil }
+        var cursor = written.cursor()
+        guard try cursor.next(String.self) == "ok" else { return written.place ?? .nowhere }
+        let position = try cursor.position()
+        support.publisher.notify([notice(caller, at: position, try cursor.time(), .unfollowed(UserID(trusted: request.followed)))])
+        return written.place ?? ChangePlace(userPosition: position)
+    }
+
+    private func isFollowed(_ request: ProtoIsFollowedRequest, _ context: RPCContext) async throws -> ProtoIsFollowedResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let isFollowed = try await support.isFollowed(UserID(trusted: request.followed), by: caller)
+        return .with { $0.isFollowed = isFollowed }
+    }
+
+    private func followed(_ request: ProtoFollowedRequest, _ context: RPCContext) async throws -> ProtoFollowedResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let rows = try await database.runAlone(
+            .followed, [.uuid(caller.app.rawValue), .text(caller.user.rawValue)], for: caller)
+        return try .with { $0.userIds = try rows.map { try $0.get(0, as: String.self) } }
+    }
+
+    private func notice(
+        _ caller: Caller, at position: Position, _ createdAt: StrataModel.Timestamp, _ content: UserChange.Content
+    ) -> UserNotice {
+        UserNotice(
+            appID: caller.app, user: caller.user,
+            content: .change(UserChange(appID: caller.app, user: caller.user, position: position, createdAt: createdAt, content: content)))
+    }
+}
+
+extension CallSupport {
+    /// Whether the caller follows `user` at present.
+    func isFollowed(_ user: UserID, by caller: Caller) async throws -> Bool {
+        let rows = try await database.runAlone(
+            .followedCheck, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(user.rawValue)], for: caller)
+        return try row(rows).get(0)
+    }
+
+    /// Those of `users` whom the caller follows at present. One statement, which only reads.
+    func followed(_ users: [UserID], by caller: Caller) async throws(Failure) -> Set<UserID> {
+        if users.isEmpty { return [] }
+        let rows = try await database.run(
+            .followedAmong, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue))], deadline: caller.deadline)
+        return try reading { Set(try rows.map { UserID(trusted: try $0.get(0)) }) }
+    }
+}
+
+extension Statement {
+    static let followedList = Statement(
+        "follow.list",
+        sql: """
+            SELECT f.outcome, f.total, \(identityColumns(of: "(f.profile)")) FROM conversations.list_followed($1, $2, $3, $4) f
+            """, isIdempotent: true)
+    static let followedCheck = Statement("follow.check", sql: "SELECT conversations.is_followed($1, $2, $3)", isIdempotent: true)
+    /// $1 app, $2 user, $3 whom. Those who are followed. In `unnest` itself the planner would call the function once more, to see how many there are.
+    static let followedAmong = Statement(
+        "follow.among",
+        sql: """
+            SELECT u.id FROM (SELECT conversations.followed_among($1, $2, $3::text[]) AS ids OFFSET 0) f CROSS JOIN LATERAL unnest(f.ids) u(id)
+            """, isIdempotent: true)
+    static let followed = Statement("follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)
+}

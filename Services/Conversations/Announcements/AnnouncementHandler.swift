@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Mutations
+import Postgres
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+/// Answers the calls about announcements (docs/conformance.md §9).
+struct AnnouncementHandler: CallHandler {
+    private let support: CallSupport
+    private let announcements: Announcements
+    private var database: Database { support.database }
+
+    /// Users one announcement can be sent to.
+    private static let recipientLimit = 100_000
+
+    init(_ support: CallSupport) {
+        self.support = support
+        announcements = Announcements(support)
+    }
+
+    /// Adds the methods to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(AccountAPI.sendAnnouncement) { try await self.send($0, $1) }
+        router.register(AccountAPI.getAnnouncement) { try await self.get($0, $1) }
+        router.register(AccountAPI.listAnnouncements) { try await self.list($0, $1) }
+        router.register(AccountAPI.giveAnnouncementReceipt) { try await self.giveReceipt($0, $1) }
+        router.register(AccountAPI.deleteAnnouncement) { try await self.delete($0, $1) }
+    }
+
+    // MARK: Send
+
+    private func send(_ request: ProtoSendAnnouncementRequest, _ context: RPCContext) async throws -> ProtoSendAnnouncementResponse {
+        let app = try AppID(contract: request.appID)
+        let id = try AnnouncementID(contract: request.id)
+        guard !request.recipients.isEmpty else { throw Failure.missing("recipients") }
+        guard request.recipients.count <= Self.recipientLimit else {
+            throw Failure.invalid("recipients", reason: "names more than \(Self.recipientLimit) users")
+        }
+        let recipients = try request.recipients.enumerated()
+            .map { index, name in
+                guard let user = UserID(name) else { throw Failure.invalid("recipients.\(index)", reason: "is not the id of an identity") }
+                return user
+            }
+        let parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
+        guard !parts.isEmpty else { throw Failure.missing("parts") }
+        try await checkApp(app, context.deadline)
+        let sender = try await sender(request, app, context.deadline)
+        let rows = try await database.runAlone(
+            .announcementSend,
+            [
+                .uuid(app.rawValue), .uuid(id.rawValue), sender.name.map { .text($0) } ?? .null, sender.user.map { .text($0.rawValue) } ?? .null,
+                .textArray(recipients.map(\.rawValue)), .bytes(try MessageParts.encode(parts)),
+                request.hasNotification ? .text(request.notification) : .null,
+            ], deadline: context.deadline)
+        var cursor = RowCursor(try support.row(rows))
+        guard try cursor.next(String.self) == "ok" else { throw Failure(.idInUse, "The id is in use.") }
+        let sentAt = try cursor.time()
+        let (users, positions, times) = (try cursor.users(), try cursor.next([Int64].self), try cursor.next([Int64].self))
+        support.publisher.notify(
+            users.indices.map { index in
+                let announcement = Announcement(
+                    id: id, position: Position(positions[index]), sender: sender.shown, sentAt: sentAt, parts: parts, status: .sent,
+                    notification: request.hasNotification ? request.notification : nil)
+                return notice(
+                    app, users[index], Position(positions[index]), StrataModel.Timestamp(microseconds: times[index]), .announced(announcement))
+            })
+        return .with { $0.sentAt = sentAt.microseconds }
+    }
+
+    /// No session vouches for the app here: its id comes from the operator's command line.
+    private func checkApp(_ app: AppID, _ deadline: ContinuousClock.Instant) async throws {
+        let rows = try await database.run(.announcementApp, [.uuid(app.rawValue)], deadline: deadline)
+        guard let row = rows.first else { throw Failure.invalidApp }
+        guard try !row.get(0, as: Bool.self) else { throw Failure.appSuspended }
+    }
+
+    private struct Sender {
+        var name: String?
+        var user: UserID?
+        let shown: Announcement.Sender
+    }
+
+    private func sender(
+        _ request: ProtoSendAnnouncementRequest, _ app: AppID, _ deadline: ContinuousClock.Instant
+    ) async throws -> Sender {
+        switch request.sender {
+        case .senderName(let name) where !name.isEmpty: return Sender(name: name, shown: .name(name))
+        case .senderUserID(let text):
+            guard let user = UserID(text) else { throw Failure.invalid("sender_id", reason: "is not the id of an identity") }
+            let identity = try await support.directory.basic([user], in: app, deadline: deadline)[user]
+            return Sender(user: user, shown: .user(identity ?? BasicIdentity(userID: user)))
+        case .senderName, nil: throw Failure.missing("sender")
+        }
+    }
+
+    // MARK: Read
+
+    private func get(_ request: ProtoGetAnnouncementRequest, _ context: RPCContext) async throws -> ProtoAnnouncement {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let id = try AnnouncementID(contract: request.announcementID)
+        guard let announcement = try await announcements.find(id, for: caller) else { throw Failure.notFound("announcement") }
+        return ProtoAnnouncement(announcement)
+    }
+
+    private func list(_ request: ProtoListAnnouncementsRequest, _ context: RPCContext) async throws -> ProtoListAnnouncementsResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let from = request.hasFromID ? try AnnouncementID(contract: request.fromID) : nil
+        let rows = try await database.runAlone(
+            .announcementList,
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))),
+                from.map { .uuid($0.rawValue) } ?? .null, CallSupport.bound(request.maxBytes),
+            ], for: caller)
+        let header = try support.row(rows)
+        guard try header.get(0, as: String.self) == "ok" else {
+            throw Failure.invalid("from_id", reason: "is not the id of an announcement in this list")
+        }
+        let entries = try rows.dropFirst().filter { try $0.getOptional(3, as: UUID.self) != nil }
+        // What the page does not hold, and what comes after it, stands in a last row without an announcement.
+        let end = entries.count < rows.count - 1 ? rows.last : nil
+        let (isCut, lastID) = try (end?.getOptional(0, as: String.self) == "more", end?.getOptional(2, as: UUID.self))
+        let found = try await announcements.read(entries, from: 3, in: caller.app, deadline: caller.deadline)
+        return try .with {
+            $0.total = try header.get(1)
+            $0.announcements = found.map { ProtoAnnouncement($0) }
+            $0.isCut = isCut
+            $0.end = ProtoPageEnd(lastID: lastID.map { Data(uuid: $0) })
+        }
+    }
+
+    // MARK: Receipts and removal
+
+    private func giveReceipt(_ request: ProtoGiveAnnouncementReceiptRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+        let caller = try Caller(
+            app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
+        let id = try AnnouncementID(contract: request.announcementID)
+        guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", reason: "must be read or delivery") }
+        let status: RecipientStatus = kind == .read ? .read : .delivered
+        return try await write(
+            .announcementReceipt,
+            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .int8(Int64(status.rawValue))], caller,
+            .announcementStatus(id, status))
+    }
+
+    private func delete(_ request: ProtoDeleteAnnouncementRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+        let caller = try Caller(
+            app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
+        let id = try AnnouncementID(contract: request.announcementID)
+        return try await write(
+            .announcementRemove, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], caller,
+            .announcementDeleted(id))
+    }
+
+    private func write(
+        _ statement: WriteStatement, _ values: [Value], _ caller: Caller, _ content: UserChange.Content
+    ) async throws -> ProtoChangePlace {
+        let place = try await support.once(caller) { () async throws -> ChangePlace? in
+            guard let written = try await support.write(statement, values, for: caller) else { return nil }
+            var cursor = written.cursor()
+            let outcome: String = try cursor.next()
+            try Refusal.check(outcome, what: "announcement")
+            guard outcome == "ok" else { return written.place ?? .nowhere }
+            let position = try cursor.position()
+            support.publisher.notify([notice(caller.app, caller.user, position, try cursor.time(), content)])
+            return written.place ?? ChangePlace(userPosition: position)
+        }
+        return ProtoChangePlace(place)
+    }
+
+    private func notice(
+        _ app: AppID, _ user: UserID, _ position: Position, _ createdAt: StrataModel.Timestamp, _ content: UserChange.Content
+    ) -> UserNotice {
+        UserNotice(
+            appID: app, user: user,
+            content: .change(UserChange(appID: app, user: user, position: position, createdAt: createdAt, content: content)))
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Postgres
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+/// Answers the calls about rich content: what it is and who may see it (docs/conformance.md §8). The bytes are kept by the gateways.
+struct ContentHandler: CallHandler {
+    private let support: CallSupport
+    private var database: Database { support.database }
+
+    /// The most contents one call sweeps or forgets.
+    private static let batchLimit = 1000
+
+    init(_ support: CallSupport) { self.support = support }
+
+    /// Adds the methods to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(AccountAPI.createContent) { try await self.create($0, $1) }
+        router.register(AccountAPI.finishContent) { try await self.finish($0, $1) }
+        router.register(AccountAPI.getContent) { try await self.get($0, $1) }
+        router.register(AccountAPI.sweepContents) { try await self.sweep($0, $1) }
+        router.register(AccountAPI.forgetContents) { try await self.forget($0, $1) }
+    }
+
+    private func create(_ request: ProtoCreateContentRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+        let caller = try Caller(app: request.appID, user: request.owner, context)
+        let id = try ContentID(contract: request.id)
+        guard request.size >= 0 else { throw Failure.invalid("Upload-Content-Length", reason: "must not be negative") }
+        let quotas = support.quotas
+        // The user's quota is locked, and the app's: alone in its transaction.
+        let rows = try await database.runAlone(
+            .contentCreate,
+            [
+                .uuid(id.rawValue), .uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.mimeType), .int8(request.size),
+                Value(limit: quotas.uploads), Value(limit: quotas.uploadBytes), Value(limit: quotas.appUploads), Value(limit: quotas.appUploadBytes),
+            ], for: caller)
+        switch try support.row(rows).get(0, as: String.self) {
+        case "ok": return ProtoEmpty()
+        case "too_many": throw QuotaRefusal.uploads.failure(quotas)
+        case "too_many_bytes": throw QuotaRefusal.uploadBytes.failure(quotas)
+        case "app_full": throw QuotaRefusal.appUploads.failure(quotas)
+        default: throw QuotaRefusal.appUploadBytes.failure(quotas)
+        }
+    }
+
+    private func finish(_ request: ProtoFinishContentRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+        let id = try ContentID(contract: request.contentID)
+        let rows = try await database.runAlone(.contentFinish, [.uuid(id.rawValue)], deadline: context.deadline)
+        if rows.isEmpty { throw Failure.notFound("content") }
+        return ProtoEmpty()
+    }
+
+    private func get(_ request: ProtoGetContentRequest, _ context: RPCContext) async throws -> ProtoContent {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let id = try ContentID(contract: request.contentID)
+        let rows = try await database.run(
+            .contentGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
+        guard let row = rows.first else { throw Failure.notFound("content") }
+        return try .with {
+            $0.id = Data(id)
+            $0.mimeType = try row.get(1)
+            $0.size = try row.get(2)
+            $0.isUploaded = try row.get(3)
+        }
+    }
+
+    private func sweep(_ request: ProtoSweepContentsRequest, _ context: RPCContext) async throws -> ProtoSweepContentsResponse {
+        let limit = min(max(Int(request.limit), 1), Self.batchLimit)
+        let rows = try await database.runAlone(
+            .contentsSweep, [.int8(max(request.age, 0)), .int8(Int64(limit))], deadline: context.deadline)
+        return try .with { $0.doomed = try rows.map { Data(uuid: try $0.get(0, as: UUID.self)) } }
+    }
+
+    private func forget(_ request: ProtoForgetContentsRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+        guard request.contentIds.count <= Self.batchLimit else { throw RPCError.tooLarge }
+        let ids = try request.contentIds.map { try ContentID(contract: $0).rawValue }
+        _ = try await database.runAlone(.contentsForget, [.uuidArray(ids)], deadline: context.deadline)
+        return ProtoEmpty()
+    }
+}
+
+extension Statement {
+    /// $1 id, $2 app, $3 owner, $4 type, $5 size, $6 and $7 number and bytes that the owner may have, $8 and $9 those of the app.
+    static let contentCreate = Statement(
+        "content.create", sql: "SELECT conversations.create_content($1, $2, $3, $4, $5, $6, $7, $8, $9)", isIdempotent: true)
+    /// $1 id. A row unless the content is about to be removed.
+    static let contentFinish = Statement(
+        "content.finish",
+        sql: """
+            UPDATE conversations.content SET uploaded_at = coalesce(uploaded_at, now()) WHERE id = $1 AND NOT is_doomed RETURNING id
+            """, isIdempotent: true)
+    static let contentGet = Statement("content.get", sql: "SELECT * FROM conversations.get_content($1, $2, $3)", isIdempotent: true)
+    /// $1 age in seconds, $2 at most so many.
+    static let contentsSweep = Statement(
+        "content.sweep", sql: "SELECT * FROM conversations.sweep_contents($1::int8 * interval '1 second', $2)", isIdempotent: true)
+    static let contentsForget = Statement(
+        "content.forget", sql: "DELETE FROM conversations.content WHERE id = ANY ($1::uuid[]) AND is_doomed", isIdempotent: true)
+}

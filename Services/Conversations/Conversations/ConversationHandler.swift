@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Mutations
+import Postgres
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+/// Answers the calls about conversations. Every write is one function in the database; what it decided is told to the caller and published.
+struct ConversationHandler: CallHandler {
+    private let support: CallSupport
+    private var database: Database { support.database }
+
+    /// The most conversations or messages on a page, whatever a caller asks for.
+    static let pageLimit: Int32 = 1000
+
+    init(_ support: CallSupport) { self.support = support }
+
+    /// Adds the methods to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(ConversationsAPI.createConversation) { try await self.create($0, $1) }
+        router.register(ConversationsAPI.getConversation) { try await self.get($0, $1) }
+        router.register(ConversationsAPI.getConversations) { try await self.getMany($0, $1) }
+        router.register(ConversationsAPI.listConversations) { try await self.list($0, $1) }
+        router.register(ConversationsAPI.patchConversation) { try await self.patch($0, $1) }
+        router.register(ConversationsAPI.deleteConversation) { try await self.delete($0, $1) }
+        router.register(ConversationsAPI.markAllRead) { try await self.markAllRead($0, $1) }
+    }
+
+    // MARK: Create
+
+    private func create(_ request: ProtoCreateConversationRequest, _ context: RPCContext) async throws -> ProtoCreateConversationResponse {
+        let caller = try Caller(
+            app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
+            mutation: request.hasMutation ? request.mutation : nil, context)
+        return try await support.once(caller) {
+            try await carryOut(request, caller)
+        } answer: { earlier in
+            let id = earlier.object.map { ConversationID(rawValue: $0) }
+            guard let id, let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline) else {
+                throw Failure.notFound("conversation")
+            }
+            return .with {
+                $0.view = ProtoConversationView(view)
+                $0.created = earlier.outcome == "created"
+                $0.place = ProtoChangePlace(earlier.place)
+            }
+        }
+    }
+
+    private func carryOut(_ request: ProtoCreateConversationRequest, _ caller: Caller) async throws -> ProtoCreateConversationResponse? {
+        let id = try ConversationID(contract: request.id)
+        let leaves = request.hasMetadata ? request.metadata.modelLeaves : nil
+        if let leaves {
+            try support.metadataValidation.checkTree(leaves)
+            try support.metadataLimits.checkLimits(of: leaves)
+        }
+        try await support.ensureUsers(request.participants + [caller.user.rawValue], caller) { () throws(Failure) in
+            try await support.answer(.conversationIsFree, [.uuid(id.rawValue)], deadline: caller.deadline)
+        }
+        let values: [Value] =
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .textArray(request.participants),
+                .bool(request.distinct), leaves.map { .textArray($0.map(\.path.dotted)) } ?? .null,
+                leaves.map { .textArray($0.map(\.value)) } ?? .null, .int8(Int64(support.participantsLimit)),
+            ] + caller.originValues + [.int8(Int64(request.receiptPolicy & 3))]
+        // A creation meets two keys, its id and its set of participants: alone in its transaction.
+        let route: CallSupport.Route = leaves?.isLarge == true ? .large : .alone
+        guard let written = try await support.write(.conversationCreate, values, for: caller, on: route) else { return nil }
+        let (outcome, createdAt, shownAt, view) = try support.reading {
+            let (row, columns) = (written.rows[0], try written.rows.columns(ConversationCreateColumns.self))
+            let createdAt = try row[optional: columns.changedAt].map { StrataModel.Timestamp($0) }
+            let userPosition = try row[optional: columns.userPosition]
+            let userTime = try row[optional: columns.userCreatedAt].map { StrataModel.Timestamp($0) }
+            let shownAt = userPosition.flatMap { position in userTime.map { (Position(position), $0) } }
+            return (try row[columns.outcome], createdAt, shownAt, try ViewRow(row, columns.view))
+        }
+        if outcome == "too_many" { throw Failure.invalid("participants", reason: "names more than \(support.participantsLimit) users") }
+        try Refusal.check(outcome, what: "conversation")
+        guard let view else { throw Failure(.idInUse, "The id is in use.") }
+        if let shownAt { try await announceShown(view, at: shownAt, caller) }
+        let named = try await support.named(
+            view, in: caller.app, metadata: outcome == "created" ? MetadataTree(leaves: leaves ?? []) : nil, deadline: caller.deadline)
+        switch outcome {
+        case "created": announceCreated(named, at: createdAt ?? view.createdAt, caller)
+        case "found": break
+        case "conflict":
+            throw Failure(.conflict, "There is such a conversation, with other metadata.", detail: .conversation(named))
+        default: throw Failure(.idInUse, "The id is in use.", detail: .conversation(named))
+        }
+        let place = ChangePlace(position: named.conversation.position, userPosition: shownAt?.0)
+        return .with {
+            $0.view = ProtoConversationView(named)
+            $0.created = outcome == "created"
+            $0.place = ProtoChangePlace(written.place ?? place)
+        }
+    }
+
+    private func announceCreated(_ view: ConversationView, at time: StrataModel.Timestamp, _ caller: Caller) {
+        let conversation = view.conversation
+        support.publisher.publish([
+            caller.change(conversation.id, at: conversation.position, time, messageCount: 0, .conversationCreated(conversation))
+        ])
+        support.publisher.notify(
+            conversation.participants.map {
+                UserNotice(appID: caller.app, user: $0.userID, content: .added(conversation.id, position: conversation.position))
+            })
+    }
+
+    private func announceShown(_ view: ViewRow, at place: (Position, StrataModel.Timestamp), _ caller: Caller) async throws(Failure) {
+        let named = try await support.named(view, in: caller.app, deadline: caller.deadline)
+        let change = UserChange(
+            appID: caller.app, user: caller.user, position: place.0, createdAt: place.1, content: .conversationShown(named))
+        support.publisher.notify([UserNotice(appID: caller.app, user: caller.user, content: .change(change))])
+    }
+
+    // MARK: Read
+
+    private func get(_ request: ProtoGetConversationRequest, _ context: RPCContext) async throws -> ProtoConversationView {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let id = try ConversationID(contract: request.conversationID)
+        return ProtoConversationView(try await view(of: id, for: caller))
+    }
+
+    private func view(of id: ConversationID, for caller: Caller) async throws(Failure) -> ConversationView {
+        guard let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline) else {
+            throw .notFound("conversation")
+        }
+        return view
+    }
+
+    private func list(_ request: ProtoListConversationsRequest, _ context: RPCContext) async throws -> ProtoListConversationsResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let from = request.hasFromID ? try ConversationID(contract: request.fromID) : nil
+        let rows = try await database.runAlone(
+            .conversationList,
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .bool(request.byLastMessage),
+                .int8(Int64(min(max(request.pageSize, 1), Self.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
+                CallSupport.bound(request.maxBytes),
+            ], for: caller)
+        let header = try support.row(rows)
+        let (total, later, views, hasMore) = try support.reading {
+            let columns = try rows.columns(ConversationListColumns.self)
+            guard try header[columns.outcome] != "unknown_cursor" else { throw Self.unknownCursor }
+            let page = rows.dropFirst()
+            return (
+                try header[columns.total],
+                try page.compactMap { row in try row[optional: columns.later].map { Data(uuid: $0) } },
+                try page.compactMap { row in try ViewRow(row, columns.view) },
+                // The last row says so.
+                try page.contains { try $0[optional: columns.outcome] == "more" }
+            )
+        }
+        let named = try await protos(of: views, caller)
+        return .with {
+            $0.views = named
+            $0.later = later
+            $0.total = total
+            $0.end = ProtoPageEnd(lastID: hasMore ? later.last ?? views.last.map { Data($0.id) } : nil)
+        }
+    }
+
+    /// What a page is refused with that should begin after a conversation the user never had.
+    static var unknownCursor: Failure { .invalid("from_id", reason: "is not the id of a conversation in this list") }
+
+    private func protos(of views: [ViewRow], _ caller: Caller) async throws -> [ProtoConversationView] {
+        let identities = try await support.directory.basic(
+            Array(Set(views.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
+        let epoch = try await support.epoch.current(deadline: caller.deadline)
+        return views.map { ProtoConversationView($0.view(identities, epoch: epoch)) }
+    }
+
+    private func getMany(_ request: ProtoGetConversationsRequest, _ context: RPCContext) async throws -> ProtoGetConversationsResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        guard request.conversationIds.count <= Int(Self.pageLimit) else {
+            throw Failure(.invalidRequest, "At most \(Self.pageLimit) conversations can be asked for at once.")
+        }
+        let ids = try request.conversationIds.map { try ConversationID(contract: $0).rawValue }
+        let rows = try await database.runAlone(
+            .conversationsGet,
+            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuidArray(ids), CallSupport.bound(request.maxBytes)],
+            for: caller)
+        let (views, covered) = try support.reading {
+            let columns = try rows.columns(ConversationsGetColumns.self)
+            return (try rows.compactMap { try ViewRow($0, columns.view) }, try rows.compactMap { try $0[optional: columns.covered] }.last ?? 0)
+        }
+        let named = try await protos(of: views, caller)
+        return .with {
+            $0.views = named
+            $0.covered = Int32(clamping: covered)
+        }
+    }
+
+    // MARK: Mark all read
+
+    private func markAllRead(_ request: ProtoMarkAllReadRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+        let caller = try Caller(
+            app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
+            mutation: request.hasMutation ? request.mutation : nil, context)
+        return ProtoChangePlace(try await support.once(caller) { try await markAllRead(request, caller) })
+    }
+
+    private func markAllRead(_ request: ProtoMarkAllReadRequest, _ caller: Caller) async throws -> ChangePlace? {
+        let id = try ConversationID(contract: request.conversationID)
+        let values: [Value] =
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue),
+                request.hasUpTo ? .int8(request.upTo) : .null, .int8(Int64(support.receiptAudienceLimit)),
+            ] + caller.originValues
+        guard let written = try await support.write(.conversationMarkAllRead, values, for: caller, on: .shared(lockKey: id.lockKey)) else {
+            return nil
+        }
+        let change: Change? = try support.reading {
+            var cursor = written.cursor()
+            let outcome: String = try cursor.next()
+            try Refusal.check(outcome, what: "conversation")
+            guard outcome == "ok" else { return nil }
+            let (position, createdAt, messageCount) = (try cursor.position(), try cursor.time(), try cursor.next(Int64.self))
+            let upTo = try cursor.position()
+            let numbers = UserNumbers(uncounted: try cursor.next(), hidden: try cursor.next(), position: position)
+            let told = try cursor.optional([String].self)?.map { UserID(trusted: $0) }
+            return caller.change(
+                id, at: position, createdAt, messageCount: messageCount, numbers: [caller.user: numbers],
+                .allRead(user: caller.user, upTo: upTo, toldTo: told))
+        }
+        if let change { support.publisher.publish([change]) }
+        return written.place ?? ChangePlace(position: change?.position)
+    }
+
+    private func patch(_ request: ProtoPatchConversationRequest, _ context: RPCContext) async throws -> ProtoPatchConversationResponse {
+        let (changes, place) = try await ParticipantChanges(support).patch(request, context)
+        return .with {
+            $0.changes = changes.map { ProtoChange($0) }
+            $0.place = ProtoChangePlace(place)
+        }
+    }
+
+    private func delete(_ request: ProtoDeleteConversationRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+        ProtoChangePlace(try await ParticipantChanges(support).delete(request, context))
+    }
+}
+
+extension CallSupport {
+    /// A conversation as a user sees it, without its metadata; nil if the user may not know of it.
+    func view(
+        of id: ConversationID, for user: UserID, in app: AppID, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> ConversationView? {
+        let rows = try await database.run(
+            .conversationGet, [.uuid(app.rawValue), .text(user.rawValue), .uuid(id.rawValue)], deadline: deadline)
+        let view: ViewRow? = try reading {
+            guard let row = rows.first else { return nil }
+            return try ViewRow(row, try rows.columns())
+        }
+        guard let view else { return nil }
+        return try await named(view, in: app, deadline: deadline)
+    }
+}

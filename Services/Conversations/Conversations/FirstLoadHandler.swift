@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Postgres
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+/// Answers the call of a client's first load: a page of conversations together with messages of each. One statement reads all of it.
+struct FirstLoadHandler: CallHandler {
+    private let support: CallSupport
+
+    /// The most messages that come with one conversation, however many of them are unread.
+    static let messagesLimit: Int64 = 1000
+
+    init(_ support: CallSupport) { self.support = support }
+
+    /// Adds the method to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(ConversationsAPI.loadConversations) { try await self.load($0, $1) }
+    }
+
+    private struct Item {
+        let view: ViewRow
+        let isCut: Bool
+        /// Newest first, without the view's last message.
+        var earlier: [MessageRow] = []
+    }
+
+    private func load(_ request: ProtoLoadConversationsRequest, _ context: RPCContext) async throws -> ProtoLoadConversationsResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let from = request.hasFromID ? try ConversationID(contract: request.fromID) : nil
+        let rows = try await support.database.runAlone(
+            .conversationLoad,
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .bool(request.byLastMessage),
+                .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
+                request.hasMessages ? .int8(min(max(Int64(request.messages), 1), Self.messagesLimit)) : .null, .int8(Self.messagesLimit),
+                CallSupport.bound(request.maxBytes),
+            ], for: caller)
+        let header = try support.row(rows)
+        let (total, items, hasMore) = try support.reading {
+            let columns = try rows.columns(ConversationLoadColumns.self)
+            guard try header[columns.outcome] != "unknown_cursor" else { throw ConversationHandler.unknownCursor }
+            let (items, hasMore) = try Self.items(rows.dropFirst(), columns)
+            return (try header[columns.total], items, hasMore)
+        }
+        let users = Set(items.flatMap { item in item.view.users + item.earlier.map(\.sender) })
+        let identities = try await support.directory.basic(Array(users), in: caller.app, deadline: caller.deadline)
+        let epoch = try await support.epoch.current(deadline: caller.deadline)
+        return .with {
+            $0.items = items.map { item in
+                .with {
+                    $0.view = ProtoConversationView(item.view.view(identities, epoch: epoch))
+                    $0.earlier = item.earlier.map { ProtoMessage($0.message(identities)) }
+                    $0.isCut = item.isCut
+                }
+            }
+            $0.total = total
+            $0.end = ProtoPageEnd(lastID: hasMore ? items.last.map { Data($0.view.id) } : nil)
+        }
+    }
+
+    /// A row is a conversation, a message of the conversation before it, or says that there are more conversations.
+    private static func items(_ rows: some Sequence<Row>, _ columns: ConversationLoadColumns) throws -> (items: [Item], hasMore: Bool) {
+        var items: [Item] = []
+        var hasMore = false
+        for row in rows {
+            if try row[optional: columns.outcome] == "more" { hasMore = true }
+            if let view = try ViewRow(row, columns.view) {
+                items.append(Item(view: view, isCut: try row[optional: columns.isCut] ?? false))
+            } else if let message = try MessageRow(row, columns.message), !items.isEmpty {
+                items[items.count - 1].earlier.append(message)
+            }
+        }
+        return (items, hasMore)
+    }
+}

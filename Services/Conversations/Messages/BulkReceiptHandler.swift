@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Metrics
+import Mutations
+import Postgres
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+/// Answers the call by which one user gives receipts of many messages of one conversation. Unlike single ones they wait for no others: they are one change
+/// as they are.
+struct BulkReceiptHandler: CallHandler {
+    private let support: CallSupport
+    private let given = Counter(label: "strata_conversations_receipts_total")
+    private let changes = Counter(label: "strata_conversations_receipt_changes_total")
+
+    init(_ support: CallSupport) { self.support = support }
+
+    /// Adds the method to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(ConversationsAPI.giveReceipts) { try await self.give($0, $1) }
+    }
+
+    private func give(_ request: ProtoGiveReceiptsRequest, _ context: RPCContext) async throws -> ProtoGiveReceiptsResponse {
+        let caller = try Caller(
+            app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
+            mutation: request.hasMutation ? request.mutation : nil, context)
+        let conversation = try ConversationID(contract: request.conversationID)
+        guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", reason: "must be read or delivery") }
+        guard request.messageIds.count <= ConversationsAPI.maximumReceipts else {
+            throw Failure.invalid("ids", reason: "names more than \(ConversationsAPI.maximumReceipts) messages")
+        }
+        let messages = try request.messageIds.map { try MessageID(contract: $0) }
+        let given = try await give(kind, to: messages, in: conversation, caller)
+        return .with {
+            $0.ignored = given.ignored.map { Data($0) }
+            $0.place = ProtoChangePlace(given.place)
+        }
+    }
+
+    /// Receipts of one user of messages of one conversation.
+    struct Given {
+        /// Those that the user does not see in the conversation.
+        var ignored: [MessageID]
+        var place: ChangePlace
+    }
+
+    /// Gives them, once if the change has a name.
+    func give(_ kind: ReceiptKind, to messages: [MessageID], in conversation: ConversationID, _ caller: Caller) async throws -> Given {
+        let values: [Value] =
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
+                .int8(kind == .read ? 2 : 1), .int8(Int64(support.receiptAudienceLimit)),
+            ] + caller.originValues
+        given.increment(by: messages.count)
+        return try await support.once(caller) {
+            // It takes as long as hundreds of single ones: alone in its transaction.
+            guard let written = try await support.write(.receiptsGive, values, for: caller) else { return nil }
+            let (change, ignored) = try support.reading {
+                var cursor = written.cursor()
+                try Refusal.check(try cursor.next(), what: "conversation")
+                let position = try cursor.optional(Int64.self).map { Position($0) }
+                let change = try position.map { try Change(receipts: &cursor, at: $0, of: conversation, in: caller.app, origin: caller.origin) }
+                return (change, try written.rows[0].get(written.firstColumn + 13, as: [UUID].self).map { MessageID(rawValue: $0) })
+            }
+            if let change {
+                changes.increment()
+                support.publisher.publish([change])
+            }
+            return Given(ignored: ignored, place: written.place ?? ChangePlace(position: change?.position))
+        } answer: { earlier in
+            Given(ignored: try await unseen(messages, in: conversation, caller), place: earlier.place)
+        }
+    }
+
+    /// Those of the messages that the user does not see in the conversation now.
+    private func unseen(_ messages: [MessageID], in conversation: ConversationID, _ caller: Caller) async throws -> [MessageID] {
+        let rows = try await support.database.runAlone(
+            .messagesSeen,
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
+            ], for: caller)
+        let seen = Set(try rows.map { MessageID(rawValue: try $0.get(0, as: UUID.self)) })
+        return messages.filter { !seen.contains($0) }
+    }
+}
+
+extension Change {
+    /// Reads the columns that a batch of receipts returns behind its position, up to the numbers.
+    init(
+        receipts cursor: inout RowCursor, at position: Position, of conversation: ConversationID, in app: AppID, origin: Origin? = nil
+    ) throws {
+        let (createdAt, messageCount) = (try cursor.time(), try cursor.next(Int64.self))
+        let (users, messages) = (try cursor.users(), try cursor.next([UUID].self))
+        let (ordinals, statuses) = (try cursor.next([Int64].self), try cursor.next([Int64].self))
+        let (senders, audiences) = (try cursor.users(), try cursor.next([Int64].self))
+        let numbers = userNumbers(try cursor.users(), try cursor.next(), try cursor.next(), at: position)
+        let receipts = users.indices.map { index in
+            Receipt(
+                user: users[index], messageID: MessageID(rawValue: messages[index]), ordinal: ordinals[index],
+                status: RecipientStatus(rawValue: Int(statuses[index])) ?? .delivered, sender: senders[index],
+                audience: Receipt.Audience(rawValue: Int(audiences[index])) ?? .senderAndReader)
+        }
+        self.init(
+            appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: users.first ?? UserID(trusted: ""),
+            origin: origin, messageCount: messageCount, numbers: numbers, content: .receipts(receipts))
+    }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Mutations
+import Postgres
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+/// Answers the calls about messages and receipts.
+struct MessageHandler: CallHandler {
+    private let support: CallSupport
+    private let receipts: ReceiptGatherer
+    private let bulkReceipts: BulkReceiptHandler
+    private var database: Database { support.database }
+
+    init(_ support: CallSupport, receipts: ReceiptGatherer) {
+        self.support = support
+        self.receipts = receipts
+        bulkReceipts = BulkReceiptHandler(support)
+    }
+
+    /// Adds the methods to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(ConversationsAPI.sendMessage) { try await self.send($0, $1) }
+        router.register(ConversationsAPI.getMessage) { try await self.get($0, $1) }
+        router.register(ConversationsAPI.listMessages) { try await self.list($0, $1) }
+        router.register(ConversationsAPI.deleteMessage) { try await self.delete($0, $1) }
+        router.register(ConversationsAPI.giveReceipt) { try await self.giveReceipt($0, $1) }
+    }
+
+    // MARK: Send
+
+    private func send(_ request: ProtoSendMessageRequest, _ context: RPCContext) async throws -> ProtoSendMessageResponse {
+        let caller = try Caller(
+            app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
+            mutation: request.hasMutation ? request.mutation : nil, context)
+        return try await support.once(caller) {
+            try await send(request, caller)
+        } answer: { earlier in
+            guard let id = earlier.object.map({ MessageID(rawValue: $0) }) else { throw Failure.notFound("message") }
+            let message = try await message(id, for: caller)
+            return .with {
+                $0.message = ProtoMessage(message)
+                $0.place = ProtoChangePlace(earlier.place)
+            }
+        }
+    }
+
+    private func send(_ request: ProtoSendMessageRequest, _ caller: Caller) async throws -> ProtoSendMessageResponse? {
+        let (id, conversation) = (try MessageID(contract: request.id), try ConversationID(contract: request.conversationID))
+        // Before anything is written: what cannot be read back must not be stored.
+        var parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
+        let contents = parts.compactMap(\.contentID)
+        if !contents.isEmpty { try await support.measure(&parts, by: caller, deadline: caller.deadline) }
+        let stored = try MessageParts.encode(parts)
+        let values: [Value] =
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuid(id.rawValue), .bytes(stored),
+                request.hasNotification ? .text(request.notification) : .null,
+            ] + caller.originValues + [contents.isEmpty ? .null : .uuidArray(contents.map(\.rawValue))]
+        guard let written = try await store(values, in: conversation, isAlone: !contents.isEmpty, caller) else { return nil }
+        let (row, columns) = (written.rows[0], try written.rows.columns(MessageSendColumns.self))
+        let outcome = try row[columns.outcome]
+        try Refusal.check(outcome, what: "conversation")
+        let sender = try await support.directory.basic([caller.user], in: caller.app, deadline: caller.deadline)
+        guard outcome == "ok" else {
+            let bad = try row[optional: columns.badContent].map { ContentID(rawValue: $0) }
+            if let bad { throw MessageParts.unsendable(bad, in: parts) }
+            throw try await idInUse(by: try MessageRow(row, columns.message), caller)
+        }
+        let position = Position(try row[columns.position])
+        let createdAt = StrataModel.Timestamp(try row[columns.createdAt])
+        let ordinal = try row[columns.ordinal]
+        let recipients = try row[columns.recipients]
+            .map { UserID(trusted: $0) }
+            .map { StrataModel.Message.Recipient(userID: $0, status: $0 == caller.user ? .read : .sent) }
+        let numbers = UserNumbers(uncounted: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
+        let message = StrataModel.Message(
+            id: id, conversationID: conversation, position: position, ordinal: ordinal,
+            sender: sender[caller.user] ?? BasicIdentity(userID: caller.user), sentAt: createdAt, parts: parts, recipients: recipients,
+            notification: request.hasNotification ? request.notification : nil, receiptPolicy: ReceiptPolicy(try row[columns.receiptPolicy]))
+        support.publisher.publish([
+            caller.change(
+                conversation, at: position, createdAt, messageCount: ordinal, numbers: [caller.user: numbers],
+                .messageCreated(id: id, ordinal: ordinal, message))
+        ])
+        return .with {
+            $0.message = ProtoMessage(message)
+            $0.place = ProtoChangePlace(written.place ?? ChangePlace(position: position))
+        }
+    }
+
+    /// - Parameter isAlone: with content it locks that too, and so has a transaction of its own. Others share one, in which no statement may wait for a
+    ///   message id that another transaction is using: then this one is run again, alone.
+    private func store(_ values: [Value], in conversation: ConversationID, isAlone: Bool, _ caller: Caller) async throws -> Written? {
+        if !isAlone {
+            let shared = CallSupport.Route.shared(lockKey: conversation.lockKey)
+            guard let written = try await support.write(.messageSend, values + [.bool(false)], for: caller, on: shared) else { return nil }
+            let columns = try written.rows.columns(MessageSendColumns.self)
+            if try written.rows[0][columns.outcome] != "busy_id" { return written }
+        }
+        // One that waits for another transaction does so where no list and no replay needs a connection.
+        return try await support.write(.messageSend, values + [.bool(true)], for: caller, on: isAlone ? .alone : .large)
+    }
+
+    /// - Parameter message: the one that has the id, if the caller may see it.
+    private func idInUse(by message: MessageRow?, _ caller: Caller) async throws -> Failure {
+        guard let message else { return Failure(.idInUse, "The id is in use.") }
+        let identities = try await support.directory.basic([message.sender], in: caller.app, deadline: caller.deadline)
+        return Failure(.idInUse, "The id is in use.", detail: .message(message.message(identities)))
+    }
+
+    // MARK: Read
+
+    private func get(_ request: ProtoGetMessageRequest, _ context: RPCContext) async throws -> ProtoMessage {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        return ProtoMessage(try await message(try MessageID(contract: request.messageID), for: caller))
+    }
+
+    private func message(_ id: MessageID, for caller: Caller) async throws -> StrataModel.Message {
+        let rows = try await database.run(
+            .messageGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
+        guard let row = rows.first, let message = try MessageRow(row, try rows.columns()) else { throw Failure.notFound("message") }
+        let identities = try await support.directory.basic([message.sender], in: caller.app, deadline: caller.deadline)
+        return message.message(identities)
+    }
+
+    private func list(_ request: ProtoListMessagesRequest, _ context: RPCContext) async throws -> ProtoListMessagesResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let conversation = try ConversationID(contract: request.conversationID)
+        let from = request.hasFromID ? try MessageID(contract: request.fromID) : nil
+        let rows = try await database.runAlone(
+            .messageList,
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue),
+                .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
+                CallSupport.bound(request.maxBytes),
+            ], for: caller)
+        let header = try support.row(rows)
+        let columns = try rows.columns(MessageListColumns.self)
+        let outcome = try header[columns.outcome]
+        try Refusal.check(outcome, what: "conversation")
+        if outcome == "unknown_cursor" { throw Failure.invalid("from_id", reason: "is not the id of a message in this list") }
+        let total = try header[columns.total]
+        let messages = try rows.dropFirst().compactMap { try MessageRow($0, columns.message) }
+        // What the page does not hold, and what comes after it, stands in a last row without a message.
+        let end = messages.count < rows.count - 1 ? rows.last : nil
+        let (isCut, lastID) = try (end?[optional: columns.outcome] == "more", end?[optional: columns.lastID])
+        let identities = try await support.directory.basic(
+            Array(Set(messages.map(\.sender))), in: caller.app, deadline: caller.deadline)
+        return .with {
+            $0.messages = messages.map { ProtoMessage($0.message(identities)) }
+            $0.total = total
+            $0.isCut = isCut
+            $0.end = ProtoPageEnd(lastID: lastID.map { Data(uuid: $0) })
+        }
+    }
+
+    // MARK: Delete
+
+    private func delete(_ request: ProtoDeleteMessageRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+        let caller = try Caller(
+            app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
+            mutation: request.hasMutation ? request.mutation : nil, context)
+        return ProtoChangePlace(try await support.once(caller) { try await delete(request, caller) })
+    }
+
+    private func delete(_ request: ProtoDeleteMessageRequest, _ caller: Caller) async throws -> ChangePlace? {
+        let id = try MessageID(contract: request.messageID)
+        guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", reason: "must be all_participants or my_devices") }
+        let values: [Value] =
+            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .text(mode.rawValue)] + caller.originValues
+        guard let written = try await support.write(.messageDelete, values, for: caller) else { return nil }
+        let deleted = try MessageDeletion(written, in: caller.app)
+        let identities = try await support.directory.basic(deleted.senders, in: caller.app, deadline: caller.deadline)
+        if let change = deleted.change(of: id, by: caller, identities) { support.publisher.publish([change]) }
+        support.publisher.notify(deleted.former)
+        if let place = deleted.userPlace {
+            let view = try await support.view(of: deleted.conversation, for: caller.user, in: caller.app, deadline: caller.deadline)
+            let change = UserChange(
+                appID: caller.app, user: caller.user, position: place.position, createdAt: place.createdAt,
+                content: .messageHidden(id, view: view))
+            support.publisher.notify([UserNotice(appID: caller.app, user: caller.user, content: .change(change))])
+        }
+        return written.place ?? ChangePlace(position: deleted.place?.position, userPosition: deleted.userPlace?.position)
+    }
+
+    // MARK: Receipts
+
+    private func giveReceipt(_ request: ProtoGiveReceiptRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+        let caller = try Caller(
+            app: request.appID, user: request.actor, mutation: request.hasMutation ? request.mutation : nil, context)
+        guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", reason: "must be read or delivery") }
+        let id = try MessageID(contract: request.messageID)
+        guard caller.mutation == nil else { return ProtoChangePlace(try await giveNamed(kind, to: id, caller)) }
+        return ProtoChangePlace(try await receipts.give(kind, by: caller.user, in: caller.app, to: id))
+    }
+
+    /// One with a name is not gathered with those of others: it is committed together with its name.
+    private func giveNamed(_ kind: ReceiptKind, to message: MessageID, _ caller: Caller) async throws -> ChangePlace {
+        let located = try await database.run(
+            .messagesLocate, [.uuid(caller.app.rawValue), .textArray([caller.user.rawValue]), .uuidArray([message.rawValue])],
+            deadline: caller.deadline)
+        guard let row = located.first else {
+            // Deleted since, perhaps.
+            return try await support.once(caller) { throw Failure.notFound("message") }
+        }
+        let conversation = ConversationID(rawValue: try row[try located.columns(MessagesLocateColumns.self).conversation])
+        let given = try await bulkReceipts.give(kind, to: [message], in: conversation, caller)
+        guard given.ignored.isEmpty else { throw Failure.notFound("message") }
+        return given.place
+    }
+}

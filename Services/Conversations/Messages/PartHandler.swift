@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Mutations
+import Postgres
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+/// Answers the call that changes the parts of a message.
+struct PartHandler: CallHandler {
+    private let support: CallSupport
+    private var database: Database { support.database }
+
+    /// How often an edit starts anew because another edit was faster.
+    private static let attempts = 8
+
+    init(_ support: CallSupport) { self.support = support }
+
+    /// Adds the method to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(ConversationsAPI.editParts) { try await self.edit($0, $1) }
+    }
+
+    private func edit(_ request: ProtoEditPartsRequest, _ context: RPCContext) async throws -> ProtoEditPartsResponse {
+        let caller = try Caller(
+            app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
+            mutation: request.hasMutation ? request.mutation : nil, context)
+        let id = try MessageID(contract: request.messageID)
+        return try await support.once(caller) {
+            // The database knows nothing of parts: they are read, changed here, and written if they are still the same.
+            for _ in 0..<Self.attempts {
+                switch try await editOnce(id, request, caller) {
+                case .done(let answer): return answer
+                case .isNamedAlready: return nil
+                case .partsAreOthers: continue
+                }
+            }
+            throw Failure.unavailable
+        } answer: { earlier in
+            try await answer(earlier, id, request, caller)
+        }
+    }
+
+    private enum Attempt {
+        case done(ProtoEditPartsResponse)
+        /// They were changed meanwhile.
+        case partsAreOthers
+        /// It was carried out before, or another request is carrying it out.
+        case isNamedAlready
+    }
+
+    /// A repetition is shown the message as it is now; the part that was added or replaced the first time may stand elsewhere, or may be gone.
+    private func answer(
+        _ earlier: EarlierChange, _ id: MessageID, _ request: ProtoEditPartsRequest, _ caller: Caller
+    ) async throws -> ProtoEditPartsResponse {
+        // Nothing is shown of what was removed.
+        if case .remove = request.edit { return .with { $0.place = ProtoChangePlace(earlier.place) } }
+        let rows = try await database.run(
+            .messageGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
+        guard let row = rows.first, let found = try MessageRow(row, try rows.columns()) else { throw Failure.notFound("message") }
+        var index: Int?
+        switch request.edit {
+        case .add(let part): index = found.parts.firstIndex { $0.id == earlier.object ?? UUID(contract: part.id) }
+        case .replace(let replacement):
+            index =
+                if let part = earlier.object {
+                    found.parts.firstIndex { $0.id == part }
+                } else {
+                    PartEditor.find(replacement.part, in: found.parts)
+                }
+        case .replaceAll, .remove, nil: index = 0
+        }
+        guard let index else { throw Failure.notFound("message part") }
+        let identities = try await support.directory.basic([found.sender], in: caller.app, deadline: caller.deadline)
+        return .with {
+            $0.message = ProtoMessage(found.message(identities))
+            $0.index = Int32(clamping: index)
+            $0.place = ProtoChangePlace(earlier.place)
+        }
+    }
+
+    private func editOnce(_ id: MessageID, _ request: ProtoEditPartsRequest, _ caller: Caller) async throws -> Attempt {
+        let found = try await database.run(
+            .messageGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
+        let columns = try found.columns(MessageColumns.self)
+        guard let row = found.first, let message = try MessageRow(row, columns) else { throw Failure.notFound("message") }
+        guard message.sender == caller.user else { throw Failure.accessDenied("Only its sender can change a message.") }
+        let stored = try row[columns.parts]
+        let identities = try await support.directory.basic([message.sender], in: caller.app, deadline: caller.deadline)
+
+        // Never earlier than the change before it, whatever the clock says.
+        let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
+        let time = StrataModel.Timestamp(microseconds: max(now, (message.updatedAt ?? message.sentAt).microseconds + 1))
+        let editor = try PartEditor(message.parts, request.edit, at: time, limit: support.partsLimit)
+        guard !editor.edits.isEmpty else {
+            guard let place = try await support.noteWithoutEffect(caller, in: message.conversationID) else { return .isNamedAlready }
+            return .done(answer(message.message(identities), editor, place))
+        }
+        return try await write(editor, over: stored, to: id, at: time, identities, caller)
+    }
+
+    private func write(
+        _ editor: PartEditor, over stored: [UInt8], to id: MessageID, at time: StrataModel.Timestamp, _ identities: [UserID: BasicIdentity],
+        _ caller: Caller
+    ) async throws -> Attempt {
+        var parts = editor.parts
+        let contents = parts.compactMap(\.contentID)
+        if !contents.isEmpty { try await support.measure(&parts, by: caller, deadline: caller.deadline) }
+        let values: [Value] =
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .bytes(stored), .bytes(try MessageParts.encode(parts)),
+                .jsonb(try OperationsJSON.edits(editor.edits)), .timestamp(Postgres.Timestamp(time)), .uuidArray(contents.map(\.rawValue)),
+            ] + caller.originValues
+        guard let written = try await support.write(.partsEdit, values, for: caller) else { return .isNamedAlready }
+        let (row, columns) = (written.rows[0], try written.rows.columns(PartsEditColumns.self))
+        let outcome = try row[columns.outcome]
+        if outcome == "stale" { return .partsAreOthers }
+        try Refusal.check(outcome, what: "message")
+        if outcome == "unknown_content" {
+            throw MessageParts.unsendable(ContentID(rawValue: try row[columns.badContent]), in: parts)
+        }
+        let (position, createdAt) = (Position(try row[columns.position]), StrataModel.Timestamp(try row[columns.createdAt]))
+        let messageCount = try row[columns.messageCount]
+        guard let edited = try MessageRow(row, columns.message) else { throw Failure.notFound("message") }
+        let message = edited.message(identities)
+        support.publisher.publish([
+            caller.change(
+                message.conversationID, at: position, createdAt, messageCount: messageCount,
+                .partsChanged(id: id, ordinal: message.ordinal, editor.edits, message))
+        ])
+        return .done(answer(message, editor, written.place ?? ChangePlace(position: position)))
+    }
+
+    private func answer(_ message: StrataModel.Message, _ editor: PartEditor, _ place: ChangePlace) -> ProtoEditPartsResponse {
+        .with {
+            $0.place = ProtoChangePlace(place)
+            $0.message = ProtoMessage(message)
+            $0.index = Int32(clamping: editor.index)
+        }
+    }
+}

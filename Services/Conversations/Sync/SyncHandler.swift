@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Postgres
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+/// Answers what gateways ask in order to bring their sockets up to date and to repair what pub/sub lost (docs/architecture.md §6).
+struct SyncHandler: CallHandler {
+    private let support: CallSupport
+    private let heads: HeadsCache
+    private let userChanges: UserChanges
+    private var database: Database { support.database }
+
+    /// The most changes one call reads.
+    private static let readLimit: Int32 = 1000
+
+    init(_ support: CallSupport) {
+        self.support = support
+        heads = HeadsCache(database: support.database, epoch: support.epoch)
+        userChanges = UserChanges(support)
+    }
+
+    /// Adds the methods to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(ConversationsAPI.baseline) { try await self.baseline($0, $1) }
+        router.register(ConversationsAPI.readLogs) { try await self.readLogs($0, $1) }
+        router.register(ConversationsAPI.readChanges) { try await self.readChanges($0, $1) }
+        router.register(ConversationsAPI.heads) { try await self.heads.read(since: $0.since, deadline: $1.deadline) }
+    }
+
+    // MARK: Baseline
+
+    private func baseline(_ request: ProtoBaselineRequest, _ context: RPCContext) async throws -> ProtoBaselineResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let (statement, further): (Statement, [Value])
+        if request.wantsEpoch {
+            (statement, further) = (.replayBaseline, [.timestamp(Postgres.Timestamp(microseconds: request.since))] + support.epoch.asked)
+        } else if request.recent > 0 {
+            let begin = Postgres.Timestamp(microseconds: request.notBefore)
+            (statement, further) = (.recentBaseline, [.int8(request.recent), .timestamp(begin)])
+        } else {
+            (statement, further) = (.baseline, [.timestamp(Postgres.Timestamp(microseconds: request.since))])
+        }
+        let rows = try await database.runAlone(statement, [.uuid(caller.app.rawValue), .text(caller.user.rawValue)] + further, for: caller)
+        var response = ProtoBaselineResponse()
+        let columns = try rows.columns(BaselineColumns.self)
+        for row in rows {
+            let (position, after) = (try row[columns.position], try row[columns.after])
+            guard let conversation = try row[optional: columns.conversation] else {
+                response.userPosition = position
+                response.userAfter = after
+                response.asOf = StrataModel.Timestamp(try row[columns.asOf]).microseconds
+                response.complete = try row[columns.complete]
+                guard request.wantsEpoch else { continue }
+                let epoch = try rows.columns(EpochColumns.self)
+                response.epoch = try row[epoch.epoch]
+                if try !row[epoch.isCertain] { response.complete = false }
+                continue
+            }
+            response.entries.append(
+                try .with {
+                    $0.conversationID = Data(uuid: conversation)
+                    $0.position = position
+                    $0.after = after
+                    $0.numbers.uncounted = try row[columns.uncounted]
+                    $0.numbers.hidden = try row[columns.hidden]
+                    $0.numbers.position = position
+                    $0.messageCount = try row[columns.messageCount]
+                    $0.isParticipant = try row[columns.isParticipant]
+                    $0.oldestAt = try row[optional: columns.oldestAt].map { StrataModel.Timestamp($0).microseconds } ?? 0
+                })
+        }
+        return response
+    }
+
+    // MARK: Room in an answer
+
+    /// Counts the bytes of what the database could not count when it measured a page: names of participants, and what an entry of a user's own log is about.
+    private struct Room {
+        private var left: Int64?
+        private(set) var isFull = false
+        private var hasAny = false
+
+        /// - Parameter bytes: 0 is no bound.
+        init(_ bytes: Int64) { left = bytes > 0 ? bytes : nil }
+
+        /// Whether this still fits; the first one does.
+        mutating func takes(_ message: some SwiftProtobuf.Message) -> Bool {
+            guard let room = left, let own = try? Int64((message.serializedBytes() as [UInt8]).count) else { return true }
+            isFull = hasAny && own > room
+            left = room - own
+            hasAny = true
+            return !isFull
+        }
+    }
+
+    // MARK: Logs of one user
+
+    private func readLogs(_ request: ProtoReadLogsRequest, _ context: RPCContext) async throws -> ProtoReadLogsResponse {
+        let caller = try Caller(app: request.appID, user: request.userID, context)
+        let ids = try request.cursors.map { try ConversationID(contract: $0.conversationID).rawValue }
+        let rows = try await database.runAlone(
+            .readLogs,
+            [
+                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuidArray(ids), .int8Array(request.cursors.map(\.after)),
+                request.hasUserAfter ? .int8(request.userAfter) : .null, .int8(Int64(min(max(request.limit, 1), Self.readLimit))),
+                CallSupport.bound(request.maxBytes),
+            ], for: caller)
+        let columns = try rows.columns(LogColumns.self)
+        let log = try rows.map { try LogRow($0, columns) }
+        let identities = try await support.directory.basic(
+            Array(Set(log.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
+        let people = try await userChanges.people(in: log.filter { $0.entry == .userChange }, of: caller)
+        let epoch = try await support.epoch.current(deadline: caller.deadline)
+        var response = ProtoReadLogsResponse()
+        var room = Room(request.maxBytes)
+        for row in log {
+            switch row.entry {
+            case .header: response.metHeads = row.flag && !room.isFull
+            case .change:
+                guard !room.isFull else { continue }
+                let entry = try ProtoReadLogsResponse.Entry.with { $0.change = ProtoChange(try row.change(identities, epoch: epoch)) }
+                if row.participants.isEmpty || room.takes(entry) { response.entries.append(entry) }
+            case .userChange:
+                guard !room.isFull else { continue }
+                var change = try await userChanges.change(row, of: caller, with: people)
+                if !request.knowsDeletions { change.content = change.content.withoutDeletions }
+                let entry = ProtoReadLogsResponse.Entry.with { $0.userChange = ProtoUserChange(change) }
+                if room.takes(entry) { response.entries.append(entry) }
+            case .skipped:
+                guard let conversation = row.conversation, !room.isFull else { continue }
+                response.entries.append(
+                    .with {
+                        $0.skipped.conversationID = Data(conversation)
+                        $0.skipped.after = row.position.rawValue
+                    })
+            case .numbers:
+                guard let conversation = row.conversation else { continue }
+                response.numbers.append(
+                    .with {
+                        $0.conversationID = Data(conversation)
+                        $0.numbers = ProtoUserNumbers(row.numbers)
+                        $0.messageCount = row.messageCount
+                        $0.isParticipant = row.flag
+                        $0.isListed = row.isListed
+                    })
+            case .override: continue
+            }
+        }
+        return response
+    }
+
+    // MARK: Repair
+
+    private func readChanges(_ request: ProtoReadChangesRequest, _ context: RPCContext) async throws -> ProtoReadChangesResponse {
+        let id = try ConversationID(contract: request.conversationID)
+        let rows = try await database.run(
+            .readChanges,
+            [
+                .uuid(id.rawValue), .int8(request.after), .int8(Int64(min(max(request.limit, 1), Self.readLimit))),
+                .textArray(request.userIds), CallSupport.bound(request.maxBytes),
+            ], deadline: context.deadline)
+        let columns = try rows.columns(LogColumns.self)
+        let log = try rows.map { try LogRow($0, columns) }
+        guard let header = log.first, let app = header.app else { return ProtoReadChangesResponse() }
+        let identities = try await support.directory.basic(Array(Set(log.flatMap(\.users))), in: app, deadline: context.deadline)
+        let epoch = try await support.epoch.current(deadline: context.deadline)
+        var overrides: [Position: [UserID: StrataModel.Message?]] = [:]
+        for row in log where row.entry == .override {
+            if let user = row.user { overrides[row.position, default: [:]][user] = .some(row.message?.message(identities)) }
+        }
+        var response = ProtoReadChangesResponse()
+        response.head = header.position.rawValue
+        var room = Room(request.maxBytes)
+        for row in log {
+            if row.entry == .change {
+                guard !room.isFull else { continue }
+                let change = ProtoChange(try row.change(identities, epoch: epoch, overrides: overrides[row.position] ?? [:]))
+                if row.participants.isEmpty || room.takes(change) { response.changes.append(change) }
+            } else if row.entry == .numbers, let user = row.user {
+                response.numbers[user.rawValue] = ProtoUserNumbers(row.numbers)
+            }
+        }
+        return response
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Mutations
+import Postgres
+import StrataModel
+
+// The columns of writing functions, beside which the functions of schema `conversations` (Shared/Schema) say what they mean.
+
+/// Of ``Mutations/WriteStatement/conversationCreate``.
+struct ConversationCreateColumns: ColumnSet {
+    let outcome: Column<String>
+    let changedAt: Column<Postgres.Timestamp>
+    let userPosition: Column<Int64>
+    let userCreatedAt: Column<Postgres.Timestamp>
+    let view: ViewColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        changedAt = try names.column("changed_at")
+        userPosition = try names.column("user_position")
+        userCreatedAt = try names.column("user_created_at")
+        view = try ViewColumns(&names)
+    }
+}
+
+/// Of ``Mutations/WriteStatement/messageSend``.
+struct MessageSendColumns: ColumnSet {
+    let outcome: Column<String>
+    let position: Column<Int64>
+    let createdAt: Column<Postgres.Timestamp>
+    let ordinal: Column<Int64>
+    let recipients: Column<[String]>
+    let uncounted: Column<Int64>
+    let hidden: Column<Int64>
+    let receiptPolicy: Column<Int64>
+    let badContent: Column<UUID>
+    let message: MessageColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        position = try names.column("position")
+        createdAt = try names.column("created_at")
+        ordinal = try names.column("ordinal")
+        recipients = try names.column("recipients")
+        uncounted = try names.column("uncounted")
+        hidden = try names.column("hidden")
+        receiptPolicy = try names.column("receipt_policy")
+        badContent = try names.column("bad_content")
+        message = try MessageColumns(&names, prefix: "m_")
+    }
+}
+
+/// Of ``Mutations/WriteStatement/messageDelete``.
+struct MessageDeleteColumns: ColumnSet {
+    let outcome: Column<String>
+    let conversation: Column<UUID>
+    let position: Column<Int64>
+    let createdAt: Column<Postgres.Timestamp>
+    let messageCount: Column<Int64>
+    let ordinal: Column<Int64>
+    let lastChanged: Column<Bool>
+    let numberUsers: Column<[String]>
+    let numberUncounted: Column<[Int64]>
+    let numberHidden: Column<[Int64]>
+    let userPosition: Column<Int64>
+    let userCreatedAt: Column<Postgres.Timestamp>
+    let overrideUser: Column<String>
+    let message: MessageColumns
+    let former: FormerColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        conversation = try names.column("conversation_id")
+        position = try names.column("position")
+        createdAt = try names.column("created_at")
+        messageCount = try names.column("message_count")
+        ordinal = try names.column("ordinal")
+        lastChanged = try names.column("last_changed")
+        numberUsers = try names.column("number_users")
+        numberUncounted = try names.column("number_uncounted")
+        numberHidden = try names.column("number_hidden")
+        userPosition = try names.column("user_position")
+        userCreatedAt = try names.column("user_created_at")
+        overrideUser = try names.column("override_user")
+        message = try MessageColumns(&names, prefix: "m_")
+        former = try FormerColumns(&names)
+    }
+}
+
+/// Of ``Mutations/WriteStatement/partsEdit``.
+struct PartsEditColumns: ColumnSet {
+    let outcome: Column<String>
+    let position: Column<Int64>
+    let createdAt: Column<Postgres.Timestamp>
+    let messageCount: Column<Int64>
+    let badContent: Column<UUID>
+    let message: MessageColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        position = try names.column("position")
+        createdAt = try names.column("created_at")
+        messageCount = try names.column("message_count")
+        badContent = try names.column("bad_content")
+        message = try MessageColumns(&names, prefix: "m_")
+    }
+}
+
+/// Of ``Mutations/WriteStatement/conversationDelete``.
+struct ConversationDeleteColumns: ColumnSet {
+    let outcome: Column<String>
+    let position: Column<Int64>
+    let createdAt: Column<Postgres.Timestamp>
+    let messageCount: Column<Int64>
+    let userPosition: Column<Int64>
+    let userCreatedAt: Column<Postgres.Timestamp>
+    let upTo: Column<Int64>
+    let distinctCleared: Column<Bool>
+    let isPartial: Column<Bool>
+    let former: FormerColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        position = try names.column("position")
+        createdAt = try names.column("created_at")
+        messageCount = try names.column("message_count")
+        userPosition = try names.column("user_position")
+        userCreatedAt = try names.column("user_created_at")
+        upTo = try names.column("up_to")
+        distinctCleared = try names.column("distinct_cleared")
+        isPartial = try names.column("is_partial")
+        former = try FormerColumns(&names)
+    }
+}
+
+/// Whose own logs a write has prolonged: parallel arrays of users, positions, and times in microseconds since 1970; null for none.
+struct FormerColumns: ColumnSet {
+    private let users: Column<[String]>
+    private let positions: Column<[Int64]>
+    private let times: Column<[Int64]>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        users = try names.column("former_users")
+        positions = try names.column("former_positions")
+        times = try names.column("former_times")
+    }
+
+    /// - Returns: what tells the gateways of these users.
+    func notices(_ row: Row, in app: AppID) throws(PostgresError) -> [UserNotice] {
+        let users = try row[optional: users] ?? []
+        return zip(users, zip(try row[optional: positions] ?? [], try row[optional: times] ?? []))
+            .map { user, place in
+                UserNotice(
+                    appID: app, user: UserID(trusted: user), content: .logged(Position(place.0), at: StrataModel.Timestamp(microseconds: place.1)))
+            }
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import RPC
+import StrataModel
+import StrataWire
+import SwiftProtobuf
+
+extension GatewayServices {
+    /// A page of the user's list together with messages of each conversation. It has no more than fit into one answer.
+    func loadConversations(
+        orderedBy order: ConversationOrder, pageSize: Int, from: ConversationID?, messages: LoadedMessages, _ call: Call
+    ) async throws(Failure) -> ListPage<LoadedBatches> {
+        let request = ProtoLoadConversationsRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.byLastMessage = order == .lastMessage
+            $0.pageSize = Int32(clamping: pageSize)
+            if let from { $0.fromID = Data(from) }
+            if case .newest(let count) = messages { $0.messages = Int32(clamping: count) }
+            $0.maxBytes = Int64(Self.batchBytes)
+        }
+        let answer = try await conversations.call(
+            ConversationsAPI.loadConversations, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let loaded = try Self.converted { try answer.items.map { try LoadedConversation($0) } }
+        return ListPage(
+            objects: LoadedBatches(loaded, self, call), total: Int(answer.total),
+            nextFrom: try Self.nextFrom(answer.end, isFull: false, last: loaded.last?.view.conversation.id))
+    }
+}
+
+/// A page of conversations with messages, to which their trees are added.
+struct LoadedBatches: Batches {
+    private var conversations: ConversationBatches
+    /// Those that are not handed out.
+    private var loaded: [ConversationID: LoadedConversation]
+
+    init(_ loaded: [LoadedConversation], _ services: GatewayServices, _ call: GatewayServices.Call) {
+        conversations = ConversationBatches(loaded.map(\.view), services, call)
+        self.loaded = Dictionary(loaded.map { ($0.view.conversation.id, $0) }) { first, _ in first }
+    }
+
+    var isFinished: Bool { conversations.isFinished }
+
+    /// The messages wait here until the trees of their conversations have come.
+    var heldBytes: Int {
+        loaded.values.reduce(0) { sum, whole in
+            whole.messages.reduce(sum) { sum, message in
+                message.parts.reduce(sum + 512 + 128 * message.recipients.count) { $0 + 128 + ($1.body?.utf8.count ?? 0) }
+            }
+        }
+    }
+
+    mutating func next() async throws(Failure) -> [LoadedConversation]? {
+        guard let views = try await conversations.next() else { return nil }
+        return views.compactMap { view in
+            guard var whole = loaded.removeValue(forKey: view.conversation.id) else { return nil }
+            // A conversation whose tree has changed was read once more for that. Its last message and its counts stay those of the moment of its messages: what
+            // has happened to them since is told by packets, whatever the conversation's position.
+            whole.view.conversation = view.conversation
+            return whole
+        }
+    }
+}

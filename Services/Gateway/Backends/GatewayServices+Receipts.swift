@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import StrataModel
+import SwiftProtobuf
+
+extension GatewayServices {
+    /// Gives receipts of several messages of one conversation, each named once.
+    /// - Returns: those that the user does not see there, and where the others are told.
+    func giveReceipts(
+        _ messages: [MessageID], in conversation: ConversationID, kind: ReceiptKind, _ call: Call
+    ) async throws(Failure) -> (ignored: [MessageID], place: ChangePlace) {
+        let request = ProtoGiveReceiptsRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.conversationID = Data(conversation)
+            $0.messageIds = messages.map { Data($0) }
+            $0.kind = kind.rawValue
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        let answer = try await conversations.call(
+            ConversationsAPI.giveReceipts, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        return (try Self.converted { try answer.ignored.map { try MessageID(contract: $0) } }, ChangePlace(answer.place))
+    }
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import CoreMetrics
+import NIOCore
+import StrataModel
+import StrataWire
+
+/// What arrives from the fan-out, on its way to the sockets of this loop.
+extension LoopRegistry {
+    /// A change, in order of position within its conversation.
+    func deliver(_ delivery: Delivery) {
+        let change = delivery.change
+        guard let conversation = conversations[change.conversationID] else { return }
+        conversation.cursor.advance(to: change.position)
+        conversation.messageCount = max(conversation.messageCount, change.messageCount)
+        conversation.messageCountAtLast = change.messageCount
+        switch change.content {
+        case .messageCreated: (conversation.lastMessage, conversation.lastMessageTold) = (change.position, change.position)
+        case .messageDeleted(_, _, let last) where last.changed: conversation.lastMessageTold = change.position
+        default: break
+        }
+        let stamp = stamp(atLeast: change.createdAt)
+        if delivery.isPlainMessage {
+            deliverMessage(delivery, in: conversation, stamp: stamp)
+        } else {
+            deliverAnything(delivery, in: conversation, stamp: stamp)
+        }
+        applyMembership(of: change, in: conversation)
+        flushDeferred()
+    }
+
+    /// The hot path: no look-up per socket, two renderings for all of a version.
+    private func deliverMessage(_ delivery: Delivery, in conversation: LocalConversation, stamp: Stamp) {
+        let change = delivery.change
+        var tails = PlainTails(delivery: delivery, output: output)
+        var returning: [any RegisteredSocket] = []
+        for index in conversation.members.indices where LogCursor.isNews(change.position, to: conversation.members[index].skip) {
+            let isSender = conversation.members[index].registration.key.user == change.actor
+            if isSender { hand(delivery, to: index, in: conversation) }
+            let member = conversation.members[index]
+            if member.isHidden {
+                if change.position > member.hiddenUpTo { returning.append(member.socket) }
+                continue
+            }
+            let registration = member.registration
+            member.socket.deliver(
+                delivery,
+                as: !member.tracked.areKnown ? tails.withoutNumbers(registration) : isSender ? tails.sender(registration) : tails.other(registration),
+                values: member.values(messageCount: change.messageCount), stamp: stamp)
+        }
+        output.deliveries.increment(by: conversation.members.count)
+        bringBack(returning, to: conversation, by: change)
+    }
+
+    /// A conversation that the user deleted from their devices comes back whole: the conversation first, then the message.
+    private func bringBack(_ sockets: [any RegisteredSocket], to conversation: LocalConversation, by change: Change) {
+        for socket in sockets {
+            leave(socket, from: conversation, at: change.position)
+            socket.membershipChanged(.returns(conversation.id, after: Position(change.position.rawValue - 1)))
+        }
+    }
+
+    private func deliverAnything(_ delivery: Delivery, in conversation: LocalConversation, stamp: Stamp) {
+        let change = delivery.change
+        // Users may have received or read a message already when it is read from the log.
+        let isMessage = if case .messageCreated(_, _, _?) = change.content { true } else { false }
+        var returning: [any RegisteredSocket] = []
+        for index in conversation.members.indices where LogCursor.isNews(change.position, to: conversation.members[index].skip) {
+            let user = conversation.members[index].registration.key.user
+            hand(delivery, to: index, in: conversation)
+            let member = conversation.members[index]
+            if member.isHidden {
+                if isMessage, change.position > member.hiddenUpTo { returning.append(member.socket) }
+                continue
+            }
+            let rendering = delivery.rendering(
+                for: user, version: member.registration.version, includesNumbers: member.tracked.areKnown, by: output.renderer, in: output.answers)
+            member.socket.deliver(delivery, as: rendering, values: member.values(messageCount: change.messageCount), stamp: stamp)
+        }
+        output.deliveries.increment(by: conversation.members.count)
+        bringBack(returning, to: conversation, by: change)
+    }
+
+    /// What the change makes of a member's numbers.
+    private func hand(_ delivery: Delivery, to index: Int, in conversation: LocalConversation) {
+        let member = conversation.members[index]
+        conversation.members[index].tracked
+            .handed(delivery.change, isFromLog: delivery.isFromLog, to: member.registration.key.user, isTold: !member.isHidden)
+        guard !member.tracked.isOwed, conversation.members[index].tracked.isOwed else { return }
+        // What the client is told now without its counts must be in its replay until it has been told them.
+        gapOpened(.conversation(conversation.id), since: delivery.change.createdAt)
+    }
+
+    /// Sockets of users who are not participants any more leave the conversation; those of users who have just become participants join it.
+    private func applyMembership(of change: Change, in conversation: LocalConversation) {
+        switch change.content {
+        case .conversationDeleted:
+            for member in conversation.members where LogCursor.isNews(change.position, to: member.skip) {
+                leave(member.socket, from: conversation, at: change.position)
+            }
+        case .participantsChanged(let added, let removed, _, _):
+            if !removed.isEmpty {
+                let gone = conversation.members.filter {
+                    LogCursor.isNews(change.position, to: $0.skip) && removed.contains($0.registration.key.user)
+                }
+                for member in gone {
+                    tellNumbersAtLeaving(member, in: conversation)
+                    leave(member.socket, from: conversation, at: change.position)
+                    member.socket.membershipChanged(.canRejoin)
+                }
+            }
+            for identity in added {
+                services.remember(identity, in: conversation.app)
+                for member in conversation.members { watchPresence(of: [identity], by: member.socket) }
+                userAdded(UserKey(app: conversation.app, user: identity.userID), to: conversation.id, at: change.position)
+            }
+        case .messageCreated(_, _, let message?): services.remember(message.sender, in: conversation.app)
+        default: break
+        }
+    }
+
+    /// The user takes part in a conversation that their sockets may not be in yet.
+    func userAdded(_ key: UserKey, to id: ConversationID, at position: Position) {
+        guard let user = userSockets[key] else { return }
+        for socket in user.sockets { socket.membershipChanged(.added(id, at: position)) }
+    }
+
+    // MARK: Numbers after a repair
+
+    /// The log does not hold numbers, so those of users here were read along with it. They are of use when all has been handed on that they contain.
+    func numbersRead(_ numbers: [UserID: UserNumbers], of id: ConversationID) {
+        guard let conversation = conversations[id] else { return }
+        conversation.numbersRead = numbers
+    }
+
+    /// Nothing is missing any more: sockets that were told changes without the counts they made are told these.
+    /// - Returns: false if some are still unknown.
+    func tellNumbersRead(in conversation: LocalConversation) -> Bool {
+        var areAllKnown = true
+        for index in conversation.members.indices {
+            let user = conversation.members[index].registration.key.user
+            if let numbers = conversation.numbersRead[user], numbers.position <= conversation.last {
+                conversation.members[index].tracked.take(numbers)
+            }
+            let member = conversation.members[index]
+            guard member.tracked.isOwed else { continue }
+            // What brings the conversation back brings its counts.
+            if member.isHidden {
+                conversation.members[index].tracked.settled()
+            } else if member.tracked.areKnown {
+                conversation.members[index].tracked.settled()
+                tellNumbers(of: member, in: conversation)
+            } else {
+                areAllKnown = false
+            }
+        }
+        return areAllKnown
+    }
+
+    /// A user who has left keeps the counts they had, as their messages do. If these are not known, the client's next replay says them.
+    private func tellNumbersAtLeaving(_ member: Member, in conversation: LocalConversation) {
+        guard member.tracked.isOwed, !member.isHidden else { return }
+        if member.tracked.areKnown { tellNumbers(of: member, in: conversation) } else { member.socket.end(.goingAway) }
+    }
+
+    private func tellNumbers(of member: Member, in conversation: LocalConversation) {
+        let (numbers, messages) = (member.numbers, conversation.messageCountAtLast)
+        let values = ReaderValues(reader: member.registration.key.user, unread: numbers.unread(of: messages), total: numbers.total(of: messages))
+        let tail = output.renderer.numbersChanged(conversation.id, at: conversation.last)
+        member.socket.send(Rendering([tail], in: output.answers), values: values, stamp: stamp())
+    }
+
+    /// Typing. Ephemeral: a socket that does not keep up is not told.
+    func deliverTyping(_ signal: TypingSignal) {
+        guard let conversation = conversations[signal.conversationID] else { return }
+        let key = UserKey(app: conversation.app, user: signal.user)
+        guard let sender = services.knownIdentity(of: key) else {
+            let (loop, services) = (loop, services)
+            Task {
+                guard await services.identity(of: key) != nil else { return }
+                loop.execute { self.deliverTyping(signal) }
+            }
+            return
+        }
+        let tail = output.renderer.typing(signal.conversationID, sender: sender, action: signal.action)
+        let stamp = stamp()
+        for member in conversation.members where member.registration.key.user != signal.user {
+            member.socket.sendEphemeral(tail, presenceOf: nil, stamp: stamp)
+        }
+    }
+}
+
+extension LoopRegistry.Member {
+    func values(messageCount: Int64) -> ReaderValues {
+        ReaderValues(reader: registration.key.user, unread: numbers.unread(of: messageCount), total: numbers.total(of: messageCount))
+    }
+}
+
+/// The renderings of a plain message that one loop has used already.
+private struct PlainTails {
+    let delivery: Delivery
+    let output: LoopRegistry.Output
+    private var senders: [WireVersion: Rendering] = [:]
+    private var others: (v2: Rendering?, v3: Rendering?)
+
+    init(delivery: Delivery, output: LoopRegistry.Output) {
+        self.delivery = delivery
+        self.output = output
+    }
+
+    mutating func sender(_ reader: Registration) -> Rendering {
+        if let rendering = senders[reader.version] { return rendering }
+        let rendering = self.rendering(for: reader)
+        senders[reader.version] = rendering
+        return rendering
+    }
+
+    /// For a socket whose numbers are not known at present.
+    func withoutNumbers(_ reader: Registration) -> Rendering { rendering(for: reader, includesNumbers: false) }
+
+    mutating func other(_ reader: Registration) -> Rendering {
+        switch reader.version {
+        case .v2:
+            if let rendering = others.v2 { return rendering }
+            let rendering = self.rendering(for: reader)
+            others.v2 = rendering
+            return rendering
+        case .v3:
+            if let rendering = others.v3 { return rendering }
+            let rendering = self.rendering(for: reader)
+            others.v3 = rendering
+            return rendering
+        }
+    }
+
+    private func rendering(for reader: Registration, includesNumbers: Bool = true) -> Rendering {
+        delivery.rendering(
+            for: reader.key.user, version: reader.version, includesNumbers: includesNumbers, by: output.renderer, in: output.answers)
+    }
+}

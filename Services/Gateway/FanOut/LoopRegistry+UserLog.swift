@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+import NIOCore
+import StrataModel
+import StrataWire
+
+/// Entries of users' own logs, on their way to the sockets of this loop.
+///
+/// A user's own log and the logs of the user's conversations have no order between them but the one in which things were committed. An entry that
+/// says what a conversation is to the user therefore waits until the socket has been told all of that conversation that the entry presupposes. If the
+/// socket has been told more by then, it is told what holds now, not what held when the entry was made.
+extension LoopRegistry {
+    /// An entry of a user's own log, in order.
+    func deliverUserChange(_ change: UserChange, to key: UserKey) {
+        guard let user = userSockets[key] else { return }
+        user.cursor.advance(to: change.position)
+        switch change.content {
+        case .identityChanged(let identity), .followed(let identity): services.remember(identity.basic, in: key.app)
+        default: break
+        }
+        for socket in user.sockets {
+            let registration = socket.registration
+            guard let last = registration.userPosition, change.position > last else { continue }
+            registration.userPosition = change.position
+            if registration.deferredUserChanges.isEmpty, isDue(change, for: socket) {
+                tell(change, to: socket)
+            } else {
+                deferUntilDue(change, for: socket)
+            }
+        }
+    }
+
+    private func deferUntilDue(_ change: UserChange, for socket: any RegisteredSocket) {
+        if socket.registration.deferredUserChanges.isEmpty { deferring.sockets.append(socket) }
+        socket.registration.deferredUserChanges.append(change)
+        guard let (id, position) = change.presupposes, conversations[id] != nil else { return }
+        fanOut.expect(position, of: id, since: change.createdAt)
+    }
+
+    /// Something moved: tells what does not have to wait any longer.
+    package func flushDeferred() {
+        guard !deferring.sockets.isEmpty, !deferring.isFlushing else { return }
+        deferring.isFlushing = true
+        defer { deferring.isFlushing = false }
+        var index = 0
+        while index < deferring.sockets.count {
+            let socket = deferring.sockets[index]
+            let registration = socket.registration
+            while let change = registration.deferredUserChanges.first, isDue(change, for: socket) {
+                registration.deferredUserChanges.removeFirst()
+                tell(change, to: socket)
+            }
+            if registration.deferredUserChanges.isEmpty { deferring.sockets.remove(at: index) } else { index += 1 }
+        }
+    }
+
+    private func isDue(_ change: UserChange, for socket: any RegisteredSocket) -> Bool {
+        if change.deletesConversation, socket.isCreatingConversation { return false }
+        // Of a conversation that the user has left, when the socket has been told so.
+        if case .conversationDeleted(let id) = change.content { return place(of: socket, in: id) == nil && !socket.membership.awaits(id) }
+        guard let (id, position) = change.presupposes else { return true }
+        guard let (conversation, index) = place(of: socket, in: id) else { return !socket.membership.awaits(id) }
+        // While the numbers are unknown there are none to tell.
+        return max(conversation.last, conversation.members[index].skip) >= position && !conversation.members[index].tracked.isOwed
+    }
+
+    private func place(of socket: any RegisteredSocket, in id: ConversationID) -> (conversation: LocalConversation, index: Int)? {
+        guard let conversation = conversations[id], let index = conversation.members.firstIndex(where: { $0.socket === socket }) else { return nil }
+        return (conversation, index)
+    }
+
+    // MARK: Telling
+
+    private func tell(_ change: UserChange, to socket: any RegisteredSocket) {
+        switch change.content {
+        case .conversationHidden(let id, let upTo, _): tellHidden(id, upTo: upTo, by: change, to: socket)
+        case .conversationShown(let view?): tellShown(view, by: change, to: socket)
+        case .messageHidden(let id, let view?): tell(change, about: view, to: socket) { .messageHidden(id, view: $0) }
+        case .messagesHidden(let upTo, let view): tell(change, about: view, to: socket) { .messagesHidden(upTo: upTo, view: $0) }
+        case .messageDeleted(let id, let conversation, let view?):
+            tell(change, about: view, to: socket) { .messageDeleted(id, in: conversation, view: $0) }
+        case .followed(let identity):
+            sendUserChange(change, to: socket)
+            watchPresence(of: [identity.basic], by: socket)
+        case .unfollowed(let user):
+            sendUserChange(change, to: socket)
+            unwatch(UserKey(app: socket.registration.key.app, user: user), by: socket)
+        default: sendUserChange(change, to: socket)
+        }
+    }
+
+    private func sendUserChange(_ change: UserChange, to socket: any RegisteredSocket, withLastMessage: Bool = true) {
+        let registration = socket.registration
+        let tails = output.renderer.tails(for: change, version: registration.version, withLastMessage: withLastMessage)
+        socket.send(
+            Rendering(tails, in: output.answers), values: ReaderValues(reader: registration.key.user, unread: 0, total: 0),
+            stamp: stamp(atLeast: change.createdAt))
+    }
+
+    private func tellHidden(_ id: ConversationID, upTo: Position, by change: UserChange, to socket: any RegisteredSocket) {
+        var change = change
+        guard let (conversation, index) = place(of: socket, in: id) else {
+            // The user left after the deletion, and after what brought the conversation back: they keep what came since.
+            if let left = socket.membership.left[id], left.seenUpTo > upTo { change.content = .conversationHidden(id, upTo: upTo, wholly: false) }
+            return sendUserChange(change, to: socket)
+        }
+        let member = conversation.members[index]
+        if member.skip > upTo, !member.isHidden {
+            // It had come back when the catch-up read it: the client keeps it, and what came since.
+            change.content = .conversationHidden(id, upTo: upTo, wholly: false)
+            return sendUserChange(change, to: socket)
+        }
+        change.content = .conversationHidden(id, upTo: upTo, wholly: true)
+        sendUserChange(change, to: socket)
+        if conversation.lastMessage > upTo {
+            // A message that came after the deletion overtook it: the socket was sent it, and has just been told to remove all. It gets it once more, with
+            // the conversation, as from the log.
+            leave(socket, from: conversation, at: upTo)
+            socket.membershipChanged(.returns(id, after: upTo))
+        } else {
+            conversation.members[index].isHidden = true
+            conversation.members[index].hiddenUpTo = upTo
+        }
+    }
+
+    private func tellShown(_ view: ConversationView, by change: UserChange, to socket: any RegisteredSocket) {
+        let id = view.conversation.id
+        guard let (conversation, index) = place(of: socket, in: id) else {
+            var change = change
+            // The user left after that, and was not told of it, as the conversation was hidden.
+            if let left = socket.membership.left[id] { change.content = .conversationShown(left.after(view)) }
+            return sendUserChange(change, to: socket)
+        }
+        guard conversation.members[index].isHidden else { return }
+        let told = max(conversation.last, conversation.members[index].skip)
+        if told > view.conversation.position {
+            // The user was not shown what came since: a catch-up shows it as it is now.
+            leave(socket, from: conversation, at: told)
+            socket.membershipChanged(.returns(id, after: told))
+        } else {
+            sendUserChange(change, to: socket)
+            conversation.members[index].isHidden = false
+            conversation.members[index].tracked.take(view.numbers)
+        }
+    }
+
+    /// Tells an entry by which messages have gone, with what is left of their conversation.
+    /// - Parameter content: what is told, with the conversation as it is to be told.
+    private func tell(
+        _ change: UserChange, about view: ConversationView, to socket: any RegisteredSocket, content: (ConversationView) -> UserChange.Content
+    ) {
+        let position = view.conversation.position
+        var change = change
+        guard let (conversation, index) = place(of: socket, in: view.conversation.id) else {
+            guard let left = socket.membership.left[view.conversation.id] else { return sendUserChange(change, to: socket) }
+            // The user left after that, and was told so: they go on seeing it as of then.
+            change.content = content(left.after(view))
+            return sendUserChange(change, to: socket, withLastMessage: left.lastMessageTold <= position)
+        }
+        conversation.members[index].tracked.take(view.numbers)
+        let member = conversation.members[index]
+        guard !member.isHidden else { return }
+        var told = view
+        if max(conversation.last, member.skip) > position {
+            told.numbers = member.numbers
+            told.messageCount = max(conversation.messageCount, view.messageCount)
+        }
+        change.content = content(told)
+        // A newer last message has been told already.
+        sendUserChange(change, to: socket, withLastMessage: max(conversation.lastMessageTold, member.skip) <= position)
+    }
+}
+
+extension UserChange {
+    /// A conversation is gone for the user. One that a socket of theirs has just created may be gone before the create was answered, if another request
+    /// of theirs is faster; an answer that came after the deletion would bring it back for the client.
+    fileprivate var deletesConversation: Bool {
+        switch content {
+        case .conversationHidden, .conversationDeleted: true
+        default: false
+        }
+    }
+
+    /// The conversation it concerns, and what of it has to be told before.
+    fileprivate var presupposes: (id: ConversationID, position: Position)? {
+        switch content {
+        case .conversationHidden(let id, let upTo, _): (id, upTo)
+        case .conversationShown(let view?), .messageHidden(_, let view?), .messagesHidden(_, let view), .messageDeleted(_, _, let view?):
+            (view.conversation.id, view.conversation.position)
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+import FanOut
+import Logging
+
+/// What clients may take of a gateway, each alone and all together.
+struct GatewayLimits: Sendable {
+    let limiter: RateLimiter
+    let clients: ClientConnections
+    let bodies: BodyBudget
+    let answers: AnswerBudget
+    let longAnswers: LongAnswers
+
+    init(_ settings: GatewaySettings, logger: Logger) {
+        limiter = RateLimiter(settings.rateLimits)
+        clients = ClientConnections(settings.connectionLimits, logger: logger)
+        bodies = BodyBudget(limit: settings.requestBytes)
+        answers = AnswerBudget(limit: settings.answerBytes)
+        longAnswers = LongAnswers(limit: settings.longAnswers)
+    }
+}
+
+extension GatewayServices {
+    var limiter: RateLimiter { limits.limiter }
+    var clients: ClientConnections { limits.clients }
+    var bodies: BodyBudget { limits.bodies }
+    var answers: AnswerBudget { limits.answers }
+    var longAnswers: LongAnswers { limits.longAnswers }
+}

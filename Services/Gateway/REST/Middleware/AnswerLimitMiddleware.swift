@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+import FanOut
+import Hummingbird
+import StrataModel
+
+/// Bounds the bytes that answers hold, and how many long ones are made at one time.
+struct AnswerLimitMiddleware: RESTMiddleware {
+    let answers: AnswerBudget
+    let longAnswers: LongAnswers
+    let errors: ErrorObjects
+
+    @concurrent
+    func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
+        // A client that changes something has to hear what came of it.
+        let lease = AnswerBudget.Lease(answers, isRefusable: request.method == .get)
+        var context = context
+        context.answer = lease
+        context.longAnswers = longAnswers
+        let turn: LongAnswers.Turn?
+        do throws(Failure) {
+            // A request that only reads can wait.
+            turn = request.method == .get ? try await context.turn(patience: LongAnswers.patience) : nil
+        } catch {
+            throw errors.failed(error, context)
+        }
+        defer {
+            turn?.end()
+            context.gave(lease.takeAnswered())
+        }
+        return try await next(request, context)
+    }
+}

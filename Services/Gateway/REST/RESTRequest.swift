@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import StrataModel
+import StrataWire
+
+/// What a route is asked, taken from the path, the query, the headers and the body of a request before the route's handler runs.
+protocol RESTRequest: SendableMetatype {
+    /// - Parameters:
+    ///   - context: with the parameters of the path, and the version.
+    ///   - services: for what settings limit.
+    /// - Throws: what is wrong with the request.
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure)
+}
+
+/// For routes that look at more than one part of HTTP itself.
+extension Request: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) { self = request }
+}
+
+/// For routes whose path says it all.
+struct EmptyRequest: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) {}
+}
+
+/// Something that is asked about the object in the path. A client is told what is wrong with the rest of the request before anything about the object.
+struct ObjectRequest<ID: RESTRequest, Content: RESTRequest>: RESTRequest {
+    let id: ID
+    let content: Content
+
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        content = try await Content(request, context, for: services)
+        id = try await ID(request, context, for: services)
+    }
+}
+
+/// A page of a list.
+struct ListRequest<Query: RESTRequest>: RESTRequest {
+    let query: Query
+    /// The query as it came, which the link to the next page repeats.
+    let text: String?
+
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        query = try await Query(request, context, for: services)
+        text = request.uri.query
+    }
+}
+
+// MARK: Objects
+
+extension ConversationID: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try context.id("id", what: "conversation")
+    }
+}
+
+extension MessageID: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try context.id("id", what: "message")
+    }
+}
+
+extension AnnouncementID: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try context.id("id", what: "announcement")
+    }
+}
+
+extension ContentID: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try context.id("id", what: "content")
+    }
+}
+
+/// A user id as it stands in a URL, or an identity's whole id escaped to one segment (docs/conformance.md §1.6).
+extension UserID: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        guard let text = context.parameters.get("user") else { throw .notFound("identity") }
+        let whole = text.removingPercentEncoding.flatMap { $0.hasPrefix("layer:///identities/") ? $0 : nil }
+        guard let user = UserID(parsing: whole ?? text) else { throw .notFound("identity") }
+        self = user
+    }
+}
+
+// MARK: Queries
+
+extension Request {
+    /// A decoded query parameter.
+    func parameter(_ name: String) -> String? { uri.queryParameters.get(name) }
+    /// The same where it may be given several times.
+    func parameters(_ name: String) -> [String] { uri.queryParameters[values: name[...]].map { String($0) } }
+}
+
+extension PageQuery: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try PageQuery(parameter: request.parameter)
+    }
+}
+
+extension ConversationsQuery: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try ConversationsQuery(parameter: request.parameter)
+    }
+}
+
+extension UsersQuery: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try UsersQuery(parameter: request.parameter)
+    }
+}
+
+extension DeletionQuery: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try DeletionQuery(parameter: request.parameter)
+    }
+}
+
+extension ConversationDeletionQuery: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try ConversationDeletionQuery(parameter: request.parameter)
+    }
+}
+
+// MARK: Bodies
+
+extension SessionBody: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try SessionBody(try await request.json(context))
+    }
+}
+
+extension CreateConversationBody: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try CreateConversationBody(try await request.json(context))
+    }
+}
+
+extension ConversationPatch: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        let type = request.headers[.contentType]?.split(separator: ";").first?.lowercased() ?? ""
+        guard type == "application/vnd.layer-patch+json" else {
+            throw Failure(
+                .invalidHeader, "The Content-Type of a patch must be application/vnd.layer-patch+json.", detail: .header("Content-Type"))
+        }
+        self = try ConversationPatch(try await request.json(context))
+    }
+}
+
+extension MarkAllReadBody: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try MarkAllReadBody(try await request.optionalJSON(context))
+    }
+}
+
+extension ReceiptsBody: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try ReceiptsBody(try await request.json(context))
+    }
+}
+
+extension ReceiptBody: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try ReceiptBody(try await request.json(context))
+    }
+}
+
+extension SendMessageBody: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try SendMessageBody(
+            try await request.json(context), version: context.version, partsLimit: services.settings.partsLimit)
+    }
+}
+
+extension FollowBody: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try FollowBody(try await request.json(context))
+    }
+}
+
+extension PushTokenBody: RESTRequest {
+    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try PushTokenBody(try await request.json(context))
+    }
+}

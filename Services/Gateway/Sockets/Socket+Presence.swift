@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FanOut
+import NIOCore
+import StrataModel
+import StrataWire
+
+/// What a client asks about presence, and what it is told of it (docs/conformance.md §12.3).
+extension Socket {
+    /// Runs a request about presence when those before it have been answered. Clients send `subscribe`, `update` and `sync` at once: with `sync` answered
+    /// before `update` is carried out, and `update` before `subscribe`, a client would never learn of its own status.
+    func runInOrder(presence request: SocketRequest, method: SocketMethod) {
+        requests.began(inOrder: request)
+        reportRequests()
+        let before = presenceTurn
+        presenceTurn = Task {
+            await before?.value
+            let answer = await rendered(request, isRefusable: true) { (socket, request, lease) async throws(Failure) in
+                switch method {
+                case .subscribeToPresence: try await socket.subscribeToPresence(lease)
+                case .unsubscribeFromPresence: await socket.unsubscribeFromPresence()
+                case .updatePresence: try await socket.updatePresence(request, lease)
+                default: try await socket.syncPresence(request, lease)
+                }
+            }
+            registry.loop.execute {
+                self.requests.ended(inOrder: request)
+                self.reportRequests()
+                self.sendRendering(answer.rendering)
+                self.sendHeldPresence()
+            }
+        }
+    }
+
+    private func subscribeToPresence(_ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData {
+        let followed = try await home.services.followed(GatewayServices.Call(key, answers: lease))
+        let app = key.app
+        let watched = (followed + [key.user]).map { UserKey(app: app, user: $0) }
+        try? await registry.loop
+            .submit {
+                guard self.isOpen else { return }
+                self.registry.watch(watched, by: self)
+            }
+            .get()
+        // A client that has the answer hears of every presence that is set from then on.
+        await registry.fanOut.confirmation(ofPresenceOf: watched)
+        return .nothing
+    }
+
+    private func unsubscribeFromPresence() async -> AnswerData {
+        try? await registry.loop
+            .submit {
+                self.registry.unwatchAll(self)
+            }
+            .get()
+        return .nothing
+    }
+
+    private func updatePresence(_ request: SocketRequest, _ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData {
+        guard let status = try PresenceUpdateBody(request.data).status else { return .nothing }
+        let word =
+            switch status {
+            case .auto: "auto"
+            case .chosen(let chosen): chosen.rawValue
+            }
+        try await home.services.setPresence(word, connection: id, GatewayServices.Call(key, answers: lease))
+        try? await registry.loop
+            .submit {
+                self.presenceStatus = word
+                if self.isOpen {
+                    self.hasPresence = true
+                } else {
+                    self.releasePresence()
+                }
+            }
+            .get()
+        return .nothing
+    }
+
+    private func syncPresence(_ request: SocketRequest, _ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData {
+        let (services, call) = (home.services, GatewayServices.Call(key, answers: lease))
+        let body = try PresenceSyncBody(request.data)
+        // What changes from now on may be missing in the answer, and has to follow it.
+        try? await registry.loop.submit { if self.isOpen { self.outbox.holdPresence() } }.get()
+        let presences: [PresencePublication]
+        switch body {
+        case .users(let users): presences = try await services.presences(of: Array(users.prefix(1000)), call)
+        case .since(let time): presences = try await services.presences(of: try await services.followed(call), since: time, call)
+        }
+        let own = key.user
+        return .presences(presences.map { ($0.user, $0.user == own ? $0.presence : $0.presence.forOthers) })
+    }
+
+    // MARK: Changes
+
+    func sendEphemeral(_ tail: PacketTail, presenceOf user: UserID?, stamp: Stamp) {
+        // What comes while `Presence.sync` is being answered follows the answer.
+        if let user, outbox.hold(tail, of: user) { return }
+        sendDroppable(tail, stamp: stamp)
+    }
+
+    private func sendHeldPresence() {
+        let held = outbox.takeHeldPresence()
+        guard !held.isEmpty else { return }
+        let stamp = registry.stamp()
+        for tail in held { sendDroppable(tail, stamp: stamp) }
+    }
+
+    // MARK: This connection's status
+
+    /// The status of this connection counts no longer. That of a silent peer does not until the connection has ended, which takes another two seconds.
+    func givePresenceUp() {
+        guard hasPresence else { return }
+        hasPresence = false
+        releasePresence()
+    }
+
+    /// The presence service has forgotten this connection's lease.
+    func presenceForgotten() {
+        guard isOpen, hasPresence else { return }
+        let (services, status, key, id) = (home.services, presenceStatus, key, id)
+        Task { try? await services.setPresence(status, connection: id, GatewayServices.Call(key)) }
+    }
+
+    /// The presence service lets go of this connection's status after a grace period.
+    func releasePresence() {
+        let (services, key, id) = (home.services, key, id)
+        Task { try? await services.releasePresence(key, connection: id) }
+    }
+}

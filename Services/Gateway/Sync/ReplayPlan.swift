@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+import FanOut
+import StrataModel
+
+/// What a catch-up, a replay or another one, still owes its socket: how far it is in each conversation's log, and what must be said at the end.
+///
+/// A pure value: it decides what to read next and when a conversation may be attached; ``CatchUp`` does the reading and sending.
+struct ReplayPlan {
+    /// The numbers of a conversation about which a catch-up told something; said once, at its end.
+    struct Summary: Sendable, Equatable {
+        let id: ConversationID
+        /// What they are true after.
+        let position: Position
+        let unread: Int64
+        let total: Int64
+    }
+
+    /// How far the catch-up is in one conversation's log, and what it knows of the conversation.
+    private struct ConversationProgress {
+        var position: Position
+        /// There is, or may be, more in the log.
+        var isOwed: Bool
+        /// Nothing of it has been read yet, since what is owed of it begins later than what the other logs hold.
+        var isWaiting = false
+        /// Not read since the channel was subscribed.
+        var isUnverified: Bool
+        var fanOutLast = Position.zero
+        var numbers: UserNumbers
+        var messageCount: Int64
+        /// As last read: it is on the user's list.
+        var isListed = true
+        /// The client was shown the conversation as of this position, with these participants.
+        var shownAt = Position.zero
+        var shownParticipants: Set<UserID> = []
+        var isTouched = false
+        /// The user is a participant, and is to be attached.
+        var isMember: Bool
+        /// The client does not know the conversation: before anything else it is shown whole, and until then the socket is not attached.
+        var needsShowing = false
+        /// The user has deleted it on their devices, as the log tells, and nothing has brought it back since: they are told nothing of it.
+        var isGone = false
+        /// It cannot be shown at present: the rest goes on without it, and it is looked at again later.
+        var isSetAside = false
+        var isAttached = false
+        var isAttachable: Bool { isMember && !isAttached && (!needsShowing || isGone) }
+    }
+
+    private var conversations: [ConversationID: ConversationProgress] = [:]
+    /// Position in the user's own log; nil where a catch-up does not concern it, or no longer.
+    private(set) var userPosition: Position?
+    /// More of the user's own log is owed.
+    var userOwed = false
+    /// What the fan-out has handed on of it.
+    private(set) var userFanOutLast = Position.zero
+
+    private var touchedByUser: Set<ConversationID> = []
+    /// What happened before is not told.
+    private(set) var begin: Timestamp?
+
+    /// Logs that are read together, about: as many as a page has entries, so that each has one on it. To look into all logs for each page would cost a user who
+    /// was added to thousands of conversations the square of their number.
+    static let width = 128
+    private let width: Int
+    /// Conversations that wait until their time has come, and when what is owed of them begins; the earliest last.
+    private var waiting: [(id: ConversationID, startsAt: Timestamp)] = []
+
+    init() { width = Self.width }
+
+    /// Conversations the user has just been added to. The user's own log does not concern it: what they do to these is told once they are attached.
+    /// - Parameter begin: what happened before that time is no news.
+    init(joined conversations: [ConversationID: Position], since begin: Timestamp? = nil) {
+        self.begin = begin
+        width = Self.width
+        for (id, after) in conversations {
+            self.conversations[id] = ConversationProgress(
+                position: after, isOwed: true, isUnverified: false, numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero),
+                messageCount: 0, isMember: true, needsShowing: true)
+        }
+    }
+
+    /// - Parameter width: logs that are read together, at least one.
+    init(_ baseline: Baseline, width: Int = ReplayPlan.width) {
+        self.width = width
+        for entry in baseline.entries {
+            let isOwed = entry.after < entry.position
+            conversations[entry.id] = ConversationProgress(
+                position: entry.after, isOwed: isOwed, isUnverified: !isOwed, numbers: entry.numbers, messageCount: entry.messageCount,
+                isMember: entry.isParticipant)
+            if isOwed, let oldestAt = entry.oldestAt { waiting.append((entry.id, oldestAt)) }
+        }
+        if waiting.count > width {
+            waiting.sort { $0.startsAt > $1.startsAt }
+            for (id, _) in waiting { conversations[id]?.isWaiting = true }
+        } else {
+            waiting = []
+        }
+        userPosition = baseline.userAfter
+        userOwed = baseline.userAfter < baseline.userPosition
+    }
+
+    // MARK: What to read
+
+    /// Conversations to be attached in the end.
+    var members: [ConversationID] { conversations.filter { $0.value.isMember && !$0.value.isAttached }.map(\.key) }
+    var isEverythingRead: Bool { !userOwed && !conversations.values.contains { $0.isOwed } }
+    /// The logs to read now, and after which positions. Those that wait hold nothing earlier.
+    var owedCursors: [ConversationID: Position] { conversations.filter { $0.value.isOwed && !$0.value.isWaiting }.mapValues(\.position) }
+    var memberPositions: [(id: ConversationID, position: Position)] {
+        conversations.filter { $0.value.isAttachable }.map { ($0.key, $0.value.position) }
+    }
+
+    /// Members that have not been read since their channels were subscribed; each is named once.
+    mutating func takeUnverified() -> [ConversationID] {
+        let ids = conversations.filter { $0.value.isUnverified && $0.value.isMember }.map(\.key)
+        for id in ids { conversations[id]?.isUnverified = false }
+        return ids
+    }
+
+    /// Those whose time has come are read with the others from now on.
+    mutating func admitWaiting() {
+        guard !waiting.isEmpty else { return }
+        let reading = conversations.values.count { $0.isOwed && !$0.isWaiting }
+        // Some come each time: those that are read may hold nothing before the next one begins.
+        var room = max(width - reading, (width + 3) / 4)
+        while let next = waiting.last, room > 0 {
+            // All that begin at the same moment come together, or else none of that moment could be told.
+            while let last = waiting.last, last.startsAt == next.startsAt {
+                waiting.removeLast()
+                conversations[last.id]?.isWaiting = false
+                room -= 1
+            }
+        }
+    }
+
+    /// What of a page may be told now: changes are told in the order of time, and those that wait begin before the rest.
+    func due(_ page: LogPage) -> LogPage {
+        guard let horizon = waiting.last?.startsAt,
+            let end = page.entries.firstIndex(where: { $0.createdAt.map { $0 >= horizon } ?? false })
+        else { return page }
+        return LogPage(entries: Array(page.entries[..<end]), metHeads: false, numbers: page.numbers)
+    }
+
+    mutating func owe(_ ids: some Sequence<ConversationID>) {
+        for id in ids { conversations[id]?.isOwed = true }
+    }
+
+    /// The fan-out has handed on everything up to `last`: if the reading is not there yet, it must go on.
+    mutating func fanOutIsAt(_ last: Position, in id: ConversationID) {
+        conversations[id]?.fanOutLast = last
+        if let progress = conversations[id], progress.position < last { conversations[id]?.isOwed = true }
+    }
+
+    /// The same for the user's own log.
+    mutating func userFanOutIsAt(_ last: Position) {
+        userFanOutLast = last
+        if let position = userPosition, last > position { userOwed = true }
+    }
+
+    // MARK: What was read
+
+    func position(of id: ConversationID) -> Position { conversations[id]?.position ?? .zero }
+
+    mutating func advance(_ id: ConversationID, to position: Position) {
+        guard let progress = conversations[id], position > progress.position else { return }
+        conversations[id]?.position = position
+    }
+
+    /// An entry of the user's own log changes what the conversation is to the user: its numbers are read anew, unless they come with the same page.
+    mutating func concerns(_ id: ConversationID) {
+        touchedByUser.insert(id)
+        conversations[id]?.isTouched = true
+    }
+
+    /// An entry of the user's own log tells the counts of a conversation that the user has left, as they are now. What was read of it before may be older.
+    mutating func counted(_ view: ConversationView) {
+        let id = view.conversation.id
+        guard conversations[id]?.isMember == false else { return }
+        conversations[id]?.numbers = view.numbers
+        conversations[id]?.messageCount = view.messageCount
+    }
+
+    /// A conversation that the user has left was deleted for all: nothing of it is told any more.
+    mutating func deleted(_ id: ConversationID) { conversations[id]?.isListed = false }
+
+    mutating func advanceUser(to position: Position) { userPosition = max(userPosition ?? .zero, position) }
+
+    /// The page was sent.
+    mutating func finish(_ page: LogPage) {
+        if page.metHeads { userOwed = false }
+        for (id, progress) in conversations where progress.isOwed && !progress.isWaiting {
+            if let numbers = page.numbers[id] {
+                conversations[id]?.numbers = numbers.numbers
+                conversations[id]?.messageCount = numbers.messageCount
+            }
+            // Where it ended when the page was read: this one need not wait until all others have come so far.
+            let hasMetHead =
+                page.metHeads || page.numbers[id].map { $0.numbers.position > .zero && progress.position >= $0.numbers.position } ?? false
+            // Numbers or an object that are newer than what was read mean that there is more to read.
+            let known = progress.isMember && !progress.isGone ? max(page.numbers[id]?.numbers.position ?? .zero, progress.shownAt) : .zero
+            if hasMetHead, progress.position >= known {
+                conversations[id]?.isOwed = false
+                concludeReading(of: id, with: page.numbers[id])
+            }
+        }
+        owe(touchedByUser.filter { page.numbers[$0] == nil && conversations[$0]?.isMember == true })
+        touchedByUser = []
+    }
+
+    /// All was read. Whatever the entries told: what the conversation is to the user now is what counts.
+    /// - Parameter numbers: nil if it has been deleted for all.
+    private mutating func concludeReading(of id: ConversationID, with numbers: LogPage.Numbers?) {
+        conversations[id]?.isListed = numbers?.isListed ?? false
+        guard let numbers else { return }
+        conversations[id]?.isMember = numbers.isParticipant
+        // Deleted on the user's devices, it waits for what brings it back.
+        if numbers.isParticipant, conversations[id]?.needsShowing == true { conversations[id]?.isGone = !numbers.isListed }
+    }
+
+    /// Members whose log held nothing by which they could be shown to the client, and which are on the user's list all the same.
+    var unshown: [ConversationID] {
+        conversations.filter { $0.value.isMember && !$0.value.isAttached && $0.value.needsShowing && !$0.value.isGone && !$0.value.isSetAside }
+            .map(\.key)
+    }
+
+    /// Members that the socket is not attached to because they could not be shown, and up to where their logs were read.
+    var setAside: [ConversationID: Position] {
+        conversations.filter { $0.value.isSetAside && $0.value.isMember && !$0.value.isAttached }.mapValues(\.position)
+    }
+
+    func isSetAside(_ id: ConversationID) -> Bool { conversations[id]?.isSetAside ?? false }
+
+    /// The conversation is there, and cannot be shown whatever is tried, as when it is larger than an answer may be. What is told of it would mean nothing to a
+    /// client that does not know it, so that nothing is until a later catch-up shows it.
+    mutating func setAside(_ id: ConversationID) {
+        conversations[id]?.isSetAside = true
+        conversations[id]?.needsShowing = true
+    }
+
+    /// The client was shown the conversation whole.
+    mutating func shown(_ view: ConversationView) {
+        let id = view.conversation.id
+        conversations[id]?.shownAt = view.conversation.position
+        conversations[id]?.shownParticipants = Set(view.conversation.participants.map(\.userID))
+        conversations[id]?.isMember = view.isParticipant
+        conversations[id]?.needsShowing = false
+        conversations[id]?.isSetAside = false
+    }
+
+    /// The client does not know it, or not as it is since the user came to it.
+    mutating func mustBeShown(_ id: ConversationID) { conversations[id]?.needsShowing = true }
+
+    func needsShowing(_ id: ConversationID) -> Bool { conversations[id]?.needsShowing ?? false }
+
+    /// Whether what this change did to participants or metadata was contained in what the client was shown.
+    func isContained(_ change: Change) -> Bool { change.position <= (conversations[change.conversationID]?.shownAt ?? .zero) }
+
+    /// What is told of a change. Of one that is contained in what the client was shown, this: that users were added. They have read everything before, also in
+    /// messages that the client has from before that, or that were read before they came. Users who have left since are removed again behind it, for clients
+    /// that apply what they have already. To a user who has left, an object shows no participants, so this concerns all who were added.
+    func told(_ change: Change) -> Change {
+        guard isContained(change), !needsShowing(change.conversationID),
+            case .participantsChanged(let added, _, _, let conversation) = change.content
+        else { return change }
+        var change = change
+        let participants = conversations[change.conversationID]?.shownParticipants ?? []
+        change.content = .participantsChanged(
+            added: added, removed: added.map(\.userID).filter { !participants.contains($0) }, distinctCleared: false, conversation: conversation)
+        return change
+    }
+
+    /// The user has no part in it any more. If they come back, it is shown anew.
+    mutating func left(_ id: ConversationID) {
+        conversations[id]?.isSetAside = false
+        conversations[id]?.isMember = false
+        conversations[id]?.needsShowing = true
+    }
+
+    /// The user has deleted the conversation on their devices, and nothing has brought it back so far.
+    mutating func hidden(_ id: ConversationID) {
+        guard conversations[id]?.isAttached == false else { return }
+        conversations[id]?.isGone = true
+        conversations[id]?.needsShowing = true
+    }
+
+    func isGone(_ id: ConversationID) -> Bool { conversations[id]?.isGone ?? false }
+
+    /// A message brings the conversation back; before that it has to be shown.
+    mutating func returns(_ id: ConversationID) {
+        conversations[id]?.isGone = false
+    }
+
+    mutating func countsChanged(in id: ConversationID) { conversations[id]?.isTouched = true }
+
+    // MARK: What to attach and to say at the end
+
+    var joinPoints: [JoinPoint] {
+        conversations.compactMap { id, progress in
+            guard progress.isAttachable else { return nil }
+            return JoinPoint(
+                id: id, position: progress.position, fanOutLast: progress.fanOutLast, numbers: progress.numbers,
+                messageCount: progress.messageCount, isHidden: !progress.isListed)
+        }
+    }
+
+    /// The conversations the user has no part in, and since when at the latest.
+    var leaveRecords: [ConversationID: LeaveRecord] {
+        conversations.filter { !$0.value.isMember }
+            .mapValues { progress in
+                LeaveRecord(
+                    position: progress.position, seenUpTo: progress.isListed ? progress.position : .zero, numbers: progress.numbers,
+                    messageCount: progress.messageCount, lastMessageTold: progress.position)
+            }
+    }
+
+    var summaries: [ConversationID: Summary] {
+        conversations.filter { $0.value.isTouched && !$0.value.isAttached && $0.value.isListed }
+            .reduce(into: [:]) { summaries, item in
+                let (id, progress) = item
+                summaries[id] = Summary(
+                    id: id, position: progress.numbers.position, unread: progress.numbers.unread(of: progress.messageCount),
+                    total: progress.numbers.total(of: progress.messageCount))
+            }
+    }
+
+    /// The user's own log has moved on, so that nothing could be attached: it is read again. Nothing has been said yet either, of no conversation, also of
+    /// none that the user has left.
+    mutating func userRefused() {
+        userOwed = true
+        owe(conversations.filter { $0.value.isAttachable }.map(\.key))
+    }
+
+    /// The user's own log is told by the fan-out from now on.
+    mutating func userAttached() {
+        userPosition = nil
+        userOwed = false
+    }
+
+    /// All but these could be attached; these have moved on and are read again.
+    mutating func attached(except refused: [ConversationID]) {
+        for id in conversations.keys {
+            if conversations[id]?.isAttachable == true { conversations[id]?.isAttached = true }
+            if conversations[id]?.isMember == false { conversations[id]?.isTouched = false }
+        }
+        for id in refused {
+            conversations[id]?.isAttached = false
+            conversations[id]?.isOwed = true
+        }
+    }
+}

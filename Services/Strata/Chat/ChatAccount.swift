@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import StrataKit
+
+/// A user of an app, for whom this command signs identity tokens, as the app's own backend would.
+struct ChatAccount: Sendable {
+    /// Where a gateway is.
+    struct Server: Sendable {
+        let url: URL
+        /// In PEM; nil: those of public authorities.
+        let certificates: String?
+    }
+
+    let app: KeyRing.Entry
+    let privateKey: String
+    let user: String
+    let displayName: String?
+
+    /// A client with the user signed in, and connecting.
+    /// - Parameter directory: of the local store.
+    func signIn(to server: Server, directory: URL) async throws -> StrataClient {
+        do {
+            let client = try StrataClient(
+                appID: LayerID.app.text(app.app),
+                options: .init(
+                    server: server.url, syncPolicy: .partialHistory(count: 50), directory: directory,
+                    // Lines of a log would be written across the screen.
+                    logger: Logger(label: "strata.chat") { _ in SwiftLogNoOpLogHandler() }, trustedCertificates: server.certificates))
+            try await client.connect()
+            // Who has signed in on this machine before stays signed in; a name that is given now is told with a new token.
+            let isSignedIn = await client.authenticatedUser != nil
+            if !isSignedIn || displayName != nil { try await authenticate(client, nonce: try await client.requestAuthenticationNonce()) }
+            return client
+        } catch let error as StrataError {
+            throw CommandFailure(.unavailable, "\(user.onOneLine) cannot sign in: \(error.message.onOneLine)")
+        }
+    }
+
+    func authenticate(_ client: StrataClient, nonce: String) async throws {
+        let token = IdentityToken(provider: app.provider, key: app.key, user: user, nonce: nonce, displayName: displayName)
+        try await client.authenticate(identityToken: try await token.signed(with: privateKey))
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The line in which the user types.
+struct InputLine: Hashable, Sendable {
+    /// What is before the cursor.
+    private(set) var before = ""
+    /// What is after it.
+    private(set) var after = ""
+
+    var text: String { before + after }
+    var isEmpty: Bool { before.isEmpty && after.isEmpty }
+
+    /// Inserts text at the cursor. Line breaks and other control characters become spaces: the line is one line.
+    mutating func insert(_ text: String) {
+        before += String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
+    }
+
+    /// Edits or moves the cursor.
+    /// - Returns: false for keys that do neither.
+    mutating func press(_ key: Key) -> Bool {
+        switch key {
+        case .text(let text): insert(text)
+        case .backspace: if !before.isEmpty { before.removeLast() }
+        case .delete: if !after.isEmpty { after.removeFirst() }
+        case .left: if let character = before.popLast() { after.insert(character, at: after.startIndex) }
+        case .right: if !after.isEmpty { before.append(after.removeFirst()) }
+        case .home, .control("a"): (before, after) = ("", text)
+        case .end, .control("e"): (before, after) = (text, "")
+        case .control("u"): before = ""
+        case .control("k"): after = ""
+        case .control("w"): removeWord()
+        default: return false
+        }
+        return true
+    }
+
+    mutating func clear() { self = InputLine() }
+
+    private mutating func removeWord() {
+        while before.last == " " { before.removeLast() }
+        while let last = before.last, last != " " { before.removeLast() }
+    }
+}

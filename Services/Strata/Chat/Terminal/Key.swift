@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A key that was pressed at a terminal.
+enum Key: Hashable, Sendable {
+    /// What was typed or pasted. It may contain control characters if it was pasted.
+    case text(String)
+    /// A letter with Ctrl, in lower case.
+    case control(Character)
+    case enter, tab, escape, backspace, delete
+    case left, right, up, down, home, end, pageUp, pageDown
+    /// F1.
+    case help
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How text looks.
+struct TextStyle: OptionSet, Hashable, Sendable {
+    let rawValue: Int
+
+    static let bold = TextStyle(rawValue: 1)
+    static let dim = TextStyle(rawValue: 2)
+    /// Background and text change places.
+    static let reversed = TextStyle(rawValue: 4)
+    /// Something to find again, such as a name.
+    static let accent = TextStyle(rawValue: 8)
+    /// Something is not as it should be.
+    static let warning = TextStyle(rawValue: 16)
+}
+
+/// One line of a screen: pieces of text, each with a style. No text in it can move the cursor or change the terminal: see ``TerminalText``.
+struct StyledLine: Hashable, Sendable {
+    struct Span: Hashable, Sendable {
+        let text: TerminalText
+        let style: TextStyle
+    }
+
+    private(set) var spans: [Span] = []
+
+    init() {}
+
+    init(_ text: String, _ style: TextStyle = []) { append(text, style: style) }
+
+    mutating func append(_ text: String, style: TextStyle = []) {
+        if !text.isEmpty { spans.append(Span(text: TerminalText(text), style: style)) }
+    }
+
+    mutating func append(_ line: StyledLine) { spans += line.spans }
+
+    /// Columns.
+    var width: Int { spans.reduce(0) { $0 + $1.text.width } }
+
+    /// Without styles.
+    var text: String { spans.map(\.text.string).joined() }
+
+    /// The same in exactly so many columns: with `…` at the end if it is too long, with spaces if it is too short.
+    func fitted(to columns: Int, fill: TextStyle = []) -> StyledLine {
+        var line = StyledLine()
+        var left = columns
+        let isCut = width > columns
+        if isCut { left -= 1 }
+        for span in spans where left > 0 {
+            let text = String(span.text.string.prefix(columns: left))
+            line.append(text, style: span.style)
+            left -= text.terminalWidth
+            if text.count < span.text.string.count { break }
+        }
+        if isCut, columns > 0 { line.append("…", style: .dim) }
+        line.append(String(repeating: " ", count: max(columns - line.width, 0)), style: fill)
+        return line
+    }
+}
+
+/// Text that is safe to write to a terminal: other users wrote it, and what they wrote may contain control sequences.
+struct TerminalText: Hashable, Sendable {
+    let string: String
+    /// Columns.
+    let width: Int
+
+    /// Control characters become visible pictures of themselves; what would change the direction of other text, or be invisible, becomes U+FFFD.
+    init(_ text: some StringProtocol) {
+        var scalars = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars { scalars.append(Self.visible(scalar)) }
+        string = String(scalars)
+        width = string.terminalWidth
+    }
+
+    private static func visible(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
+        switch scalar.value {
+        case 0x09: " "
+        case 0x00..<0x20: Unicode.Scalar(0x2400 + scalar.value) ?? "\u{FFFD}"
+        case 0x7F: "\u{2421}"
+        case 0x80..<0xA0: "\u{FFFD}"
+        // They join emoji and letters.
+        case 0x200C, 0x200D: scalar
+        default: isInvisible(scalar) ? "\u{FFFD}" : scalar
+        }
+    }
+
+    private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .format, .control, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: true
+        default: false
+        }
+    }
+}
+
+extension String {
+    /// Lines of at most so many columns, broken at spaces where there are some. A line feed begins a new one.
+    func wrapped(to columns: Int) -> [String] {
+        let columns = max(columns, 2)
+        return split(omittingEmptySubsequences: false) { $0.isNewline }.flatMap { Self.wrap($0, columns: columns) }
+    }
+
+    private static func wrap(_ line: Substring, columns: Int) -> [String] {
+        var lines: [String] = []
+        var rest = line
+        while rest.terminalWidth > columns {
+            let fitting = rest.prefix(columns: columns)
+            let isWordEnd = rest[fitting.endIndex...].first == " "
+            if !isWordEnd, let space = fitting.lastIndex(of: " "), space > fitting.startIndex {
+                lines.append(String(rest[..<space]))
+                rest = rest[rest.index(after: space)...]
+            } else {
+                lines.append(String(fitting))
+                rest = rest[fitting.endIndex...].trimmingFirstSpace
+            }
+        }
+        return lines + [String(rest)]
+    }
+}
+
+extension Substring {
+    fileprivate var trimmingFirstSpace: Substring { first == " " ? dropFirst() : self }
+}

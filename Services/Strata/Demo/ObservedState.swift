@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// A value that tasks can wait on: a task that waits looks at it after each change, under the lock, until it finds what it waits for.
+package final class ObservedState<State: Sendable>: Sendable {
+    private struct Waiter: Sendable {
+        let id: UInt64
+        /// Nil: not yet. Otherwise what resumes the one who waits.
+        let look: @Sendable (inout State) -> (@Sendable () -> Void)?
+        let giveUp: @Sendable () -> Void
+    }
+
+    private struct Inner: Sendable {
+        var state: State
+        var waiters: [Waiter] = []
+        var nextID: UInt64 = 0
+    }
+
+    private let inner: Mutex<Inner>
+
+    package init(_ state: State) {
+        inner = Mutex(Inner(state: state))
+    }
+
+    /// Reads or changes the value, and resumes the tasks that waited for what it has become.
+    package func change<Answer: Sendable>(_ body: (inout State) -> Answer) -> Answer {
+        let (answer, resumptions) = inner.withLock { inner in
+            let answer = body(&inner.state)
+            let waiting = inner.waiters
+            inner.waiters = []
+            var resumptions: [@Sendable () -> Void] = []
+            for waiter in waiting {
+                if let resume = waiter.look(&inner.state) { resumptions.append(resume) } else { inner.waiters.append(waiter) }
+            }
+            return (answer, resumptions)
+        }
+        for resume in resumptions { resume() }
+        return answer
+    }
+
+    /// Waits until `look` returns something, and returns that.
+    /// - Parameter limit: after this long it returns nil, as it does when the task is cancelled.
+    package func first<Answer: Sendable>(within limit: Duration, _ look: @escaping @Sendable (inout State) -> Answer?) async -> Answer? {
+        let deadline = ContinuousClock.now + limit
+        let id = inner.withLock { inner in
+            inner.nextID += 1
+            return inner.nextID
+        }
+        let timer = Task {
+            try? await Task.sleep(until: deadline, clock: .continuous)
+            giveUp(id)
+        }
+        defer { timer.cancel() }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Answer?, Never>) in
+                begin(Self.waiter(id: id, look: look, continuation: continuation), until: deadline)?()
+            }
+        } onCancel: {
+            giveUp(id)
+        }
+    }
+
+    private static func waiter<Answer: Sendable>(
+        id: UInt64, look: @escaping @Sendable (inout State) -> Answer?, continuation: CheckedContinuation<Answer?, Never>
+    ) -> Waiter {
+        Waiter(
+            id: id,
+            look: { (state: inout State) -> (@Sendable () -> Void)? in
+                guard let answer = look(&state) else { return nil }
+                return { continuation.resume(returning: answer) }
+            },
+            giveUp: { continuation.resume(returning: nil) })
+    }
+
+    /// - Returns: what resumes the waiter at once, if there is nothing to wait for.
+    private func begin(_ waiter: Waiter, until deadline: ContinuousClock.Instant) -> (@Sendable () -> Void)? {
+        inner.withLock { inner in
+            if let resume = waiter.look(&inner.state) { return resume }
+            // The timer or the cancellation may have come before the waiter.
+            if Task.isCancelled || ContinuousClock.now >= deadline { return waiter.giveUp }
+            inner.waiters.append(waiter)
+            return nil
+        }
+    }
+
+    private func giveUp(_ id: UInt64) {
+        let waiter = inner.withLock { inner in
+            inner.waiters.firstIndex { $0.id == id }.map { inner.waiters.remove(at: $0) }
+        }
+        waiter?.giveUp()
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+public import StrataModel
+public import SwiftProtobuf
+
+/// A request for a change, which its client may have given a name.
+public protocol ChangeRequest: SwiftProtobuf.Message {
+    /// The name; unset: it has none.
+    var mutation: ProtoMutation { get set }
+}
+
+extension ProtoCreateConversationRequest: ChangeRequest {}
+extension ProtoPatchConversationRequest: ChangeRequest {}
+extension ProtoDeleteConversationRequest: ChangeRequest {}
+extension ProtoMarkAllReadRequest: ChangeRequest {}
+extension ProtoSendMessageRequest: ChangeRequest {}
+extension ProtoDeleteMessageRequest: ChangeRequest {}
+extension ProtoEditPartsRequest: ChangeRequest {}
+extension ProtoGiveReceiptRequest: ChangeRequest {}
+extension ProtoGiveReceiptsRequest: ChangeRequest {}
+extension ProtoFollowRequest: ChangeRequest {}
+extension ProtoUnfollowRequest: ChangeRequest {}
+extension ProtoGiveAnnouncementReceiptRequest: ChangeRequest {}
+extension ProtoDeleteAnnouncementRequest: ChangeRequest {}
+extension ProtoSetPushTokenRequest: ChangeRequest {}
+extension ProtoDeletePushTokenRequest: ChangeRequest {}
+extension ProtoPatchMetadataRequest: ChangeRequest {}
+
+extension Mutation {
+    /// The name of a change.
+    /// - Throws: ``ContractViolation`` unless the id has 16 bytes.
+    public init(_ proto: ProtoMutation) throws(ContractViolation) {
+        guard let id = UUID(contract: proto.id) else { throw ContractViolation("Mutation.id") }
+        self.init(id: id, fingerprint: proto.fingerprint)
+    }
+}
+
+extension ProtoMutation {
+    /// The same name.
+    public init(_ mutation: Mutation) {
+        self.init()
+        id = Data(uuid: mutation.id)
+        fingerprint = mutation.fingerprint
+    }
+}
+
+extension ChangePlace {
+    /// Where a change is told; a service of an earlier version does not say it.
+    public init(_ proto: ProtoChangePlace) {
+        self.init(
+            position: proto.hasPosition ? Position(proto.position) : nil,
+            userPosition: proto.hasUserPosition ? Position(proto.userPosition) : nil)
+    }
+}
+
+extension ProtoChangePlace {
+    /// The same place.
+    public init(_ place: ChangePlace) {
+        self.init()
+        if let value = place.position { position = value.rawValue }
+        if let value = place.userPosition { userPosition = value.rawValue }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+public import Postgres
+public import StrataModel
+
+/// A change that was carried out under its name before.
+public struct EarlierChange: Sendable {
+    /// What its writing function answered: `ok`, `none`, `created` or `found`.
+    public let outcome: String
+    /// Where it is told.
+    public let place: ChangePlace
+    /// What it made, where the request does not say.
+    public let object: UUID?
+
+    /// $1 app, $2 user, $3 id. One row, or none if nothing was carried out under this name.
+    public static let find = Statement(
+        "mutation.find", sql: "SELECT fingerprint, outcome, position, user_position, object FROM conversations.find_mutation($1, $2, $3)",
+        isIdempotent: true)
+
+    /// The parameters of ``find``.
+    public static func values(_ mutation: Mutation, of user: UserID, in app: AppID) -> [Value] {
+        Array(WriteStatement.values(mutation, of: user, in: app).prefix(3))
+    }
+
+    /// - Parameter rows: of ``find``.
+    /// - Returns: nil if there are none.
+    /// - Throws: `invalid_header` if the name was given to another request; a ``Postgres/PostgresError`` if the row is not as expected.
+    public init?(_ rows: Rows, of mutation: Mutation) throws {
+        guard let row = rows.first else { return nil }
+        guard UInt64(bitPattern: try row.get(0, as: Int64.self)) == mutation.fingerprint else {
+            throw Failure(
+                .invalidHeader, "The Strata-Mutation header has the id of another request, which was carried out.",
+                detail: .header("Strata-Mutation"))
+        }
+        outcome = try row.get(1, as: String.self)
+        place = ChangePlace(
+            position: try row.getOptional(2, as: Int64.self).map { Position($0) },
+            userPosition: try row.getOptional(3, as: Int64.self).map { Position($0) })
+        object = try row.getOptional(4, as: UUID.self)
+    }
+
+    /// After how long a change that another request is carrying out is looked for again: the first time, and at most. It doubles in between.
+    private static let pauses = (first: Duration.milliseconds(20), longest: Duration.milliseconds(500))
+
+    /// How often it is looked for before it is tried again.
+    private static let looks = 4
+
+    /// Carries out a change that may have a name, once.
+    ///
+    /// - Parameters:
+    ///   - mutation: its name; nil: it has none.
+    ///   - deadline: until when another request that is carrying it out is waited for.
+    ///   - carryOut: carries it out; nil if it was carried out before, or is being carried out by another request.
+    ///   - find: looks for what was carried out under the name.
+    ///   - answer: what was carried out before is answered with.
+    /// - Throws: what `carryOut` throws, unless the change was carried out before: a repetition may be refused for what has happened since, and is answered
+    ///   all the same.
+    public static func once<T>(
+        _ mutation: Mutation?, until deadline: ContinuousClock.Instant, carryOut: () async throws -> T?,
+        find: (Mutation) async throws -> EarlierChange?, answer: (EarlierChange) async throws -> T
+    ) async throws -> T {
+        var pause = pauses.first
+        while true {
+            var refusal: (any Error)?
+            do {
+                if let done = try await carryOut() { return done }
+            } catch {
+                refusal = error
+            }
+            if let mutation, !(refusal is CancellationError), let earlier = try await find(mutation) { return try await answer(earlier) }
+            if let refusal { throw refusal }
+            guard let mutation, .now + pause < deadline else { throw Failure.unavailable }
+            // Most often the other one succeeds: only after a while it is worth to try what it may have been refused.
+            for _ in 0..<looks where .now + pause < deadline {
+                try await Task.sleep(for: pause * Double.random(in: 0.8...1.2))
+                if let earlier = try await find(mutation) { return try await answer(earlier) }
+                pause = min(pause * 2, pauses.longest)
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Postgres
+public import StrataModel
+
+/// A writing function of the database, and the two ways to ask for it: as it is, and under the name that a client gave the change (``StrataModel/Mutation``), which
+/// is committed together with what the function does.
+public struct WriteStatement: Sendable {
+    /// The function alone.
+    public let plain: Statement
+    /// The function between `begin_mutation` and `end_mutation` (Shared/Schema, mutations). No row: the change was carried out before, or is being carried out.
+    /// Otherwise each row begins with ``placeColumns`` columns that ``plain`` does not have.
+    public let once: Statement
+
+    /// The columns of ``once`` that say where the change is told.
+    public static let placeColumns = 2
+
+    /// What of a row tells where the change stands: expressions of SQL over the function's row, `r`, and the parameters.
+    public struct Place: Sendable {
+        let outcome: String
+        let conversation: String
+        let position: String
+        let userPosition: String
+        let object: String
+
+        /// - Parameters:
+        ///   - outcome: `ok`, `none`, `created` or `found`, or what refuses.
+        ///   - conversation: the conversation that it changes; `NULL` if it belongs to the user alone.
+        ///   - position: where its log tells of it; `NULL` if nothing changed there.
+        ///   - userPosition: the same in the user's own log.
+        ///   - object: the id of what was made, if the request does not say it.
+        public init(
+            outcome: String = "r.outcome", conversation: String = "NULL", position: String = "NULL", userPosition: String = "NULL",
+            object: String = "NULL"
+        ) {
+            self.outcome = outcome
+            self.conversation = conversation
+            self.position = position
+            self.userPosition = userPosition
+            self.object = object
+        }
+    }
+
+    /// - Parameters:
+    ///   - name: of ``plain``.
+    ///   - columns: what is selected of the function's row, `r`.
+    ///   - function: with its schema.
+    ///   - arguments: the parameters, with casts where they are needed, and constants. The first one is the app.
+    ///   - place: where the change stands.
+    ///   - isIdempotent: whether ``plain`` may be repeated. ``once`` always may.
+    public init(_ name: String, columns: String, function: String, arguments: [String], place: Place, isIdempotent: Bool = false) {
+        plain = Statement(
+            name, sql: "SELECT \(columns) FROM \(function)(\(arguments.joined(separator: ", "))) r", isIdempotent: isIdempotent)
+        // The parameters that the function does not have: app, user, id, fingerprint.
+        let parameters = arguments.count { $0.hasPrefix("$") }
+        let own = (1...4).map { "$\(parameters + $0)" }
+        // Each is given the app by what stands before it, and so runs only if that has a row, and after it.
+        let given = ["b.app_id"] + arguments.dropFirst()
+        once = Statement(
+            "\(name).once",
+            sql: """
+                SELECT s.position AS told_position, s.user_position AS told_user_position, \(columns)
+                FROM conversations.begin_mutation(\(own[0])::uuid, \(own[1])::text, \(own[2])::uuid) b
+                CROSS JOIN LATERAL \(function)(\(given.joined(separator: ", "))) r
+                CROSS JOIN LATERAL conversations.end_mutation(
+                    b.app_id, \(own[1])::text, \(own[2])::uuid, \(own[3])::int8, \(place.outcome), \(place.conversation), \(place.position),
+                    \(place.userPosition), \(place.object)) s
+                """, isIdempotent: true)
+    }
+
+    /// The statement to ask for and its parameters.
+    /// - Parameter values: the parameters of ``plain``.
+    public func asked(_ values: [Value], by user: UserID, in app: AppID, as mutation: Mutation?) -> (statement: Statement, values: [Value]) {
+        guard let mutation else { return (plain, values) }
+        return (once, values + Self.values(mutation, of: user, in: app))
+    }
+
+    /// What names a change in the database: app, user, id, fingerprint.
+    static func values(_ mutation: Mutation, of user: UserID, in app: AppID) -> [Value] {
+        [.uuid(app.rawValue), .text(user.rawValue), .uuid(mutation.id), .int8(Int64(bitPattern: mutation.fingerprint))]
+    }
+}
+
+/// What a writing function answered.
+public struct Written: Sendable {
+    /// At least one.
+    public let rows: Rows
+    /// The first column of the function's own.
+    public let firstColumn: Int
+    /// Where the change is told, if it has a name; nil: the function's own columns say it, if it had an effect.
+    public let place: ChangePlace?
+
+    /// - Returns: nil if there is no row: under a name, the change was carried out before, or is being carried out.
+    /// - Throws: what reading the columns throws.
+    public init?(_ rows: Rows, isNamed: Bool) throws(PostgresError) {
+        guard let first = rows.first else { return nil }
+        self.rows = rows
+        guard isNamed else {
+            firstColumn = 0
+            place = nil
+            return
+        }
+        firstColumn = WriteStatement.placeColumns
+        let columns = try rows.columns(PlaceColumns.self)
+        place = ChangePlace(
+            position: try first[optional: columns.position].map { Position($0) },
+            userPosition: try first[optional: columns.userPosition].map { Position($0) })
+    }
+
+    /// The columns of ``WriteStatement/once`` alone.
+    private struct PlaceColumns: ColumnSet {
+        let position: Column<Int64>
+        let userPosition: Column<Int64>
+
+        init(_ names: inout ColumnNames) throws(PostgresError) {
+            position = try names.column("told_position")
+            userPosition = try names.column("told_user_position")
+        }
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Brings the functions of a database to those of a set, inside a transaction that the caller has begun.
+///
+/// Functions are replaced in place, so that sessions that use them go on. Those that the migrator made earlier and that are no longer in the files are
+/// dropped; functions made by others are left alone.
+struct FunctionReplacement {
+    let session: MigrationSession
+    let set: FunctionSet
+    /// Functions that steps made belong to the migrator, too.
+    let steps: [Migration]
+
+    /// What a database has.
+    struct Record {
+        let revision: Int
+        let checksum: String
+    }
+
+    static let table = """
+        CREATE SCHEMA IF NOT EXISTS strata;
+        CREATE TABLE IF NOT EXISTS strata.schema_functions (
+            is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+            revision int4 NOT NULL,
+            checksum text NOT NULL,
+            defined text[] NOT NULL,
+            applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+        );
+        """
+
+    /// The routines outside the system's schemas: `name` with the schema, `identity` with the types of the arguments.
+    private static let routines = """
+        (SELECT p.oid, p.ctid::text AS place, n.nspname || '.' || p.proname AS name, p.oid::pg_catalog.regprocedure::text AS identity, p.proacl, p.proowner,
+            p.prolang
+        FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+        WHERE n.nspname <> 'information_schema' AND n.nspname !~ '^pg_')
+        """
+
+    /// The names of the functions that a script makes.
+    private static func names(in parameter: String) -> String {
+        """
+        (SELECT pg_catalog.lower(m[1]) FROM pg_catalog.regexp_matches(\(parameter),
+            'CREATE\\s+(?:OR\\s+REPLACE\\s+)?(?:FUNCTION|PROCEDURE)\\s+([a-z_][a-z0-9_]*\\.[a-z_][a-z0-9_]*)\\s*\\(', 'gi') m)
+        """
+    }
+
+    func run(checksum: String) throws(PostgresError) {
+        try session.run(script: "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL check_function_bodies = off")
+        let owned = try ownedFunctions()
+        try revokeGrants(on: owned)
+        let before = try places()
+        try session.run(script: "SAVEPOINT functions")
+        do throws(PostgresError) {
+            try executeFiles()
+        } catch {
+            // A function whose result or parameter names are others cannot be replaced in place.
+            guard error.sqlState == SQLState.invalidFunctionDefinition else { throw error }
+            try session.run(script: "ROLLBACK TO SAVEPOINT functions")
+            try dropReplaceable(owned)
+            try executeFiles()
+        }
+        let defined = try definedFunctions(before: before)
+        try revokeFromPublic(defined)
+        try drop(owned.filter { !Set(defined).contains($0) })
+        try validate(defined)
+        _ = try session.query(
+            """
+            INSERT INTO strata.schema_functions AS f (revision, checksum, defined)
+            VALUES ($1::int4, $2, pg_catalog.string_to_array(nullif($3, ''), E'\\n'))
+            ON CONFLICT (is_only) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum, defined = excluded.defined,
+                applied_at = clock_timestamp()
+            """, ["\(set.revision)", checksum, Self.list(defined)])
+    }
+
+    /// Those that earlier files defined, and those that steps made.
+    private func ownedFunctions() throws(PostgresError) -> [String] {
+        try strings(
+            """
+            SELECT r.identity FROM \(Self.routines) r
+            WHERE r.name IN \(Self.names(in: "$1")) OR r.identity IN (SELECT pg_catalog.unnest(f.defined) FROM strata.schema_functions f)
+            ORDER BY 1
+            """, [steps.map(\.sql).joined(separator: "\n")])
+    }
+
+    /// The files say who may execute a function: a grant that is gone from them does not stay.
+    private func revokeGrants(on functions: [String]) throws(PostgresError) {
+        try execute(
+            """
+            SELECT pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM %s', r.identity,
+                CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::text END)
+            FROM \(Self.routines) r CROSS JOIN LATERAL pg_catalog.aclexplode(r.proacl) a
+            WHERE r.identity = ANY (pg_catalog.string_to_array($1, E'\\n')) AND a.grantee <> r.proowner
+            """, functions)
+    }
+
+    /// Where each routine's row is: a routine that is replaced gets another place.
+    private func places() throws(PostgresError) -> [String] {
+        try strings("SELECT r.oid || ' ' || r.place FROM \(Self.routines) r")
+    }
+
+    private func executeFiles() throws(PostgresError) {
+        for file in set.files {
+            do throws(PostgresError) {
+                try session.run(script: file.sql)
+            } catch {
+                guard error.code == .server else { throw error }
+                throw PostgresError(
+                    code: .migration, sqlState: error.sqlState, reason: "function file \(file.name) failed", serverDetail: error.serverDetail)
+            }
+            guard session.connection.isInTransaction else { throw MigrationPlan.error("function file \(file.name) ended its own transaction") }
+        }
+    }
+
+    private func definedFunctions(before: [String]) throws(PostgresError) -> [String] {
+        try strings(
+            """
+            SELECT r.identity FROM \(Self.routines) r
+            WHERE r.name IN \(Self.names(in: "$1")) AND r.oid || ' ' || r.place <> ALL (pg_catalog.string_to_array($2, E'\\n'))
+            ORDER BY 1
+            """, [set.text, Self.list(before)])
+    }
+
+    private func revokeFromPublic(_ functions: [String]) throws(PostgresError) {
+        try execute(
+            "SELECT 'REVOKE ALL ON ROUTINE ' || f || ' FROM PUBLIC' FROM pg_catalog.unnest(pg_catalog.string_to_array($1, E'\\n')) f", functions)
+    }
+
+    /// All at once, since some may use others.
+    private func drop(_ functions: [String]) throws(PostgresError) {
+        guard !functions.isEmpty else { return }
+        do throws(PostgresError) {
+            try session.run(script: "DROP ROUTINE \(functions.joined(separator: ", "))")
+        } catch {
+            guard error.code == .server else { throw error }
+            throw PostgresError(
+                code: .migration, sqlState: error.sqlState, reason: "functions that are no longer in the files could not be dropped",
+                serverDetail: error.serverDetail)
+        }
+    }
+
+    /// Drops what only functions of the same set depend on. The files make it again, in the same transaction: other sessions never miss it.
+    private func dropReplaceable(_ owned: [String]) throws(PostgresError) {
+        try drop(
+            try strings(
+                """
+                SELECT r.identity FROM \(Self.routines) r
+                WHERE r.identity = ANY (pg_catalog.string_to_array($1, E'\\n')) AND NOT EXISTS (
+                    SELECT FROM pg_catalog.pg_depend d LEFT JOIN \(Self.routines) o ON d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND o.oid = d.objid
+                    WHERE d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid = r.oid
+                        AND (o.identity = ANY (pg_catalog.string_to_array($1, E'\\n'))) IS NOT TRUE)
+                """, [Self.list(owned)]))
+    }
+
+    /// Bodies are checked when all functions that they may name are there.
+    private func validate(_ functions: [String]) throws(PostgresError) {
+        try session.run(script: "SET LOCAL check_function_bodies = on")
+        try execute(
+            """
+            SELECT pg_catalog.format('SELECT %s(%s)', l.lanvalidator::pg_catalog.regproc, r.oid)
+            FROM \(Self.routines) r JOIN pg_catalog.pg_language l ON l.oid = r.prolang
+            WHERE r.identity = ANY (pg_catalog.string_to_array($1, E'\\n')) AND l.lanvalidator <> 0
+            """, functions)
+    }
+
+    /// Runs the statements that a query over these functions makes.
+    private func execute(_ query: String, _ functions: [String]) throws(PostgresError) {
+        let statements = try strings(query, [Self.list(functions)])
+        if !statements.isEmpty { try session.run(script: statements.joined(separator: ";\n")) }
+    }
+
+    private func strings(_ query: String, _ parameters: [String] = []) throws(PostgresError) -> [String] {
+        var values: [String] = []
+        for row in try session.query(query, parameters) { values.append(try row.get(0)) }
+        return values
+    }
+
+    /// Identities contain no line ends: names of functions and types do not.
+    private static func list(_ values: [String]) -> String { values.joined(separator: "\n") }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLibPQ
+
+/// What the server says of a statement, without executing it: its parameters, and the columns of its result.
+package struct StatementDescription: Sendable, Hashable, Codable {
+    /// A column of its result.
+    package struct Column: Sendable, Hashable, Codable {
+        package let name: String
+        /// As SQL writes it, for instance `timestamp with time zone`.
+        package let type: String
+
+        package init(name: String, type: String) {
+            self.name = name
+            self.type = type
+        }
+    }
+
+    /// The types of `$1`, `$2`, …, inferred where the statement does not say them.
+    package let parameters: [String]
+    package let columns: [Column]
+
+    package init(parameters: [String], columns: [Column]) {
+        self.parameters = parameters
+        self.columns = columns
+    }
+}
+
+extension Migrator {
+    /// Prepares each statement and says what the server makes of it.
+    package func describe(_ statements: [Statement]) async throws(PostgresError) -> [StatementDescription] {
+        try await withConnection { session throws(PostgresError) in
+            var descriptions: [StatementDescription] = []
+            for statement in statements { descriptions.append(try session.describe(statement)) }
+            return descriptions
+        }
+    }
+}
+
+extension Migrator {
+    /// Prepares a statement and looks up the columns that its rows are read by.
+    /// - Returns: the names that were looked up, in the order of their look-up.
+    package func check(_ columns: any ColumnSet.Type, of statement: Statement) async throws(PostgresError) -> [String] {
+        try await withConnection { session throws(PostgresError) in
+            let result = try session.connection.describe(statement.sql)
+            var names = ColumnNames((0..<result.columnCount).map { (result.columnName($0), result.type($0)) })
+            do throws(PostgresError) {
+                _ = try columns.init(&names)
+            } catch {
+                throw PostgresError(code: error.code, statement: statement.name, column: error.column, reason: error.reason)
+            }
+            return names.used
+        }
+    }
+}
+
+extension MigrationSession {
+    fileprivate func describe(_ statement: Statement) throws(PostgresError) -> StatementDescription {
+        let result: ResultHandle
+        do throws(PostgresError) {
+            result = try connection.describe(statement.sql)
+        } catch {
+            throw PostgresError(code: error.code, sqlState: error.sqlState, statement: statement.name, serverDetail: error.serverDetail)
+        }
+        return StatementDescription(
+            parameters: try types(result.parameterTypes),
+            columns: zip((0..<result.columnCount).map { result.columnName($0) }, try types((0..<result.columnCount).map { result.type($0) }))
+                .map { StatementDescription.Column(name: $0, type: $1) })
+    }
+
+    private func types(_ oids: [UInt32]) throws(PostgresError) -> [String] {
+        var names: [String] = []
+        let list = oids.map(String.init).joined(separator: ",")
+        let rows = try query(
+            """
+            SELECT pg_catalog.format_type(o.oid::oid, NULL) AS name
+            FROM pg_catalog.string_to_table($1, ',') WITH ORDINALITY o(oid, n) WHERE $1 <> '' ORDER BY o.n
+            """, [list])
+        for row in rows { names.append(try row.get("name")) }
+        return names
+    }
+}
+
+extension Connection {
+    /// Prepares a statement without a name and asks what it is. A parameter that does not occur in it has no type of its own, and counts as a text.
+    fileprivate func describe(_ sql: String) throws(PostgresError) -> ResultHandle {
+        let occurring = Set(sql.matches(of: /\$(\d+)/).compactMap { Int($0.1) })
+        let types = (0..<(occurring.max() ?? 0)).map { occurring.contains($0 + 1) ? Oid(0) : OID.text }
+        guard let prepared = PQprepare(raw, "", sql, Int32(types.count), types) else {
+            throw PostgresError(code: .connectionUnavailable, serverDetail: lastMessage)
+        }
+        defer { PQclear(prepared) }
+        guard PQresultStatus(prepared) == PGRES_COMMAND_OK else { throw Self.error(from: prepared) }
+        guard let described = PQdescribePrepared(raw, "") else { throw PostgresError(code: .connectionUnavailable, serverDetail: lastMessage) }
+        guard PQresultStatus(described) == PGRES_COMMAND_OK else {
+            defer { PQclear(described) }
+            throw Self.error(from: described)
+        }
+        return ResultHandle(owning: described)
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The columns that a statement's rows are read by, declared by name and type.
+///
+///     struct NameColumns: ColumnSet {
+///         let id: Column<UUID>
+///         let name: Column<String>
+///
+///         init(_ names: inout ColumnNames) throws(PostgresError) {
+///             id = try names.column("id")
+///             name = try names.column("name")
+///         }
+///     }
+///
+/// The names are looked up once for each statement prepared on a connection; a row is then read by place, at no further cost. A name that the result
+/// lacks or has twice, and a type that does not fit, are errors before a row is read.
+public protocol ColumnSet: Sendable {
+    /// Looks up the columns.
+    init(_ names: inout ColumnNames) throws(PostgresError)
+}
+
+/// One column of a result, of which the name and the type have been checked.
+public struct Column<Value: PostgresDecodable>: Sendable {
+    let index: Int
+}
+
+/// The columns of a result while a ``ColumnSet`` looks up its own.
+public struct ColumnNames: ~Copyable {
+    private let columns: [(name: String, type: UInt32)]
+    /// What has been looked up.
+    package private(set) var used: [String] = []
+
+    init(_ columns: [(name: String, type: UInt32)]) {
+        self.columns = columns
+    }
+
+    /// The column with this exact name.
+    ///
+    /// Throws ``PostgresError/Code/decoding``, naming the column, if there is none or more than one, or if its type is not read as `Value`.
+    public mutating func column<Value: PostgresDecodable>(_ name: String, as: Value.Type = Value.self) throws(PostgresError) -> Column<Value> {
+        guard let index = columns.firstIndex(where: { $0.name == name }) else { throw error(name, "does not exist") }
+        guard columns.lastIndex(where: { $0.name == name }) == index else { throw error(name, "is there more than once") }
+        guard Value.columnTypes.contains(columns[index].type) else { throw error(name, "is of type \(columns[index].type), not a \(Value.self)") }
+        used.append(name)
+        return Column(index: index)
+    }
+
+    private func error(_ column: String, _ reason: String) -> PostgresError {
+        PostgresError(code: .decoding, column: column, reason: reason)
+    }
+}
+
+/// What was looked up of a statement prepared on a connection. The columns of its results stay the same until it is prepared anew.
+final class ColumnCache: Sendable {
+    private let columns = Mutex<[ObjectIdentifier: any ColumnSet]>([:])
+
+    func columns<Columns: ColumnSet>(_ result: ResultHandle) throws(PostgresError) -> Columns {
+        let type = ObjectIdentifier(Columns.self)
+        if let known = columns.withLock({ $0[type] }) as? Columns { return known }
+        var names = ColumnNames((0..<result.columnCount).map { (result.columnName($0), result.type($0)) })
+        let new = try Columns(&names)
+        columns.withLock { $0[type] = new }
+        return new
+    }
+}
+
+extension Rows {
+    /// The columns by which these rows are read.
+    ///
+    /// Throws ``PostgresError/Code/decoding``, naming the column, if the result does not have them.
+    public func columns<Columns: ColumnSet>(_ type: Columns.Type = Columns.self) throws(PostgresError) -> Columns {
+        try cache.columns(handle)
+    }
+}
+
+extension Row {
+    /// The value of a column; throws ``PostgresError/Code/decoding``, naming the column, if it is NULL.
+    public subscript<Value>(_ column: Column<Value>) -> Value {
+        get throws(PostgresError) { try get(column.index) }
+    }
+
+    /// The value of a column, or `nil` for NULL.
+    public subscript<Value>(optional column: Column<Value>) -> Value? {
+        get throws(PostgresError) { try getOptional(column.index) }
+    }
+}

@@ -1,0 +1,177 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Announcements: from the application to users, outside of conversations.
+
+-- Outcomes: 'ok', with the entries in the recipients' own logs; 'id_in_use'. Times are microseconds since 1970.
+CREATE OR REPLACE FUNCTION conversations.send_announcement(
+    p_app uuid, p_id uuid, p_sender_name text, p_sender_user text, p_users text[], p_parts bytea, p_notification text,
+    OUT outcome text, OUT sent_at timestamptz, OUT told_users text[], OUT told_positions bigint[], OUT told_at bigint[])
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO conversations.announcement AS a (id, app_id, sender_name, sender_user, sent_at, parts, notification)
+    VALUES (p_id, p_app, p_sender_name, p_sender_user, clock_timestamp(), p_parts, p_notification)
+    ON CONFLICT DO NOTHING
+    RETURNING a.sent_at INTO send_announcement.sent_at;
+    IF NOT FOUND THEN
+        outcome := 'id_in_use';
+        RETURN;
+    END IF;
+    outcome := 'ok';
+    WITH told AS (
+        SELECT t.user_id, t.position, t.created_at
+        FROM conversations.append_user_changes(p_app, p_users, 7::smallint, jsonb_build_object('announcement_id', p_id)) t
+    ), listed AS (
+        INSERT INTO conversations.announcement_recipient (app_id, user_id, announcement_id, position)
+        SELECT p_app, t.user_id, p_id, t.position FROM told t
+    )
+    SELECT coalesce(array_agg(t.user_id), '{}'), coalesce(array_agg(t.position), '{}'), coalesce(array_agg(t.created_at), '{}')
+    INTO told_users, told_positions, told_at FROM told t;
+END
+$$;
+
+-- An announcement as this user sees it. No row: it was not sent to the user, or the user has removed it.
+CREATE OR REPLACE FUNCTION conversations.get_announcement(p_app uuid, p_user text, p_id uuid) RETURNS SETOF conversations.announcement_row
+LANGUAGE plpgsql STABLE ROWS 1 AS $$
+BEGIN
+    RETURN QUERY
+    SELECT a.id, r.position, a.sender_name, a.sender_user::text, a.sent_at, a.parts, a.notification, r.status
+    FROM conversations.announcement_recipient r JOIN conversations.announcement a ON a.id = r.announcement_id
+    WHERE r.app_id = p_app AND r.user_id = p_user AND r.announcement_id = p_id AND NOT r.is_removed;
+END
+$$;
+
+-- A page of what was announced to a user, newest first. The first row has the outcome, 'ok' or 'unknown_cursor', and how many there are in all. An
+-- announcement that the user has removed still serves as a cursor.
+CREATE OR REPLACE FUNCTION conversations.list_announcements(p_app uuid, p_user text, p_page_size bigint, p_from uuid)
+RETURNS TABLE (outcome text, total bigint, announcement conversations.announcement_row)
+LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+    before bigint;
+BEGIN
+    IF p_from IS NOT NULL THEN
+        SELECT r.position INTO before FROM conversations.announcement_recipient r
+        WHERE r.app_id = p_app AND r.user_id = p_user AND r.announcement_id = p_from;
+        IF NOT FOUND THEN
+            RETURN QUERY SELECT 'unknown_cursor'::text, 0::bigint, NULL::conversations.announcement_row;
+            RETURN;
+        END IF;
+    END IF;
+    outcome := 'ok';
+    total := (
+        SELECT count(*) FROM conversations.announcement_recipient r WHERE r.app_id = p_app AND r.user_id = p_user AND NOT r.is_removed);
+    RETURN NEXT;
+    RETURN QUERY
+    SELECT NULL::text, NULL::bigint,
+        (a.id, r.position, a.sender_name, a.sender_user, a.sent_at, a.parts, a.notification, r.status)::conversations.announcement_row
+    FROM conversations.announcement_recipient r JOIN conversations.announcement a ON a.id = r.announcement_id
+    WHERE r.app_id = p_app AND r.user_id = p_user AND NOT r.is_removed AND (p_from IS NULL OR r.position < before)
+    ORDER BY r.position DESC LIMIT p_page_size;
+END
+$$;
+
+-- As `list_announcements`; where the bytes did not suffice for the page, the last row has the outcome 'more'.
+CREATE OR REPLACE FUNCTION conversations.list_announcements_within(p_app uuid, p_user text, p_page_size bigint, p_from uuid, p_bytes bigint)
+RETURNS TABLE (outcome text, total bigint, announcement conversations.announcement_row)
+LANGUAGE plpgsql STABLE ROWS 100 AS $$
+DECLARE
+    row record;
+    used bigint := 0;
+BEGIN
+    FOR row IN SELECT l.* FROM conversations.list_announcements(p_app, p_user, p_page_size, p_from) l LOOP
+        outcome := row.outcome;
+        total := row.total;
+        announcement := row.announcement;
+        IF outcome IS NULL THEN
+            used := used + 256 + coalesce(octet_length(announcement.parts), 0);
+            IF used > p_bytes AND used > 256 + coalesce(octet_length(announcement.parts), 0) THEN
+                outcome := 'more';
+                announcement := NULL;
+                RETURN NEXT;
+                RETURN;
+            END IF;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- As `list_announcements_within`, with a last row as `list_messages_page` has it.
+CREATE OR REPLACE FUNCTION conversations.list_announcements_page(p_app uuid, p_user text, p_page_size bigint, p_from uuid, p_bytes bigint)
+RETURNS TABLE (outcome text, total bigint, last_id uuid, announcement conversations.announcement_row)
+LANGUAGE plpgsql STABLE ROWS 100 AS $$
+DECLARE
+    row record;
+    n bigint := -1;
+    own bigint;
+    used bigint := 0;
+    is_full boolean := false;
+    page_end uuid;
+BEGIN
+    FOR row IN SELECT l.* FROM conversations.list_announcements(p_app, p_user, p_page_size + 1, p_from) l LOOP
+        n := n + 1;
+        IF n > p_page_size THEN
+            last_id := page_end;
+            EXIT;
+        END IF;
+        page_end := (row.announcement).announcement_id;
+        CONTINUE WHEN is_full;
+        outcome := row.outcome;
+        total := row.total;
+        announcement := row.announcement;
+        IF n > 0 THEN
+            own := 256 + coalesce(octet_length(announcement.parts), 0);
+            is_full := coalesce(used > 0 AND used + own > p_bytes, false);
+            CONTINUE WHEN is_full;
+            used := used + own;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+    IF is_full OR last_id IS NOT NULL THEN
+        outcome := CASE WHEN is_full THEN 'more' END;
+        announcement := NULL;
+        RETURN NEXT;
+    END IF;
+END
+$$;
+
+-- Outcomes: 'ok', with the entry of the user's own log; 'none'; 'not_found'.
+CREATE OR REPLACE FUNCTION conversations.give_announcement_receipt(
+    p_app uuid, p_user text, p_id uuid, p_status bigint, OUT outcome text, OUT "position" bigint, OUT created_at timestamptz)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    before bigint;
+BEGIN
+    SELECT r.status INTO before FROM conversations.announcement_recipient r
+    WHERE r.app_id = p_app AND r.user_id = p_user AND r.announcement_id = p_id AND NOT r.is_removed FOR UPDATE;
+    outcome := CASE WHEN NOT FOUND THEN 'not_found' WHEN before >= p_status THEN 'none' ELSE 'ok' END;
+    IF outcome <> 'ok' THEN RETURN; END IF;
+    UPDATE conversations.announcement_recipient r SET status = p_status
+    WHERE r.app_id = p_app AND r.user_id = p_user AND r.announcement_id = p_id;
+    SELECT a.position, a.created_at INTO give_announcement_receipt.position, give_announcement_receipt.created_at
+    FROM conversations.append_user_change(
+        p_app, p_user, 8::smallint, jsonb_build_object('announcement_id', p_id, 'status', p_status)) a;
+END
+$$;
+
+-- Outcomes: 'ok', with the entry of the user's own log; 'not_found'.
+CREATE OR REPLACE FUNCTION conversations.remove_announcement(
+    p_app uuid, p_user text, p_id uuid, OUT outcome text, OUT "position" bigint, OUT created_at timestamptz)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE conversations.announcement_recipient r SET is_removed = true
+    WHERE r.app_id = p_app AND r.user_id = p_user AND r.announcement_id = p_id AND NOT r.is_removed;
+    IF NOT FOUND THEN
+        outcome := 'not_found';
+        RETURN;
+    END IF;
+    outcome := 'ok';
+    SELECT a.position, a.created_at INTO remove_announcement.position, remove_announcement.created_at
+    FROM conversations.append_user_change(p_app, p_user, 9::smallint, jsonb_build_object('announcement_id', p_id)) a;
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.send_announcement, conversations.get_announcement, conversations.list_announcements, conversations.list_announcements_within,
+    conversations.list_announcements_page, conversations.give_announcement_receipt, conversations.remove_announcement TO strata_conversations;

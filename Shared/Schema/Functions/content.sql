@@ -1,0 +1,141 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Rich content: uploaded first, then referred to by messages.
+
+-- Whether a user sees a message that refers to this content.
+CREATE OR REPLACE FUNCTION conversations.sees_content(p_user text, p_content uuid) RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM conversations.content_reference r
+        CROSS JOIN LATERAL (
+            SELECT x AS row FROM conversations.participant x
+            WHERE x.conversation_id = r.conversation_id AND x.user_id = p_user OFFSET 0) p
+        CROSS JOIN LATERAL (
+            SELECT FROM conversations.conversation x WHERE x.id = r.conversation_id AND x.deleted_position IS NULL OFFSET 0) c
+        WHERE r.content_id = p_content AND conversations.may_see(p.row, r.ordinal));
+END
+$$;
+
+-- Content that this user may see. No row: there is none.
+CREATE OR REPLACE FUNCTION conversations.get_content(p_app uuid, p_user text, p_content uuid)
+RETURNS TABLE (content_id uuid, mime_type text, size bigint, is_uploaded boolean)
+LANGUAGE plpgsql STABLE ROWS 1 AS $$
+DECLARE
+    found_row conversations.content;
+BEGIN
+    SELECT * INTO found_row FROM conversations.content x WHERE x.id = p_content AND x.app_id = p_app AND NOT x.is_doomed;
+    IF found_row.owner = p_user OR found_row.id IS NOT NULL AND conversations.sees_content(p_user, p_content) THEN
+        content_id := found_row.id;
+        mime_type := found_row.mime_type;
+        size := found_row.size;
+        is_uploaded := found_row.uploaded_at IS NOT NULL;
+        RETURN NEXT;
+    END IF;
+END
+$$;
+
+-- Content that is going to be uploaded. Outcomes: 'ok', also if it is there already; 'too_many', 'too_many_bytes', if the user would have more than that in no message;
+-- 'app_full', 'app_full_bytes', if all users of the app would. NULL is no limit. What is in no message counts until it is swept.
+CREATE OR REPLACE FUNCTION conversations.create_content(
+    p_id uuid, p_app uuid, p_owner text, p_type text, p_size bigint, p_quota bigint, p_quota_bytes bigint, p_app_quota bigint, p_app_quota_bytes bigint)
+RETURNS text
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    used record;
+    total conversations.app_uploads;
+BEGIN
+    PERFORM conversations.lock_quota(p_app, p_owner, 'content');
+    IF EXISTS (SELECT FROM conversations.content x WHERE x.id = p_id) THEN RETURN 'ok'; END IF;
+    IF p_quota IS NOT NULL OR p_quota_bytes IS NOT NULL THEN
+        SELECT count(*) AS number, coalesce(sum(x.size), 0) AS bytes INTO used
+        FROM conversations.content x WHERE x.app_id = p_app AND x.owner = p_owner AND x.unreferenced_since IS NOT NULL;
+        IF used.number >= p_quota THEN RETURN 'too_many'; END IF;
+        IF used.bytes + p_size > p_quota_bytes THEN RETURN 'too_many_bytes'; END IF;
+    END IF;
+
+    IF p_app_quota IS NOT NULL OR p_app_quota_bytes IS NOT NULL THEN
+        INSERT INTO conversations.app_uploads (app_id, counted_at, number, bytes) VALUES (p_app, '-infinity', 0, 0) ON CONFLICT DO NOTHING;
+        -- Other creations of content of this app wait here until this is decided and written.
+        SELECT * INTO total FROM conversations.app_uploads u WHERE u.app_id = p_app FOR UPDATE;
+        IF total.counted_at < clock_timestamp() - interval '10 seconds' THEN
+            SELECT count(*), coalesce(sum(x.size), 0) INTO total.number, total.bytes
+            FROM conversations.content x WHERE x.app_id = p_app AND x.unreferenced_since IS NOT NULL;
+            total.counted_at := clock_timestamp();
+        END IF;
+        IF total.number >= p_app_quota THEN RETURN 'app_full'; END IF;
+        IF total.bytes + p_size > p_app_quota_bytes THEN RETURN 'app_full_bytes'; END IF;
+        UPDATE conversations.app_uploads u SET counted_at = total.counted_at, number = total.number + 1, bytes = total.bytes + p_size
+        WHERE u.app_id = p_app;
+    END IF;
+
+    INSERT INTO conversations.content (id, app_id, owner, mime_type, size) VALUES (p_id, p_app, p_owner, p_type, p_size) ON CONFLICT DO NOTHING;
+    RETURN 'ok';
+END
+$$;
+
+-- The first of these contents that this user cannot put into a message: unknown, not uploaded, or not visible to the user; NULL: there is none. Locks them,
+-- so that they stay.
+CREATE OR REPLACE FUNCTION conversations.unsendable(p_app uuid, p_user text, p_contents uuid[]) RETURNS uuid
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    wanted uuid;
+BEGIN
+    FOR wanted IN SELECT DISTINCT w.id FROM unnest(p_contents) w(id) ORDER BY w.id LOOP
+        PERFORM FROM conversations.content x
+        WHERE x.id = wanted AND x.app_id = p_app AND x.uploaded_at IS NOT NULL AND NOT x.is_doomed
+            AND (x.owner = p_user OR conversations.sees_content(p_user, wanted))
+        FOR UPDATE;
+        IF NOT FOUND THEN RETURN wanted; END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+
+-- A message refers to these contents from now on, and to no others.
+CREATE OR REPLACE FUNCTION conversations.refer_contents(p_conversation uuid, p_ordinal bigint, p_contents uuid[]) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    lost uuid;
+BEGIN
+    INSERT INTO conversations.content_reference (content_id, conversation_id, ordinal)
+    SELECT DISTINCT w.id, p_conversation, p_ordinal FROM unnest(p_contents) w(id) ON CONFLICT DO NOTHING;
+    UPDATE conversations.content x SET unreferenced_since = NULL WHERE x.id = ANY (p_contents) AND x.unreferenced_since IS NOT NULL;
+    FOR lost IN
+        DELETE FROM conversations.content_reference r
+        WHERE r.conversation_id = p_conversation AND r.ordinal = p_ordinal AND r.content_id <> ALL (p_contents) RETURNING r.content_id
+    LOOP
+        UPDATE conversations.content x SET unreferenced_since = clock_timestamp()
+        WHERE x.id = lost AND NOT EXISTS (SELECT FROM conversations.content_reference r WHERE r.content_id = lost);
+    END LOOP;
+END
+$$;
+
+-- All messages of a conversation are gone, and refer to nothing any more.
+CREATE OR REPLACE FUNCTION conversations.unrefer_contents(p_conversation uuid) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    lost uuid;
+BEGIN
+    FOR lost IN DELETE FROM conversations.content_reference r WHERE r.conversation_id = p_conversation RETURNING r.content_id LOOP
+        UPDATE conversations.content x SET unreferenced_since = clock_timestamp()
+        WHERE x.id = lost AND NOT EXISTS (SELECT FROM conversations.content_reference r WHERE r.content_id = lost);
+    END LOOP;
+END
+$$;
+
+-- Takes what has been in no message for `age` out of reach, and returns what is out of reach, at most so many. Several may sweep at once.
+CREATE OR REPLACE FUNCTION conversations.sweep_contents(age interval, p_limit bigint) RETURNS TABLE (content_id uuid)
+LANGUAGE plpgsql VOLATILE ROWS 100 AS $$
+BEGIN
+    UPDATE conversations.content x SET is_doomed = true WHERE NOT x.is_doomed AND x.id IN (
+        SELECT y.id FROM conversations.content y WHERE y.unreferenced_since < now() - age
+        ORDER BY y.unreferenced_since LIMIT p_limit FOR UPDATE SKIP LOCKED);
+    RETURN QUERY
+    SELECT x.id FROM conversations.content x
+    WHERE x.unreferenced_since < now() - age AND x.is_doomed ORDER BY x.unreferenced_since LIMIT p_limit;
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.sees_content, conversations.get_content, conversations.create_content, conversations.unsendable, conversations.refer_contents,
+    conversations.unrefer_contents, conversations.sweep_contents TO strata_conversations;

@@ -1,0 +1,237 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Conversations: created, found again if distinct, deleted.
+
+-- The name of a set of participants in distinct_set. User ids contain no control characters, so that the joint is unambiguous.
+CREATE OR REPLACE FUNCTION conversations.distinct_digest(p_users text[]) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN sha256(convert_to(array_to_string(p_users, chr(10)), 'UTF8'));
+
+-- Sorted in the C collation, each once.
+CREATE OR REPLACE FUNCTION conversations.sorted_users(p_users text[]) RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT coalesce(array_agg(u.id ORDER BY u.id), '{}') FROM (SELECT DISTINCT x.id COLLATE "C" AS id FROM unnest(p_users) x(id)) u);
+
+-- Gives back the name of a conversation that is no longer distinct.
+CREATE OR REPLACE FUNCTION conversations.free_set(c conversations.conversation, p_participants text[]) RETURNS void
+LANGUAGE sql VOLATILE AS $$
+    DELETE FROM conversations.distinct_set d
+    WHERE d.app_id = c.app_id AND d.digest = conversations.distinct_digest(p_participants) AND d.conversation_id = c.id
+$$;
+
+-- Outcomes: 'created'; 'found' or 'conflict' (equal or other metadata) with the distinct conversation of these participants; 'id_in_use', with a view if
+-- the caller may see it, whatever else is asked for; 'too_many'; 'busy', when it lost too many races in a row. Only 'created' takes a position, the first.
+CREATE OR REPLACE FUNCTION conversations.create_conversation(
+    p_app uuid, p_actor text, p_id uuid, p_participants text[], p_distinct boolean, p_paths text[], p_vals text[], p_limit bigint, p_oc bigint,
+    p_or bigint, p_receipt_policy bigint DEFAULT 0,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT user_position bigint, OUT user_created_at timestamptz,
+    OUT view conversations.view_row)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    users text[] := conversations.sorted_users(p_participants || p_actor);
+    set_digest bytea := conversations.distinct_digest(users);
+    winner uuid;
+    c conversations.conversation;
+    p conversations.participant;
+BEGIN
+    FOR attempt IN 1..20 LOOP
+        -- In every round again: a retry of this very creation may have won the race.
+        IF EXISTS (SELECT FROM conversations.conversation x WHERE x.id = p_id) THEN
+            outcome := 'id_in_use';
+            create_conversation.view := conversations.find_view(p_app, p_actor, p_id);
+            RETURN;
+        END IF;
+        IF cardinality(users) > p_limit THEN
+            outcome := 'too_many';
+            RETURN;
+        END IF;
+
+        IF p_distinct THEN
+            -- Waits for a creation of the same set that has not committed yet. Its row is seen by the next statement only.
+            INSERT INTO conversations.distinct_set (app_id, digest, conversation_id) VALUES (p_app, set_digest, p_id) ON CONFLICT DO NOTHING;
+            IF NOT FOUND THEN
+                SELECT d.conversation_id INTO winner FROM conversations.distinct_set d WHERE d.app_id = p_app AND d.digest = set_digest;
+                CONTINUE WHEN NOT FOUND;
+                SELECT * INTO c FROM conversations.conversation x WHERE x.id = winner FOR UPDATE;
+                -- While this waited its participants may have changed, or it was deleted: then the set is free again.
+                CONTINUE WHEN NOT FOUND OR c.deleted_position IS NOT NULL OR NOT c.is_distinct OR winner = p_id;
+                SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = winner AND x.user_id = p_actor;
+                outcome := CASE WHEN p_paths IS NULL OR metadata.equals_tree(winner, p_paths, p_vals) THEN 'found' ELSE 'conflict' END;
+                IF NOT conversations.is_visible(c, p) THEN
+                    UPDATE conversations.participant x SET is_hidden = false WHERE x.conversation_id = winner AND x.user_id = p_actor;
+                    p.is_hidden := false;
+                    SELECT a.position, a.created_at INTO user_position, user_created_at
+                    FROM conversations.append_user_change(p_app, p_actor, 2::smallint, jsonb_build_object('conversation_id', winner)) a;
+                END IF;
+                create_conversation.view := conversations.view_of(c, p);
+                RETURN;
+            END IF;
+        END IF;
+
+        INSERT INTO conversations.conversation (id, app_id, created_at, created_by, is_distinct, receipt_policy, last_change_at)
+        SELECT p_id, p_app, t.now, p_actor, p_distinct, p_receipt_policy, t.now FROM clock_timestamp() t(now)
+        ON CONFLICT DO NOTHING
+        RETURNING * INTO c;
+        IF FOUND THEN EXIT; END IF;
+        -- The id was taken at this moment.
+        IF p_distinct THEN
+            DELETE FROM conversations.distinct_set d WHERE d.app_id = p_app AND d.digest = set_digest AND d.conversation_id = p_id;
+        END IF;
+    END LOOP;
+    IF c.id IS DISTINCT FROM p_id THEN
+        outcome := 'busy';
+        RETURN;
+    END IF;
+
+    INSERT INTO conversations.roster (conversation_id, user_ids) VALUES (p_id, users);
+    PERFORM conversations.let_in(c, users, 1);
+    IF cardinality(p_paths) > 0 THEN
+        PERFORM metadata.create_tree(p_id, p_paths, p_vals, 1);
+    END IF;
+    SELECT a.position, a.created_at INTO create_conversation.position, create_conversation.created_at
+    FROM conversations.append_change(
+        p_id, 1::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint, jsonb_build_object('participants', users)) a;
+    outcome := 'created';
+    create_conversation.view := conversations.find_view(p_app, p_actor, p_id);
+END
+$$;
+
+-- Deletion for all, or from the caller's devices. Outcomes: 'ok', 'not_found' (also what the user does not see), 'access_denied' to a former participant
+-- who wants to delete for all.
+--
+-- From the devices, with `p_up_to`: only what came up to this position. The conversation stays on the list (`is_partial`) if the user sees newer messages or
+-- was added later; otherwise everything goes. A position at or before one up to which everything is hidden already, and one before all that the user sees, have
+-- no effect, and then there is no `user_position`.
+--
+-- For all: former participants who see the conversation get an entry of kind 21 in their logs. `former_…` says who, and where their logs have come to, with
+-- times in microseconds since 1970.
+CREATE OR REPLACE FUNCTION conversations.delete_conversation(
+    p_app uuid, p_actor text, p_conversation uuid, p_mode text, p_leave boolean, p_oc bigint, p_or bigint, p_up_to bigint,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT user_position bigint,
+    OUT user_created_at timestamptz, OUT up_to bigint, OUT distinct_cleared boolean, OUT participants text[], OUT uncounted bigint, OUT hidden bigint,
+    OUT is_partial boolean, OUT former_users text[], OUT former_positions bigint[], OUT former_times bigint[])
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    c conversations.conversation;
+    p conversations.participant;
+    leaves boolean;
+    former text[];
+    cut bigint;
+    seen bigint;
+    newer bigint;
+    -- Whether there is more of what goes than of what stays: the lesser part is what is counted.
+    is_long boolean;
+    counted record;
+BEGIN
+    SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
+    SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
+    IF c.id IS NULL OR p.user_id IS NULL OR c.deleted_position IS NOT NULL THEN
+        outcome := 'not_found';
+        RETURN;
+    END IF;
+    SELECT r.user_ids INTO participants FROM conversations.roster r WHERE r.conversation_id = p_conversation;
+
+    IF p_mode = 'all_participants' THEN
+        IF p.left_position IS NOT NULL THEN
+            outcome := CASE WHEN conversations.is_visible(c, p) THEN 'access_denied' ELSE 'not_found' END;
+            participants := NULL;
+            RETURN;
+        END IF;
+        former := ARRAY(
+            SELECT x.user_id::text FROM conversations.participant x
+            WHERE x.conversation_id = p_conversation AND x.left_position IS NOT NULL AND conversations.is_visible(c, x));
+        SELECT a.position, a.created_at, a.message_count
+        INTO delete_conversation.position, delete_conversation.created_at, delete_conversation.message_count
+        FROM conversations.append_change(p_conversation, 4::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint, NULL::jsonb) a;
+        UPDATE conversations.conversation x
+        SET deleted_position = delete_conversation.position, deleted_at = delete_conversation.created_at, is_distinct = false
+        WHERE x.id = p_conversation;
+        IF c.is_distinct THEN PERFORM conversations.free_set(c, participants); END IF;
+        PERFORM metadata.drop_tree(p_conversation);
+        IF former <> '{}' THEN
+            SELECT array_agg(a.user_id), array_agg(a.position), array_agg(a.created_at) INTO former_users, former_positions, former_times
+            FROM conversations.append_user_changes(p_app, former, 21::smallint, jsonb_build_object('conversation_id', p_conversation)) a;
+        END IF;
+        outcome := 'ok';
+        RETURN;
+    END IF;
+
+    leaves := p_leave AND p.left_position IS NULL;
+    IF NOT leaves AND NOT conversations.is_visible(c, p) THEN
+        outcome := 'not_found';
+        participants := NULL;
+        RETURN;
+    END IF;
+    outcome := 'ok';
+    distinct_cleared := false;
+    is_partial := false;
+    IF leaves THEN
+        SELECT t.position, t.created_at, t.participants, t.distinct_cleared
+        INTO delete_conversation.position, delete_conversation.created_at, delete_conversation.participants, delete_conversation.distinct_cleared
+        FROM conversations.change_roster(c, participants, '{}', ARRAY[p_actor], p_actor, p_oc, p_or) t;
+    END IF;
+    message_count := coalesce(p.left_ordinal, c.message_count);
+    IF NOT conversations.is_visible(c, p) THEN
+        uncounted := message_count;
+        hidden := message_count;
+        RETURN;
+    END IF;
+
+    IF p_up_to < coalesce(p.left_position, c.position) THEN
+        uncounted := p.uncounted;
+        hidden := p.hidden_count;
+        IF p_up_to <= p.hidden_up_to THEN RETURN; END IF;
+        cut := greatest(conversations.ordinal_at(p_conversation, p_up_to, message_count), p.hidden_ordinal);
+        is_long := cut - p.hidden_ordinal > message_count - cut;
+        SELECT * INTO counted FROM conversations.seen_between(
+            p, CASE WHEN is_long THEN cut ELSE p.hidden_ordinal END, CASE WHEN is_long THEN message_count ELSE cut END);
+        seen := message_count - p.hidden_count;
+        newer := CASE WHEN is_long THEN counted.seen ELSE seen - counted.seen END;
+        is_partial := newer > 0 OR p_up_to < p.joined;
+        IF is_partial AND newer = seen THEN
+            is_partial := false;
+            RETURN;
+        END IF;
+    END IF;
+
+    IF is_partial THEN
+        up_to := p_up_to;
+        uncounted := CASE WHEN is_long THEN message_count - counted.unread ELSE p.uncounted + counted.unread END;
+        hidden := message_count - newer;
+        UPDATE conversations.participant x
+        SET hidden_up_to = p_up_to, hidden_ordinal = cut, hidden = p.hidden - int8multirange(int8range(0, cut, '[]')),
+            uncounted = delete_conversation.uncounted, hidden_count = delete_conversation.hidden
+        WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
+    ELSE
+        up_to := coalesce(p.left_position, delete_conversation.position, c.position);
+        uncounted := message_count;
+        hidden := message_count;
+        UPDATE conversations.participant x
+        SET hidden_up_to = delete_conversation.up_to, hidden_ordinal = delete_conversation.message_count, is_hidden = true, hidden = '{}',
+            uncounted = delete_conversation.message_count, hidden_count = delete_conversation.message_count
+        WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
+    END IF;
+    SELECT a.position, a.created_at INTO user_position, user_created_at
+    FROM conversations.append_user_change(
+        p_app, p_actor, 1::smallint,
+        jsonb_build_object('conversation_id', p_conversation, 'up_to', delete_conversation.up_to)
+            || CASE WHEN is_partial THEN '{"is_partial": true}' ELSE '{}' END::jsonb) a;
+END
+$$;
+
+-- Without a position, for services of earlier releases.
+CREATE OR REPLACE FUNCTION conversations.delete_conversation(
+    p_app uuid, p_actor text, p_conversation uuid, p_mode text, p_leave boolean, p_oc bigint, p_or bigint,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT user_position bigint,
+    OUT user_created_at timestamptz, OUT up_to bigint, OUT distinct_cleared boolean, OUT participants text[], OUT uncounted bigint, OUT hidden bigint)
+LANGUAGE sql VOLATILE AS $$
+    SELECT r.outcome, r.position, r.created_at, r.message_count, r.user_position, r.user_created_at, r.up_to, r.distinct_cleared, r.participants,
+        r.uncounted, r.hidden
+    FROM conversations.delete_conversation(p_app, p_actor, p_conversation, p_mode, p_leave, p_oc, p_or, NULL) r
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.distinct_digest, conversations.sorted_users, conversations.free_set, conversations.create_conversation,
+    conversations.delete_conversation(uuid, text, uuid, text, boolean, bigint, bigint, bigint),
+    conversations.delete_conversation(uuid, text, uuid, text, boolean, bigint, bigint) TO strata_conversations;

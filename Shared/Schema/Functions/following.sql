@@ -1,0 +1,290 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Following: whose identity a user is shown, and learns changes of.
+
+-- The same for two users only.
+CREATE OR REPLACE FUNCTION conversations.have_met(p_app uuid, p_user text, p_other text) RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM conversations.user_conversation u
+        CROSS JOIN LATERAL (
+            SELECT x.first_joined, x.left_position FROM conversations.participant x
+            WHERE x.conversation_id = u.conversation_id AND x.user_id = p_other OFFSET 0) q
+        CROSS JOIN LATERAL (
+            SELECT x.first_joined, x.left_position FROM conversations.participant x
+            WHERE x.conversation_id = u.conversation_id AND x.user_id = p_user OFFSET 0) p
+        WHERE u.app_id = p_app AND u.user_id = p_user
+            AND (p.left_position IS NULL OR p.left_position > q.first_joined) AND (q.left_position IS NULL OR q.left_position > p.first_joined));
+END
+$$;
+
+-- The other users with whom a user was in a conversation at the same time. Looked up conversation by conversation.
+CREATE OR REPLACE FUNCTION conversations.met(p_app uuid, p_user text) RETURNS TABLE (user_id text)
+LANGUAGE plpgsql STABLE ROWS 100 AS $$
+BEGIN
+    RETURN QUERY
+    SELECT DISTINCT q.user_id::text
+    FROM conversations.user_conversation u
+    CROSS JOIN LATERAL (
+        SELECT x.first_joined, x.left_position FROM conversations.participant x
+        WHERE x.conversation_id = u.conversation_id AND x.user_id = p_user OFFSET 0) p
+    CROSS JOIN LATERAL (
+        SELECT x.user_id, x.first_joined, x.left_position FROM conversations.participant x
+        WHERE x.conversation_id = u.conversation_id OFFSET 0) q
+    WHERE u.app_id = p_app AND u.user_id = p_user AND q.user_id <> p_user
+        AND (p.left_position IS NULL OR p.left_position > q.first_joined) AND (q.left_position IS NULL OR q.left_position > p.first_joined);
+END
+$$;
+
+-- Those of some users whom a user has met. A few are looked for one by one; for more, all whom the user has met are found once.
+CREATE OR REPLACE FUNCTION conversations.met_among(p_app uuid, p_user text, p_others text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF cardinality(p_others) <= 8 THEN
+        RETURN ARRAY(SELECT w.id FROM unnest(p_others) w(id) WHERE w.id <> p_user AND conversations.have_met(p_app, p_user, w.id));
+    END IF;
+    RETURN ARRAY(
+        SELECT w.id COLLATE "C" FROM unnest(p_others) w(id) INTERSECT SELECT m.user_id COLLATE "C" FROM conversations.met(p_app, p_user) m);
+END
+$$;
+
+-- Whether both are participants of the same conversation now.
+CREATE OR REPLACE FUNCTION conversations.are_together(p_app uuid, p_user text, p_other text) RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM conversations.user_conversation u
+        CROSS JOIN LATERAL (
+            SELECT FROM conversations.participant x
+            WHERE x.conversation_id = u.conversation_id AND x.user_id = p_other AND x.left_position IS NULL OFFSET 0) q
+        CROSS JOIN LATERAL (
+            SELECT FROM conversations.participant x
+            WHERE x.conversation_id = u.conversation_id AND x.user_id = p_user AND x.left_position IS NULL OFFSET 0) p
+        CROSS JOIN LATERAL (
+            SELECT FROM conversations.conversation x WHERE x.id = u.conversation_id AND x.deleted_position IS NULL OFFSET 0) c
+        WHERE u.app_id = p_app AND u.user_id = p_user);
+END
+$$;
+
+-- Whether a user follows another one.
+CREATE OR REPLACE FUNCTION conversations.is_followed(p_app uuid, p_user text, p_followed text) RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    decided boolean := (
+        SELECT f.is_followed FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = p_followed);
+BEGIN
+    RETURN coalesce(decided, p_user <> p_followed AND conversations.have_met(p_app, p_user, p_followed));
+END
+$$;
+
+-- The users whom a user follows. Each user's row is looked up by itself.
+CREATE OR REPLACE FUNCTION conversations.followed(p_app uuid, p_user text) RETURNS TABLE (user_id text)
+LANGUAGE plpgsql STABLE ROWS 100 AS $$
+BEGIN
+    RETURN QUERY
+    SELECT m.user_id FROM conversations.met(p_app, p_user) m
+    WHERE (
+        SELECT f.is_followed FROM conversations.follow f
+        WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = m.user_id) IS NOT FALSE
+    UNION
+    SELECT f.followed::text FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.is_followed;
+END
+$$;
+
+-- Those of some users whom a user follows, as is_followed says of each.
+CREATE OR REPLACE FUNCTION conversations.followed_among(p_app uuid, p_user text, p_others text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    others text[];
+    decided boolean[];
+    undecided text[];
+BEGIN
+    SELECT coalesce(array_agg(w.id ORDER BY w.n), '{}'), coalesce(array_agg((
+            SELECT f.is_followed FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = w.id) ORDER BY w.n), '{}')
+    INTO others, decided
+    FROM unnest(conversations.sorted_users(p_others)) WITH ORDINALITY w(id, n);
+    undecided := ARRAY(SELECT w.id FROM unnest(others, decided) w(id, is_followed) WHERE w.is_followed IS NULL AND w.id <> p_user);
+    IF cardinality(undecided) > 0 THEN undecided := conversations.met_among(p_app, p_user, undecided); END IF;
+    RETURN ARRAY(SELECT w.id FROM unnest(others, decided) w(id, is_followed) WHERE w.is_followed) || undecided;
+END
+$$;
+
+-- The users who follow a user. Each user's row is looked up by itself.
+CREATE OR REPLACE FUNCTION conversations.followers(p_app uuid, p_user text) RETURNS TABLE (user_id text)
+LANGUAGE plpgsql STABLE ROWS 100 AS $$
+BEGIN
+    RETURN QUERY
+    SELECT m.user_id FROM conversations.met(p_app, p_user) m
+    WHERE (
+        SELECT f.is_followed FROM conversations.follow f
+        WHERE f.app_id = p_app AND f.user_id = m.user_id AND f.followed = p_user) IS NOT FALSE
+    UNION
+    SELECT f.user_id::text FROM conversations.follow f WHERE f.app_id = p_app AND f.followed = p_user AND f.is_followed;
+END
+$$;
+
+-- Those of some users whom a user does not follow, in the order of their ids.
+CREATE OR REPLACE FUNCTION conversations.not_followed(p_app uuid, p_user text, p_others text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    followed text[] := conversations.followed_among(p_app, p_user, p_others) || p_user;
+BEGIN
+    RETURN conversations.sorted_users(ARRAY(
+        SELECT w.id COLLATE "C" FROM unnest(p_others) w(id) EXCEPT SELECT f.id COLLATE "C" FROM unnest(followed) f(id)));
+END
+$$;
+
+-- A page of the identities a user follows, newest first. The first row has the outcome, 'ok' or 'unknown_cursor', and how many there are in all. A cursor
+-- that is no longer followed still stands where it would be.
+CREATE OR REPLACE FUNCTION conversations.list_followed(p_app uuid, p_user text, p_page_size bigint, p_from text)
+RETURNS TABLE (outcome text, total bigint, profile conversations.identity)
+LANGUAGE plpgsql STABLE ROWS 100 AS $$
+DECLARE
+    users text[] := ARRAY(SELECT f.user_id FROM conversations.followed(p_app, p_user) f);
+    from_time timestamptz;
+BEGIN
+    IF p_from IS NOT NULL THEN
+        SELECT i.created_at INTO from_time FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_from;
+        IF NOT FOUND THEN
+            RETURN QUERY SELECT 'unknown_cursor'::text, 0::bigint, NULL::conversations.identity;
+            RETURN;
+        END IF;
+    END IF;
+    outcome := 'ok';
+    total := (
+        SELECT count(*) FROM unnest(users) w(id)
+        CROSS JOIN LATERAL (SELECT FROM conversations.identity x WHERE x.app_id = p_app AND x.user_id = w.id OFFSET 0) i);
+    RETURN NEXT;
+    RETURN QUERY
+    SELECT NULL::text, NULL::bigint, i.row
+    FROM unnest(users) w(id)
+    CROSS JOIN LATERAL (SELECT x AS row FROM conversations.identity x WHERE x.app_id = p_app AND x.user_id = w.id OFFSET 0) i
+    WHERE p_from IS NULL OR ((i.row).created_at, (i.row).user_id) < (from_time, p_from)
+    ORDER BY (i.row).created_at DESC, (i.row).user_id DESC LIMIT p_page_size;
+END
+$$;
+
+-- Writes that a user follows these, in the order of their ids. A row for each who was not followed before, with the entry of the user's own log.
+CREATE OR REPLACE FUNCTION conversations.write_follows(p_app uuid, p_user text, p_followed text[])
+RETURNS TABLE (followed text, "position" bigint, created_at timestamptz)
+LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
+#variable_conflict use_column
+BEGIN
+    FOREACH followed IN ARRAY p_followed LOOP
+        INSERT INTO conversations.follow AS f (app_id, user_id, followed, is_followed) VALUES (p_app, p_user, write_follows.followed, true)
+        ON CONFLICT (app_id, user_id, followed) DO UPDATE SET is_followed = true, is_met = false WHERE NOT f.is_followed;
+        -- Another call was faster.
+        CONTINUE WHEN NOT FOUND;
+        SELECT a.position, a.created_at INTO write_follows.position, write_follows.created_at
+        FROM conversations.append_user_change(p_app, p_user, 5::smallint, jsonb_build_object('user', write_follows.followed)) a;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- Follows users, who have identities. A row for each who was not followed before, with the entry of the user's own log. Whom the user has met is found once
+-- for all of them.
+CREATE OR REPLACE FUNCTION conversations.follow_users(p_app uuid, p_user text, p_followed text[])
+RETURNS TABLE (followed text, "position" bigint, created_at timestamptz)
+LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
+BEGIN
+    RETURN QUERY SELECT f.* FROM conversations.write_follows(p_app, p_user, conversations.not_followed(p_app, p_user, p_followed)) f;
+END
+$$;
+
+-- Follows users as follow_users does, who have an identity from then on, while the user has chosen no more than `p_quota` (NULL: no limit). The first
+-- row has the outcome: 'ok', or 'too_many', and then nothing was written.
+CREATE OR REPLACE FUNCTION conversations.follow_users_within(p_app uuid, p_user text, p_followed text[], p_quota bigint)
+RETURNS TABLE (outcome text, followed text, "position" bigint, created_at timestamptz)
+LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
+#variable_conflict use_column
+DECLARE
+    wanted text[];
+    used bigint;
+BEGIN
+    PERFORM conversations.lock_quota(p_app, p_user, 'follow');
+    wanted := conversations.not_followed(p_app, p_user, p_followed);
+    IF p_quota IS NOT NULL AND cardinality(wanted) > 0 THEN
+        used := (
+            SELECT count(*) FROM (
+                SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.is_followed AND NOT f.is_met LIMIT p_quota) f);
+        IF used + cardinality(wanted) > p_quota THEN
+            RETURN QUERY SELECT 'too_many'::text, NULL::text, NULL::bigint, NULL::timestamptz;
+            RETURN;
+        END IF;
+    END IF;
+    PERFORM conversations.ensure_identities(p_app, wanted);
+    RETURN QUERY SELECT 'ok'::text, NULL::text, NULL::bigint, NULL::timestamptz;
+    RETURN QUERY SELECT NULL::text, f.followed, f.position, f.created_at FROM conversations.write_follows(p_app, p_user, wanted) f;
+END
+$$;
+
+-- Outcomes: 'ok', with the entry of the user's own log; 'none', if the other user was not followed, or is in a conversation with the user. That a user is not
+-- followed needs a row only where the two have met: otherwise there is nothing to say.
+CREATE OR REPLACE FUNCTION conversations.unfollow_user(
+    p_app uuid, p_user text, p_followed text, OUT outcome text, OUT "position" bigint, OUT created_at timestamptz)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+    outcome := 'none';
+    IF NOT conversations.is_followed(p_app, p_user, p_followed) OR conversations.are_together(p_app, p_user, p_followed) THEN RETURN; END IF;
+    IF conversations.have_met(p_app, p_user, p_followed) THEN
+        INSERT INTO conversations.follow AS f (app_id, user_id, followed, is_followed) VALUES (p_app, p_user, p_followed, false)
+        ON CONFLICT (app_id, user_id, followed) DO UPDATE SET is_followed = false, is_met = false WHERE f.is_followed;
+    ELSE
+        DELETE FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND f.followed = p_followed AND f.is_followed;
+    END IF;
+    IF NOT FOUND THEN RETURN; END IF;
+    outcome := 'ok';
+    SELECT a.position, a.created_at INTO unfollow_user.position, unfollow_user.created_at
+    FROM conversations.append_user_change(p_app, p_user, 6::smallint, jsonb_build_object('user', p_followed)) a;
+END
+$$;
+
+-- These users have just come to a conversation: participants who did not want to follow them, or whom they did not want to follow, do so again. The rows
+-- are locked in one order, since other conversations' participants may be the same; they are looked up user by user.
+CREATE OR REPLACE FUNCTION conversations.follow_again(c conversations.conversation, p_users text[]) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    all_users text[] := (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = c.id);
+    ended record;
+BEGIN
+    FOR ended IN
+        SELECT e.id AS user_id, f.followed
+        FROM unnest(all_users) e(id)
+        CROSS JOIN LATERAL (
+            SELECT x.followed FROM conversations.follow x WHERE x.app_id = c.app_id AND x.user_id = e.id AND NOT x.is_followed OFFSET 0) f
+        WHERE f.followed = ANY (all_users) AND (e.id = ANY (p_users) OR f.followed = ANY (p_users))
+        ORDER BY e.id COLLATE "C", f.followed
+    LOOP
+        DELETE FROM conversations.follow f
+        WHERE f.app_id = c.app_id AND f.user_id = ended.user_id AND f.followed = ended.followed AND NOT coalesce(f.is_followed, true);
+    END LOOP;
+END
+$$;
+
+-- A conversation is about to be forgotten: that its participants met in it is not. Only for users who have signed in, or of whom the application has told
+-- something: another user may name any number of the others.
+CREATE OR REPLACE FUNCTION conversations.keep_follows(p_conversation uuid) RETURNS void
+LANGUAGE sql VOLATILE AS $$
+    WITH known AS MATERIALIZED (
+        SELECT p.app_id, p.user_id, p.first_joined, p.left_position
+        FROM conversations.participant p
+        CROSS JOIN LATERAL (
+            SELECT i.display_name IS NULL AND i.avatar_url IS NULL AND i.first_name IS NULL AND i.last_name IS NULL AND i.phone_number IS NULL
+                AND i.email_address IS NULL AND i.public_key IS NULL AND NOT i.is_bot AND i.metadata = '{}' AND NOT i.suspended AS is_bare
+            FROM conversations.identity i WHERE i.app_id = p.app_id AND i.user_id = p.user_id OFFSET 0) i
+        WHERE p.conversation_id = p_conversation
+            AND (NOT i.is_bare OR EXISTS (SELECT FROM conversations.session s WHERE s.app_id = p.app_id AND s.user_id = p.user_id)))
+    INSERT INTO conversations.follow (app_id, user_id, followed, is_followed, is_met)
+    SELECT p.app_id, p.user_id, q.user_id, true, true
+    FROM known p JOIN known q ON q.user_id <> p.user_id
+    WHERE (p.left_position IS NULL OR p.left_position > q.first_joined) AND (q.left_position IS NULL OR q.left_position > p.first_joined)
+    ORDER BY p.user_id, q.user_id
+    ON CONFLICT DO NOTHING
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.have_met, conversations.met, conversations.met_among, conversations.are_together, conversations.is_followed, conversations.followed,
+    conversations.followed_among, conversations.followers, conversations.not_followed, conversations.list_followed, conversations.write_follows,
+    conversations.follow_users, conversations.follow_users_within, conversations.unfollow_user, conversations.follow_again, conversations.keep_follows TO strata_conversations;

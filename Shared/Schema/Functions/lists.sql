@@ -1,0 +1,509 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A conversation as one user sees it, and the list of a user's conversations.
+
+-- Whether this participant, present or former, has the conversation on their list.
+CREATE OR REPLACE FUNCTION conversations.is_visible(c conversations.conversation, p conversations.participant) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (c).deleted_position IS NULL AND (NOT (p).is_hidden OR coalesce((p).left_ordinal, (c).message_count) > (p).hidden_count);
+
+-- The ordinal of the newest message this participant sees; 0: none.
+CREATE OR REPLACE FUNCTION conversations.last_visible(c conversations.conversation, p conversations.participant) RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF p.left_position IS NULL AND isempty(p.hidden) THEN
+        RETURN CASE WHEN c.last_ordinal > p.hidden_ordinal THEN c.last_ordinal ELSE 0 END;
+    END IF;
+    RETURN coalesce((SELECT o.ordinal FROM conversations.visible_ordinals(p, coalesce(p.left_ordinal, c.last_ordinal) + 1, 1) o(ordinal)), 0);
+END
+$$;
+
+-- A conversation as this participant sees it.
+CREATE OR REPLACE FUNCTION conversations.view_of(c conversations.conversation, p conversations.participant) RETURNS conversations.view_row
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    view conversations.view_row;
+    last conversations.message_row := conversations.message_for(p, conversations.last_visible(c, p));
+BEGIN
+    view.conversation_id := c.id;
+    view.created_at := c.created_at;
+    view.is_distinct := c.is_distinct;
+    view.is_participant := p.left_position IS NULL;
+    view.position := coalesce(p.left_position, c.position);
+    view.message_count := coalesce(p.left_ordinal, c.message_count);
+    view.uncounted := p.uncounted;
+    view.hidden := p.hidden_count;
+    view.participants := '{}';
+    IF p.left_position IS NULL THEN
+        view.participants := (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = c.id);
+    END IF;
+    view.last_message_id := last.message_id;
+    view.last_position := last.position;
+    view.last_ordinal := last.ordinal;
+    view.last_sender := last.sender;
+    view.last_sent_at := last.sent_at;
+    view.last_parts := last.parts;
+    view.last_notification := last.notification;
+    view.last_recipients := last.recipients;
+    view.last_statuses := last.statuses;
+    view.last_updated_at := last.updated_at;
+    view.receipt_policy := c.receipt_policy;
+    RETURN view;
+END
+$$;
+
+-- One conversation as this user sees it; NULL if there is nothing that they may see.
+CREATE OR REPLACE FUNCTION conversations.find_view(p_app uuid, p_user text, p_conversation uuid) RETURNS conversations.view_row
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    c conversations.conversation;
+    p conversations.participant;
+BEGIN
+    SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app;
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_user;
+    IF NOT FOUND OR NOT conversations.is_visible(c, p) THEN RETURN NULL; END IF;
+    RETURN conversations.view_of(c, p);
+END
+$$;
+
+-- One conversation as this user sees it. No row: there is nothing that they may see.
+CREATE OR REPLACE FUNCTION conversations.get_conversation(p_app uuid, p_user text, p_conversation uuid) RETURNS SETOF conversations.view_row
+LANGUAGE plpgsql STABLE ROWS 1 AS $$
+DECLARE
+    view conversations.view_row := conversations.find_view(p_app, p_user, p_conversation);
+BEGIN
+    IF view.conversation_id IS NOT NULL THEN RETURN NEXT view; END IF;
+END
+$$;
+
+-- What a view takes in an answer, about: names are added to it later.
+CREATE OR REPLACE FUNCTION conversations.view_bytes(v conversations.view_row) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 256 + coalesce(octet_length(v.last_parts), 0) + coalesce(octet_length(v.last_notification), 0) + 128 * cardinality(v.participants);
+
+-- The conversations with these ids as one user sees them, in this order; what that user does not see is left out. The last row has no view: it says how
+-- many of the ids the answer covers.
+CREATE OR REPLACE FUNCTION conversations.views_of(p_app uuid, p_user text, p_ids uuid[], p_bytes bigint)
+RETURNS TABLE (covered bigint, view conversations.view_row)
+LANGUAGE plpgsql STABLE ROWS 50 AS $$
+DECLARE
+    id uuid;
+    done bigint := 0;
+    used bigint := 0;
+BEGIN
+    FOREACH id IN ARRAY p_ids LOOP
+        view := conversations.find_view(p_app, p_user, id);
+        IF view.conversation_id IS NOT NULL THEN
+            EXIT WHEN used > 0 AND used + conversations.view_bytes(view) > p_bytes;
+            used := used + conversations.view_bytes(view);
+            RETURN NEXT;
+        END IF;
+        done := done + 1;
+    END LOOP;
+    covered := done;
+    view := NULL;
+    RETURN NEXT;
+END
+$$;
+
+-- Where a conversation stands in a user's list: its creation, or the last message the user sees, if there is one.
+CREATE OR REPLACE FUNCTION conversations.list_key(c conversations.conversation, p conversations.participant, p_by_last_message boolean) RETURNS timestamptz
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    sent_at timestamptz;
+BEGIN
+    IF NOT p_by_last_message THEN RETURN c.created_at; END IF;
+    SELECT m.sent_at INTO sent_at FROM conversations.message m
+    WHERE m.conversation_id = c.id AND m.ordinal = conversations.last_visible(c, p);
+    RETURN coalesce(sent_at, c.created_at);
+END
+$$;
+
+-- A participant came again, left, or hid the conversation.
+CREATE OR REPLACE FUNCTION conversations.keep_listed() RETURNS trigger
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    c conversations.conversation;
+    listed boolean;
+BEGIN
+    SELECT * INTO c FROM conversations.conversation x WHERE x.id = NEW.conversation_id;
+    listed := conversations.is_visible(c, NEW);
+    UPDATE conversations.user_conversation u SET is_listed = listed
+    WHERE u.app_id = NEW.app_id AND u.user_id = NEW.user_id AND u.conversation_id = NEW.conversation_id AND u.is_listed <> listed;
+    IF NOT listed AND NEW.left_position IS NULL AND c.deleted_position IS NULL AND NOT c.has_hidden THEN
+        UPDATE conversations.conversation x SET has_hidden = true WHERE x.id = NEW.conversation_id;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- A message came into a conversation that is hidden from a user: it is back on their list.
+CREATE OR REPLACE FUNCTION conversations.keep_returned() RETURNS trigger
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    returned text;
+BEGIN
+    FOR returned IN
+        SELECT p.user_id FROM conversations.participant p WHERE p.conversation_id = NEW.id AND p.is_hidden AND conversations.is_visible(NEW, p)
+    LOOP
+        UPDATE conversations.user_conversation u SET is_listed = true
+        WHERE u.app_id = NEW.app_id AND u.user_id = returned AND u.conversation_id = NEW.id AND NOT u.is_listed;
+    END LOOP;
+    UPDATE conversations.conversation x SET has_hidden = false WHERE x.id = NEW.id;
+    RETURN NULL;
+END
+$$;
+
+-- A conversation was deleted for all.
+CREATE OR REPLACE FUNCTION conversations.keep_unlisted() RETURNS trigger
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    participant text;
+BEGIN
+    FOR participant IN SELECT p.user_id FROM conversations.participant p WHERE p.conversation_id = NEW.id LOOP
+        -- Without "AND is_listed": the index of what is listed would be another way to this row, with all of the user's conversations on it.
+        UPDATE conversations.user_conversation u SET is_listed = false
+        WHERE u.app_id = NEW.app_id AND u.user_id = participant AND u.conversation_id = NEW.id;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+
+-- How many conversations are on a user's list: entries of one index are counted, a tenth of a microsecond each. A number that is kept would have to be
+-- locked by everything that adds the user somewhere.
+CREATE OR REPLACE FUNCTION conversations.listed_count(p_app uuid, p_user text) RETURNS bigint
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+BEGIN
+    RETURN (
+        SELECT count(*) FROM (
+            SELECT FROM conversations.user_conversation u WHERE u.app_id = p_app AND u.user_id = p_user AND u.is_listed
+            ORDER BY u.created_at DESC, u.conversation_id DESC OFFSET 0) l);
+END
+$$;
+
+-- The ids of a page by creation: as many entries of one index as the page has.
+CREATE OR REPLACE FUNCTION conversations.page_by_creation(p_app uuid, p_user text, p_page_size bigint, p_from_key timestamptz, p_from_id uuid) RETURNS uuid[]
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT u.conversation_id FROM conversations.user_conversation u
+        WHERE u.app_id = p_app AND u.user_id = p_user AND u.is_listed AND (u.created_at, u.conversation_id) < (p_from_key, p_from_id)
+        ORDER BY u.created_at DESC, u.conversation_id DESC LIMIT p_page_size);
+END
+$$;
+
+-- The ids of a page by the last message that the user sees. That order cannot be kept by user: each message would write a row for each participant. So
+-- one short pass reads when each conversation of the list changed last, which is never before its last message; and the messages are looked up in the
+-- order of that, until no conversation that is left can belong to the page.
+CREATE OR REPLACE FUNCTION conversations.page_by_last_message(p_app uuid, p_user text, p_page_size bigint, p_from_key timestamptz, p_from_id uuid) RETURNS uuid[]
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_mergejoin = off AS $$
+DECLARE
+    ids uuid[];
+    bounds timestamptz[];
+    page uuid[] := '{}';
+    keys timestamptz[] := '{}';
+    seen bigint := 0;
+    step bigint := p_page_size + 20;
+BEGIN
+    SELECT array_agg(b.id), array_agg(b.last_change_at) INTO ids, bounds
+    FROM (
+        SELECT u.conversation_id AS id, c.last_change_at
+        FROM conversations.user_conversation u
+        CROSS JOIN LATERAL (SELECT x.last_change_at FROM conversations.conversation x WHERE x.id = u.conversation_id OFFSET 0) c
+        WHERE u.app_id = p_app AND u.user_id = p_user AND u.is_listed
+        ORDER BY c.last_change_at DESC) b;
+    WHILE seen < coalesce(cardinality(ids), 0) LOOP
+        EXIT WHEN cardinality(page) = p_page_size AND bounds[seen + 1] < keys[p_page_size];
+        SELECT coalesce(array_agg(e.id), '{}'), coalesce(array_agg(e.key), '{}') INTO page, keys
+        FROM (
+            SELECT k.id, k.key
+            FROM (
+                SELECT g.id, g.key FROM unnest(page, keys) g(id, key)
+                UNION ALL
+                SELECT i.id, coalesce(
+                    (SELECT m.sent_at FROM conversations.message m
+                    WHERE m.conversation_id = i.id AND m.ordinal = CASE
+                        -- As last_visible has it, without calling it for nearly all.
+                        WHEN (p.row).left_position IS NOT NULL OR NOT isempty((p.row).hidden) THEN conversations.last_visible(c.row, p.row)
+                        WHEN (c.row).last_ordinal > (p.row).hidden_ordinal THEN (c.row).last_ordinal ELSE 0 END), (c.row).created_at)
+                FROM unnest(ids[seen + 1 : seen + step]) i(id)
+                CROSS JOIN LATERAL (SELECT x AS row FROM conversations.conversation x WHERE x.id = i.id OFFSET 0) c
+                CROSS JOIN LATERAL (
+                    SELECT x AS row FROM conversations.participant x WHERE x.conversation_id = i.id AND x.user_id = p_user OFFSET 0) p) k
+            WHERE (k.key, k.id) < (p_from_key, p_from_id)
+            ORDER BY k.key DESC, k.id DESC LIMIT p_page_size) e;
+        seen := seen + step;
+        step := step * 2;
+    END LOOP;
+    RETURN page;
+END
+$$;
+
+-- The ids of a user's conversations, those they left included, newest first. NULL: the user never had the conversation `p_from_id`. A cursor that has left
+-- the list meanwhile still stands where it would be.
+CREATE OR REPLACE FUNCTION conversations.listed_ids(p_app uuid, p_user text, p_by_last_message boolean, p_count bigint, p_from_id uuid) RETURNS uuid[]
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    c conversations.conversation;
+    p conversations.participant;
+    from_key timestamptz := 'infinity';
+    from_id uuid := coalesce(p_from_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+BEGIN
+    IF p_from_id IS NOT NULL THEN
+        SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_from_id AND x.app_id = p_app;
+        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_from_id AND x.user_id = p_user;
+        IF c.id IS NULL OR p.user_id IS NULL THEN RETURN NULL; END IF;
+        from_key := conversations.list_key(c, p, p_by_last_message);
+    END IF;
+    RETURN CASE WHEN p_by_last_message
+        THEN conversations.page_by_last_message(p_app, p_user, p_count, from_key, from_id)
+        ELSE conversations.page_by_creation(p_app, p_user, p_count, from_key, from_id) END;
+END
+$$;
+
+-- A page of a user's conversations, those they left included, newest first. The first row has the outcome, 'ok' or 'unknown_cursor', and the number of
+-- conversations on the whole list. A cursor that has vanished from the list meanwhile still stands where it would be.
+CREATE OR REPLACE FUNCTION conversations.list_conversations(p_app uuid, p_user text, p_by_last_message boolean, p_page_size bigint, p_from_id uuid)
+RETURNS TABLE (outcome text, total bigint, view conversations.view_row)
+LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    c conversations.conversation;
+    p conversations.participant;
+    page_id uuid;
+    from_key timestamptz := 'infinity';
+    from_id uuid := coalesce(p_from_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+BEGIN
+    IF p_from_id IS NOT NULL THEN
+        SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_from_id AND x.app_id = p_app;
+        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_from_id AND x.user_id = p_user;
+        IF c.id IS NULL OR p.user_id IS NULL THEN
+            RETURN QUERY SELECT 'unknown_cursor'::text, 0::bigint, NULL::conversations.view_row;
+            RETURN;
+        END IF;
+        from_key := conversations.list_key(c, p, p_by_last_message);
+    END IF;
+
+    outcome := 'ok';
+    total := conversations.listed_count(p_app, p_user);
+    RETURN NEXT;
+    outcome := NULL;
+    total := NULL;
+    FOREACH page_id IN ARRAY CASE WHEN p_by_last_message
+        THEN conversations.page_by_last_message(p_app, p_user, p_page_size, from_key, from_id)
+        ELSE conversations.page_by_creation(p_app, p_user, p_page_size, from_key, from_id) END
+    LOOP
+        SELECT * INTO c FROM conversations.conversation x WHERE x.id = page_id;
+        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = page_id AND x.user_id = p_user;
+        view := conversations.view_of(c, p);
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- As `list_conversations`, with views of as many as fit. Of the others there is only the id, in `later`: they are asked for by `views_of`, since their places in
+-- the list may have changed by then.
+CREATE OR REPLACE FUNCTION conversations.list_conversations_within(
+    p_app uuid, p_user text, p_by_last_message boolean, p_page_size bigint, p_from_id uuid, p_bytes bigint)
+RETURNS TABLE (outcome text, total bigint, later uuid, view conversations.view_row)
+LANGUAGE plpgsql STABLE ROWS 100 AS $$
+DECLARE
+    row record;
+    used bigint := 0;
+    is_full boolean := false;
+BEGIN
+    FOR row IN SELECT l.* FROM conversations.list_conversations(p_app, p_user, p_by_last_message, p_page_size, p_from_id) l LOOP
+        outcome := row.outcome;
+        total := row.total;
+        view := row.view;
+        IF view.conversation_id IS NOT NULL THEN
+            is_full := is_full OR coalesce(used > 0 AND used + conversations.view_bytes(view) > p_bytes, false);
+            used := used + conversations.view_bytes(view);
+        END IF;
+        IF is_full THEN
+            later := view.conversation_id;
+            view := NULL;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- As `list_conversations_within`. If there are conversations behind the page, the last row has the outcome 'more'. No more views are made than fit.
+CREATE OR REPLACE FUNCTION conversations.list_conversations_page(
+    p_app uuid, p_user text, p_by_last_message boolean, p_page_size bigint, p_from_id uuid, p_bytes bigint)
+RETURNS TABLE (outcome text, total bigint, later uuid, view conversations.view_row)
+LANGUAGE plpgsql STABLE ROWS 100 AS $$
+DECLARE
+    ids uuid[] := conversations.listed_ids(p_app, p_user, p_by_last_message, p_page_size + 1, p_from_id);
+    page_id uuid;
+    c conversations.conversation;
+    p conversations.participant;
+    used bigint := 0;
+    is_full boolean := false;
+BEGIN
+    outcome := CASE WHEN ids IS NULL THEN 'unknown_cursor' ELSE 'ok' END;
+    total := CASE WHEN ids IS NULL THEN 0 ELSE conversations.listed_count(p_app, p_user) END;
+    RETURN NEXT;
+    IF ids IS NULL THEN RETURN; END IF;
+    outcome := NULL;
+    total := NULL;
+    FOREACH page_id IN ARRAY ids[1:p_page_size] LOOP
+        IF NOT is_full THEN
+            SELECT * INTO c FROM conversations.conversation x WHERE x.id = page_id;
+            SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = page_id AND x.user_id = p_user;
+            view := conversations.view_of(c, p);
+            is_full := coalesce(used > 0 AND used + conversations.view_bytes(view) > p_bytes, false);
+            used := used + conversations.view_bytes(view);
+        END IF;
+        IF is_full THEN
+            later := page_id;
+            view := NULL;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+    IF cardinality(ids) > p_page_size THEN
+        outcome := 'more';
+        later := NULL;
+        view := NULL;
+        RETURN NEXT;
+    END IF;
+END
+$$;
+
+-- The newest messages this participant sees, of those before `p_before`, newest first, with what each takes in an answer, about.
+CREATE OR REPLACE FUNCTION conversations.visible_sizes(p conversations.participant, p_before bigint, p_limit bigint)
+RETURNS TABLE (ordinal bigint, sender text, bytes bigint)
+LANGUAGE plpgsql STABLE ROWS 20 AS $$
+BEGIN
+    IF isempty(p.hidden) AND p.packed_up_to = 0 THEN
+        RETURN QUERY
+        SELECT m.ordinal, m.sender::text, 256::bigint + octet_length(m.parts) FROM conversations.message m
+        WHERE m.conversation_id = p.conversation_id AND m.ordinal > p.hidden_ordinal AND m.ordinal < p_before
+        ORDER BY m.ordinal DESC LIMIT p_limit;
+    ELSE
+        RETURN QUERY
+        SELECT o.ordinal, m.sender, m.bytes
+        FROM conversations.visible_ordinals(p, p_before, p_limit) o(ordinal)
+        CROSS JOIN LATERAL (
+            SELECT x.sender::text, 256::bigint + octet_length(x.parts) AS bytes FROM conversations.message x
+            WHERE x.conversation_id = p.conversation_id AND x.ordinal = o.ordinal OFFSET 0) m
+        ORDER BY o.ordinal DESC;
+    END IF;
+END
+$$;
+
+-- Which messages before the last one a load shows of a conversation, newest first, and what they take in an answer, about. `p_messages` with the last one, or,
+-- where it is NULL, all from the first unread one on, at most `p_most`. `is_cut`: there were more, and the number or the bytes did not suffice.
+CREATE OR REPLACE FUNCTION conversations.earlier_ordinals(
+    p conversations.participant, view conversations.view_row, p_messages bigint, p_most bigint, p_bytes bigint,
+    OUT ordinals bigint[], OUT bytes bigint, OUT is_cut boolean)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    before bigint := view.last_ordinal;
+    missing bigint := coalesce(p_messages, p_most) - 1;
+    -- Those that are still to come; the search ends with the last of them.
+    unread bigint := view.message_count - view.uncounted;
+    -- What the recipients of a message take, at most: all who are or were participants.
+    recipients bigint := 64 * (SELECT count(*) FROM conversations.participant x WHERE x.conversation_id = p.conversation_id);
+    step bigint;
+    seen bigint;
+    m record;
+BEGIN
+    ordinals := '{}';
+    bytes := 0;
+    is_cut := false;
+    IF before IS NULL THEN RETURN; END IF;
+    IF view.last_sender <> p.user_id AND NOT conversations.has_read(p, before) THEN unread := unread - 1; END IF;
+    WHILE p_messages IS NOT NULL OR unread > 0 LOOP
+        IF missing <= 0 THEN
+            is_cut := p_messages IS NULL;
+            RETURN;
+        END IF;
+        step := CASE WHEN p_messages IS NULL THEN least(missing, unread + 20) ELSE missing END;
+        seen := 0;
+        FOR m IN SELECT s.* FROM conversations.visible_sizes(p, before, step) s LOOP
+            IF bytes + m.bytes + recipients > p_bytes THEN
+                is_cut := true;
+                RETURN;
+            END IF;
+            ordinals := ordinals || m.ordinal;
+            bytes := bytes + m.bytes + recipients;
+            before := m.ordinal;
+            seen := seen + 1;
+            CONTINUE WHEN p_messages IS NOT NULL OR m.sender = p.user_id OR conversations.has_read(p, m.ordinal);
+            unread := unread - 1;
+            IF unread <= 0 THEN RETURN; END IF;
+        END LOOP;
+        IF seen < step OR p_messages IS NOT NULL THEN RETURN; END IF;
+        missing := missing - seen;
+    END LOOP;
+END
+$$;
+
+-- A page of a user's conversations, each with messages. First a row with the outcome, 'ok' or 'unknown_cursor', and the number of conversations on the whole
+-- list; then for each conversation a row with its view, and rows with the messages before its last one, newest first. `p_messages`: as many of the newest
+-- ones, the last one included; NULL: all from the first unread one on, or only the last one where all are read. `is_cut`: of this conversation there were
+-- more than `p_most` of these, or more than `p_bytes` hold. The page ends before a conversation for which there is no room. If there are conversations behind
+-- the page, the last row has the outcome 'more'.
+--
+-- Generic plans, here and in the functions above: for the arrays that they unnest, the planner would make a new plan each time, which costs more than the plan.
+CREATE OR REPLACE FUNCTION conversations.load_conversations(
+    p_app uuid, p_user text, p_by_last_message boolean, p_page_size bigint, p_from_id uuid, p_messages bigint, p_most bigint, p_bytes bigint)
+RETURNS TABLE (outcome text, total bigint, is_cut boolean, view conversations.view_row, message conversations.message_row)
+LANGUAGE plpgsql STABLE ROWS 1000 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    ids uuid[] := conversations.listed_ids(p_app, p_user, p_by_last_message, p_page_size + 1, p_from_id);
+    page_id uuid;
+    c conversations.conversation;
+    p conversations.participant;
+    earlier record;
+    ordinal bigint;
+    own bigint;
+    used bigint := 0;
+    done bigint := 0;
+BEGIN
+    outcome := CASE WHEN ids IS NULL THEN 'unknown_cursor' ELSE 'ok' END;
+    total := CASE WHEN ids IS NULL THEN 0 ELSE conversations.listed_count(p_app, p_user) END;
+    RETURN NEXT;
+    IF ids IS NULL THEN RETURN; END IF;
+    outcome := NULL;
+    total := NULL;
+    FOREACH page_id IN ARRAY ids[1:p_page_size] LOOP
+        SELECT * INTO c FROM conversations.conversation x WHERE x.id = page_id;
+        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = page_id AND x.user_id = p_user;
+        view := conversations.view_of(c, p);
+        own := conversations.view_bytes(view) + 64 * coalesce(cardinality(view.last_recipients), 0);
+        EXIT WHEN used > 0 AND used + own > p_bytes;
+        earlier := conversations.earlier_ordinals(p, view, p_messages, p_most, p_bytes - own);
+        EXIT WHEN used > 0 AND used + own + earlier.bytes > p_bytes;
+        used := used + own + earlier.bytes;
+        done := done + 1;
+        is_cut := earlier.is_cut;
+        RETURN NEXT;
+        is_cut := NULL;
+        view := NULL;
+        CONTINUE WHEN earlier.ordinals = '{}';
+        IF p.left_position IS NULL THEN
+            RETURN QUERY
+            SELECT NULL::text, NULL::bigint, NULL::boolean, NULL::conversations.view_row, m FROM conversations.messages_at(page_id, earlier.ordinals) m;
+        ELSE
+            FOREACH ordinal IN ARRAY earlier.ordinals LOOP
+                message := conversations.message_for(p, ordinal);
+                RETURN NEXT;
+            END LOOP;
+            message := NULL;
+        END IF;
+    END LOOP;
+    IF cardinality(ids) > done THEN
+        outcome := 'more';
+        view := NULL;
+        RETURN NEXT;
+    END IF;
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.is_visible, conversations.last_visible, conversations.view_of, conversations.find_view, conversations.get_conversation,
+    conversations.view_bytes, conversations.views_of, conversations.list_key, conversations.listed_count, conversations.page_by_creation,
+    conversations.page_by_last_message, conversations.listed_ids, conversations.list_conversations, conversations.list_conversations_within,
+    conversations.list_conversations_page, conversations.visible_sizes, conversations.earlier_ordinals, conversations.load_conversations TO strata_conversations;

@@ -1,0 +1,185 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Deletion of messages: for all participants, or from the devices of one user.
+
+-- How many messages with ordinals above `p_low`, up to `p_high`, this participant sees, and how many of these they have not read.
+CREATE OR REPLACE FUNCTION conversations.seen_between(p conversations.participant, p_low bigint, p_high bigint, OUT seen bigint, OUT unread bigint)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    SELECT coalesce(sum(s.seen), 0), coalesce(sum(s.unread), 0) INTO seen_between.seen, seen_between.unread
+    FROM unnest(int8multirange(int8range(least(p_low, p_high) + 1, p_high + 1)) - p.hidden) g(gap)
+    -- OFFSET 0 keeps each a range of one index, and one look at the user's receipts.
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS seen, count(*) FILTER (WHERE m.sender <> p.user_id AND NOT p.read @> m.ordinal AND b.has_read IS NOT TRUE) AS unread
+        FROM conversations.message m
+        LEFT JOIN LATERAL (
+            SELECT get_bit(k.read, (m.ordinal % 1024)::int) = 1 AS has_read, get_bit(k.hidden, (m.ordinal % 1024)::int) = 1 AS is_hidden
+            FROM conversations.receipt_block k
+            WHERE m.ordinal <= p.packed_up_to AND k.conversation_id = p.conversation_id AND k.block = m.ordinal / 1024 AND k.user_id = p.user_id
+                AND k.until_position = 9223372036854775807
+            OFFSET 0) b ON true
+        WHERE m.conversation_id = p.conversation_id AND m.ordinal >= lower(g.gap) AND m.ordinal < upper(g.gap) AND b.is_hidden IS NOT TRUE
+        OFFSET 0) s;
+END
+$$;
+
+-- Deletes a message from the devices of one participant. The caller holds the lock and has checked the right.
+CREATE OR REPLACE FUNCTION conversations.hide_message(
+    c conversations.conversation, p conversations.participant, p_ordinal bigint, p_message uuid, p_sender text)
+RETURNS conversations.message_deletion
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    result conversations.message_deletion;
+    before bigint := conversations.last_visible(c, p);
+BEGIN
+    p.hidden := p.hidden + int8multirange(int8range(p_ordinal, p_ordinal, '[]'));
+    p := conversations.packed(p, c.position + 1);
+    -- It stays on their list: they see it now, and are to go on seeing it.
+    UPDATE conversations.participant x
+    SET hidden = p.hidden,
+        packed_up_to = p.packed_up_to,
+        hidden_count = x.hidden_count + 1,
+        uncounted = x.uncounted + CASE WHEN x.user_id = p_sender OR conversations.has_read(x, p_ordinal) THEN 0 ELSE 1 END,
+        is_hidden = false
+    WHERE x.conversation_id = c.id AND x.user_id = p.user_id
+    RETURNING x.* INTO p;
+    result.outcome := 'ok';
+    result.conversation_id := c.id;
+    result.message_count := coalesce(p.left_ordinal, c.message_count);
+    result.ordinal := p_ordinal;
+    result.last_changed := before = p_ordinal;
+    result.number_users := ARRAY[p.user_id];
+    result.number_uncounted := ARRAY[p.uncounted];
+    result.number_hidden := ARRAY[p.hidden_count];
+    result.message := conversations.message_for(p, conversations.last_visible(c, p));
+    SELECT a.position, a.created_at INTO result.user_position, result.user_created_at
+    FROM conversations.append_user_change(
+        c.app_id, p.user_id, 3::smallint, jsonb_build_object('conversation_id', c.id, 'message_id', p_message)) a;
+    RETURN result;
+END
+$$;
+
+-- The present participants who, having hidden messages, see another last message than the others do, each with theirs.
+CREATE OR REPLACE FUNCTION conversations.last_message_overrides(c conversations.conversation) RETURNS SETOF conversations.message_deletion
+LANGUAGE plpgsql STABLE ROWS 1 AS $$
+DECLARE
+    result conversations.message_deletion;
+    other record;
+BEGIN
+    FOR other IN
+        SELECT s.user_id, s.newest FROM (
+            SELECT x.user_id, conversations.last_visible(c, x) AS newest
+            FROM conversations.participant x
+            WHERE x.conversation_id = c.id AND x.left_position IS NULL AND (x.hidden_ordinal > 0 OR NOT isempty(x.hidden))) s
+        WHERE s.newest <> c.last_ordinal ORDER BY s.user_id
+    LOOP
+        result.outcome := 'override';
+        result.override_user := other.user_id;
+        result.message := conversations.message_at(c.id, other.newest);
+        RETURN NEXT result;
+    END LOOP;
+END
+$$;
+
+-- Deletes a message for all participants, with an entry in the log of every former participant who saw it. The caller holds the lock and has checked
+-- the right.
+CREATE OR REPLACE FUNCTION conversations.delete_for_all(
+    c conversations.conversation, p_ordinal bigint, p_message uuid, p_sender text, p_actor text, p_oc bigint, p_or bigint)
+RETURNS SETOF conversations.message_deletion
+LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
+DECLARE
+    result conversations.message_deletion;
+    newest bigint := c.last_ordinal;
+    former text[];
+BEGIN
+    DELETE FROM conversations.message m WHERE m.conversation_id = c.id AND m.ordinal = p_ordinal;
+    DELETE FROM conversations.kept_parts k WHERE k.conversation_id = c.id AND k.ordinal = p_ordinal;
+    PERFORM conversations.refer_contents(c.id, p_ordinal, '{}');
+    IF c.last_ordinal = p_ordinal THEN
+        newest := coalesce((SELECT max(m.ordinal) FROM conversations.message m WHERE m.conversation_id = c.id), 0);
+        c.last_ordinal := newest;
+    END IF;
+    UPDATE conversations.conversation x SET last_ordinal = newest, deleted_count = x.deleted_count + 1 WHERE x.id = c.id;
+    -- Also of those who had hidden it.
+    UPDATE conversations.participant x SET left_deleted = x.left_deleted + 1 WHERE x.conversation_id = c.id AND x.left_ordinal >= p_ordinal;
+
+    -- All who saw it, former participants too. They have the conversation on their lists, and are to keep it.
+    WITH altered AS (
+        UPDATE conversations.participant x
+        SET hidden_count = x.hidden_count + 1,
+            uncounted = x.uncounted + CASE WHEN x.user_id = p_sender OR conversations.has_read(x, p_ordinal) THEN 0 ELSE 1 END,
+            is_hidden = false
+        WHERE x.conversation_id = c.id AND conversations.may_see(x, p_ordinal)
+        RETURNING x.user_id, x.uncounted, x.hidden_count, x.left_position
+    )
+    SELECT coalesce(array_agg(a.user_id ORDER BY a.user_id) FILTER (WHERE a.left_position IS NULL), '{}'),
+        coalesce(array_agg(a.uncounted ORDER BY a.user_id) FILTER (WHERE a.left_position IS NULL), '{}'),
+        coalesce(array_agg(a.hidden_count ORDER BY a.user_id) FILTER (WHERE a.left_position IS NULL), '{}'),
+        array_agg(a.user_id::text) FILTER (WHERE a.left_position IS NOT NULL)
+    INTO result.number_users, result.number_uncounted, result.number_hidden, former
+    FROM altered a;
+
+    -- It was the last one of all who saw nothing newer: of all participants, or of one who hid what came after it.
+    result.last_changed := newest < p_ordinal OR EXISTS (
+        SELECT FROM conversations.participant x
+        WHERE x.conversation_id = c.id AND x.left_position IS NULL AND (x.hidden_ordinal > 0 OR NOT isempty(x.hidden))
+            AND conversations.may_see(x, p_ordinal) AND conversations.last_visible(c, x) < p_ordinal);
+
+    SELECT a.position, a.created_at, a.message_count INTO result.position, result.created_at, result.message_count
+    FROM conversations.append_change(
+        c.id, 6::smallint, p_actor, p_oc, p_or, p_message, p_ordinal, jsonb_build_object('last_changed', result.last_changed)) a;
+    result.outcome := 'ok';
+    result.conversation_id := c.id;
+    result.ordinal := p_ordinal;
+    IF result.last_changed THEN
+        result.message := conversations.message_at(c.id, newest);
+    END IF;
+    -- Users' logs are locked last.
+    IF former IS NOT NULL THEN
+        SELECT array_agg(a.user_id), array_agg(a.position), array_agg(a.created_at)
+        INTO result.former_users, result.former_positions, result.former_times
+        FROM conversations.append_user_changes(
+            c.app_id, former, 20::smallint, jsonb_build_object('conversation_id', c.id, 'message_id', p_message)) a;
+    END IF;
+    RETURN NEXT result;
+    IF result.last_changed THEN
+        RETURN QUERY SELECT o.* FROM conversations.last_message_overrides(c) o;
+    END IF;
+END
+$$;
+
+-- Outcomes: 'ok'; 'not_found', also what the caller does not see; 'access_denied' to a former participant who wants to delete for all.
+CREATE OR REPLACE FUNCTION conversations.delete_message(p_app uuid, p_actor text, p_message uuid, p_mode text, p_oc bigint, p_or bigint)
+RETURNS SETOF conversations.message_deletion
+LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
+DECLARE
+    place conversations.message_place;
+    c conversations.conversation;
+    p conversations.participant;
+    result conversations.message_deletion;
+    sent_by text;
+BEGIN
+    result.outcome := 'not_found';
+    SELECT * INTO place FROM conversations.message_place x WHERE x.message_id = p_message AND x.app_id = p_app;
+    IF FOUND THEN
+        SELECT * INTO c FROM conversations.conversation x WHERE x.id = place.conversation_id FOR UPDATE;
+        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = place.conversation_id AND x.user_id = p_actor;
+        SELECT m.sender INTO sent_by FROM conversations.message m WHERE m.conversation_id = place.conversation_id AND m.ordinal = place.ordinal;
+        IF sent_by IS NOT NULL AND p.user_id IS NOT NULL AND c.deleted_position IS NULL AND conversations.may_see(p, place.ordinal) THEN
+            result.outcome := CASE WHEN p_mode = 'all_participants' AND p.left_position IS NOT NULL THEN 'access_denied' ELSE 'ok' END;
+        END IF;
+    END IF;
+    IF result.outcome <> 'ok' THEN
+        RETURN NEXT result;
+        RETURN;
+    END IF;
+    IF p_mode = 'all_participants' THEN
+        RETURN QUERY SELECT d.* FROM conversations.delete_for_all(c, place.ordinal, p_message, sent_by, p_actor, p_oc, p_or) d;
+    ELSE
+        RETURN QUERY SELECT d.* FROM conversations.hide_message(c, p, place.ordinal, p_message, sent_by) d;
+    END IF;
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.seen_between, conversations.hide_message, conversations.last_message_overrides, conversations.delete_for_all,
+    conversations.delete_message TO strata_conversations;

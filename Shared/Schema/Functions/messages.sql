@@ -1,0 +1,425 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Messages: sending, editing, and how each user sees them.
+
+-- A recipient's status as message_row has it.
+CREATE OR REPLACE FUNCTION conversations.recipient_status(p_policy bigint, is_sender boolean, is_read boolean, is_delivered boolean) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN is_sender THEN 2
+    WHEN p_policy = 0 THEN CASE WHEN is_read THEN 2 WHEN is_delivered THEN 1 ELSE 0 END
+    -- As others see it: 0, 1 or 2 by what of it they may know.
+    ELSE (CASE WHEN is_read THEN 2 WHEN is_delivered THEN 1 ELSE 0 END)
+        + 4 * (1 + CASE WHEN is_read AND p_policy & 2 = 0 THEN 2 WHEN is_delivered AND p_policy & 1 = 0 THEN 1 ELSE 0 END)
+END;
+
+-- Whether this participant may see a message with this ordinal, if it exists and no block hides it.
+CREATE OR REPLACE FUNCTION conversations.may_see_by_ranges(p conversations.participant, p_ordinal bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_ordinal > (p).hidden_ordinal AND ((p).left_position IS NULL OR p_ordinal <= (p).left_ordinal) AND NOT (p).hidden @> p_ordinal;
+
+-- Whether this participant may see a message with this ordinal, if it exists.
+CREATE OR REPLACE FUNCTION conversations.may_see(p conversations.participant, p_ordinal bigint) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN p_ordinal > (p).hidden_ordinal AND ((p).left_position IS NULL OR p_ordinal <= (p).left_ordinal) AND NOT (p).hidden @> p_ordinal
+    AND ((p).packed_up_to < p_ordinal OR NOT (conversations.block_at((p).conversation_id, (p).user_id, p_ordinal)).is_hidden);
+
+-- One message, or NULL. Recipients are all who were participants when it was sent or came later; not those who had left before.
+CREATE OR REPLACE FUNCTION conversations.message_at(p_conversation uuid, p_ordinal bigint) RETURNS conversations.message_row
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    found_row conversations.message_row;
+BEGIN
+    SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender, m.sent_at, m.parts, m.notification, r.users, r.statuses, m.updated_at,
+        m.receipt_policy
+    INTO found_row
+    FROM conversations.message m
+    CROSS JOIN LATERAL (
+        SELECT array_agg(p.user_id ORDER BY p.user_id) AS users,
+            array_agg(conversations.recipient_status(
+                    m.receipt_policy, p.user_id = m.sender, p.read @> m.ordinal OR b.has_read, p.delivered @> m.ordinal OR b.has_received)
+                ORDER BY p.user_id) AS statuses
+        FROM conversations.participant p
+        -- OFFSET 0 keeps it a look at one row, and none for those who have no block.
+        LEFT JOIN LATERAL (
+            SELECT get_bit(k.read, (p_ordinal % 1024)::int) = 1 AS has_read, get_bit(k.delivered, (p_ordinal % 1024)::int) = 1 AS has_received
+            FROM conversations.receipt_block k
+            WHERE p.packed_up_to >= p_ordinal AND k.conversation_id = p_conversation AND k.block = p_ordinal / 1024 AND k.user_id = p.user_id
+                AND k.until_position = 9223372036854775807
+            OFFSET 0) b ON true
+        WHERE p.conversation_id = p_conversation AND (p.left_position IS NULL OR p.left_ordinal >= m.ordinal)) r
+    WHERE m.conversation_id = p_conversation AND m.ordinal = p_ordinal;
+    RETURN found_row;
+END
+$$;
+
+-- These messages of a conversation, as they are shown to its participants, newest first. `message_at` reads the participants once for each message; this reads
+-- them once for all.
+CREATE OR REPLACE FUNCTION conversations.messages_at(p_conversation uuid, p_ordinals bigint[]) RETURNS SETOF conversations.message_row
+LANGUAGE plpgsql STABLE ROWS 20 AS $$
+DECLARE
+    others record;
+BEGIN
+    SELECT array_agg(p.user_id) AS users, array_agg(p.left_ordinal) AS left_ordinals, array_agg(p.read) AS reads,
+        array_agg(p.delivered) AS delivereds, array_agg(p.packed_up_to) AS packed
+    INTO others
+    FROM (
+        SELECT x.user_id, CASE WHEN x.left_position IS NOT NULL THEN x.left_ordinal END AS left_ordinal, x.read, x.delivered, x.packed_up_to
+        FROM conversations.participant x WHERE x.conversation_id = p_conversation ORDER BY x.user_id) p;
+    RETURN QUERY
+    SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender::text, m.sent_at, m.parts, m.notification, r.users, r.statuses, m.updated_at,
+        m.receipt_policy
+    -- Ordinals that follow each other are one look at the index.
+    FROM unnest((SELECT range_agg(int8range(o.ordinal, o.ordinal, '[]')) FROM unnest(p_ordinals) o(ordinal))) u(run)
+    CROSS JOIN LATERAL (
+        SELECT x.* FROM conversations.message x
+        WHERE x.conversation_id = p_conversation AND x.ordinal >= lower(u.run) AND x.ordinal < upper(u.run) ORDER BY x.ordinal OFFSET 0) m
+    CROSS JOIN LATERAL (
+        SELECT array_agg(p.id ORDER BY p.n) AS users,
+            array_agg(conversations.recipient_status(
+                    m.receipt_policy, p.id = m.sender, p.has_read @> m.ordinal OR b.has_read, p.has_received @> m.ordinal OR b.has_received)
+                ORDER BY p.n) AS statuses
+        FROM unnest(others.users, others.left_ordinals, others.reads, others.delivereds, others.packed) WITH ORDINALITY
+            p(id, left_ordinal, has_read, has_received, packed_up_to, n)
+        LEFT JOIN LATERAL (
+            SELECT get_bit(k.read, (m.ordinal % 1024)::int) = 1 AS has_read, get_bit(k.delivered, (m.ordinal % 1024)::int) = 1 AS has_received
+            FROM conversations.receipt_block k
+            WHERE p.packed_up_to >= m.ordinal AND k.conversation_id = p_conversation AND k.block = m.ordinal / 1024 AND k.user_id = p.id
+                AND k.until_position = 9223372036854775807
+            OFFSET 0) b ON true
+        WHERE p.left_ordinal IS NULL OR p.left_ordinal >= m.ordinal) r
+    ORDER BY m.ordinal DESC;
+END
+$$;
+
+-- A message as this participant sees it, or NULL: to a user who left, as it was then.
+CREATE OR REPLACE FUNCTION conversations.message_for(p conversations.participant, p_ordinal bigint) RETURNS conversations.message_row
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    found_row conversations.message_row := conversations.message_at(p.conversation_id, p_ordinal);
+    receipts conversations.kept_receipts;
+    before record;
+BEGIN
+    IF p.left_position IS NULL OR found_row.message_id IS NULL THEN RETURN found_row; END IF;
+    SELECT * INTO receipts FROM conversations.kept_receipts k WHERE k.conversation_id = p.conversation_id AND k.user_id = p.user_id;
+    IF FOUND THEN
+        SELECT array_agg(x.id ORDER BY x.id COLLATE "C"),
+            array_agg(conversations.recipient_status(
+                    found_row.receipt_policy, x.id = found_row.sender, x.has_read @> p_ordinal OR b.has_read,
+                    x.has_received @> p_ordinal OR b.has_received)
+                ORDER BY x.id COLLATE "C")
+        INTO found_row.recipients, found_row.statuses
+        FROM unnest(receipts.users, receipts.left_ordinals, receipts.reads, receipts.delivereds, receipts.packed)
+            x(id, left_ordinal, has_read, has_received, packed_up_to)
+        LEFT JOIN LATERAL (
+            SELECT get_bit(k.read, (p_ordinal % 1024)::int) = 1 AS has_read, get_bit(k.delivered, (p_ordinal % 1024)::int) = 1 AS has_received
+            FROM conversations.receipt_block k
+            WHERE x.packed_up_to >= p_ordinal AND k.conversation_id = p.conversation_id AND k.block = p_ordinal / 1024 AND k.user_id = x.id
+                AND k.since_position <= p.left_position AND k.until_position > p.left_position
+            OFFSET 0) b ON true
+        WHERE x.left_ordinal IS NULL OR x.left_ordinal >= p_ordinal;
+    END IF;
+    SELECT k.parts, k.updated_at INTO before
+    FROM conversations.kept_parts k
+    WHERE k.conversation_id = p.conversation_id AND k.ordinal = p_ordinal AND k.until_position > p.left_position
+    ORDER BY k.until_position LIMIT 1;
+    IF FOUND THEN
+        found_row.parts := before.parts;
+        found_row.updated_at := before.updated_at;
+    END IF;
+    RETURN found_row;
+END
+$$;
+
+-- One message by its id, if this user may see it; else NULL.
+CREATE OR REPLACE FUNCTION conversations.find_message(p_app uuid, p_user text, p_message uuid) RETURNS conversations.message_row
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    place conversations.message_place;
+    p conversations.participant;
+BEGIN
+    SELECT * INTO place FROM conversations.message_place x WHERE x.message_id = p_message AND x.app_id = p_app;
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = place.conversation_id AND x.user_id = p_user;
+    IF NOT FOUND OR NOT conversations.may_see(p, place.ordinal)
+        OR EXISTS (SELECT FROM conversations.conversation x WHERE x.id = place.conversation_id AND x.deleted_position IS NOT NULL)
+    THEN
+        RETURN NULL;
+    END IF;
+    RETURN conversations.message_for(p, place.ordinal);
+END
+$$;
+
+-- One message as this user sees it. No row: there is none that they may see.
+CREATE OR REPLACE FUNCTION conversations.get_message(p_app uuid, p_user text, p_message uuid) RETURNS SETOF conversations.message_row
+LANGUAGE plpgsql STABLE ROWS 1 AS $$
+DECLARE
+    message conversations.message_row := conversations.find_message(p_app, p_user, p_message);
+BEGIN
+    IF message.message_id IS NOT NULL THEN RETURN NEXT message; END IF;
+END
+$$;
+
+-- Outcomes: 'ok'; 'id_in_use', with the message if the caller may see it, whatever else is asked for; 'not_found', 'access_denied'; 'unknown_content' with
+-- the first of `p_contents` that cannot be sent;
+-- 'busy_id', with nothing done, if a transaction that has not ended is using the id: to be asked again with `p_alone`, alone in a transaction, which waits for
+-- the id before it locks anything. `p_alone` false: the transaction is shared, and must not wait for an id. What is refused leaves no trace. `recipients`
+-- are the present participants. Writes rows of this conversation and the id's place, no other participant's row.
+CREATE OR REPLACE FUNCTION conversations.send_message(
+    p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_oc bigint, p_or bigint,
+    p_contents uuid[] DEFAULT NULL, p_alone boolean DEFAULT NULL,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT ordinal bigint, OUT recipients text[], OUT uncounted bigint,
+    OUT hidden bigint, OUT receipt_policy bigint, OUT bad_content uuid, OUT message conversations.message_row)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    id_key constant bigint := uuid_hash_extended(p_id, 3);
+    c record;
+    p record;
+BEGIN
+    IF p_alone THEN PERFORM pg_advisory_xact_lock(id_key); END IF;
+    SELECT x.position, x.message_count, x.last_change_at, x.deleted_position, x.receipt_policy INTO c
+    FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
+    outcome := 'not_found';
+    IF FOUND AND c.deleted_position IS NULL THEN
+        SELECT x.left_position, x.hidden_count, r.user_ids INTO p
+        FROM conversations.participant x JOIN conversations.roster r ON r.conversation_id = p_conversation
+        WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
+        IF FOUND THEN
+            outcome := 'access_denied';
+            IF p.left_position IS NULL THEN
+                IF p_contents IS NOT NULL THEN bad_content := conversations.unsendable(p_app, p_actor, p_contents); END IF;
+            END IF;
+            IF p.left_position IS NULL AND bad_content IS NOT NULL THEN
+                outcome := 'unknown_content';
+            ELSIF p.left_position IS NULL THEN
+                -- Another transaction uses the same id at this moment. Services of an older version do not say whether they are alone: they wait for the
+                -- row of the id, below.
+                IF p_alone IS NOT TRUE AND NOT pg_try_advisory_xact_lock(id_key) AND NOT p_alone THEN
+                    outcome := 'busy_id';
+                    RETURN;
+                END IF;
+                -- The last thing that can refuse.
+                INSERT INTO conversations.message_place (message_id, app_id, conversation_id, ordinal)
+                VALUES (p_id, p_app, p_conversation, c.message_count + 1) ON CONFLICT DO NOTHING;
+                IF FOUND THEN outcome := 'ok'; END IF;
+            END IF;
+        END IF;
+    END IF;
+    IF outcome <> 'ok' THEN
+        -- That the id is taken counts for more than any other reason: a retry succeeds even if its sender has left meanwhile.
+        IF EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id) THEN
+            outcome := 'id_in_use';
+            send_message.message := conversations.find_message(p_app, p_actor, p_id);
+        END IF;
+        RETURN;
+    END IF;
+
+    "position" := c.position + 1;
+    created_at := greatest(clock_timestamp(), c.last_change_at);
+    ordinal := c.message_count + 1;
+    recipients := p.user_ids;
+    hidden := p.hidden_count;
+    receipt_policy := c.receipt_policy;
+    IF p_contents IS NOT NULL THEN PERFORM conversations.refer_contents(p_conversation, send_message.ordinal, p_contents); END IF;
+    -- All is decided, under the lock, so that these may go as one statement. An own message joins what its sender has read only where that lengthens a range:
+    -- a user who never reads would collect a range a message otherwise.
+    WITH moved AS (
+        UPDATE conversations.conversation x
+        SET position = send_message.position, last_change_at = send_message.created_at, message_count = send_message.ordinal,
+            last_ordinal = send_message.ordinal
+        WHERE x.id = p_conversation
+    ), stored AS (
+        INSERT INTO conversations.message (conversation_id, ordinal, id, position, sender, sent_at, parts, notification, receipt_policy)
+        VALUES (
+            p_conversation, send_message.ordinal, p_id, send_message.position, p_actor, send_message.created_at, p_parts, p_notification,
+            send_message.receipt_policy)
+    ), logged AS (
+        INSERT INTO conversations.change (
+            conversation_id, position, kind, actor, origin_connection, origin_request, message_id, ordinal, message_count, created_at)
+        VALUES (
+            p_conversation, send_message.position, 5, p_actor, p_oc, p_or, p_id, send_message.ordinal, send_message.ordinal,
+            send_message.created_at)
+    )
+    UPDATE conversations.participant x
+    SET uncounted = x.uncounted + 1,
+        read = CASE WHEN send_message.ordinal = 1 OR x.read @> (send_message.ordinal - 1)
+            THEN x.read + int8multirange(int8range(send_message.ordinal, send_message.ordinal, '[]')) ELSE x.read END
+    WHERE x.conversation_id = p_conversation AND x.user_id = p_actor
+    RETURNING x.uncounted INTO send_message.uncounted;
+END
+$$;
+
+-- The parts are opaque here: the caller has read them, made others of them, and names both. Outcomes: 'ok'; 'stale', if they are others by now, to be tried
+-- again; 'not_found', also what the caller does not see; 'access_denied' to all but the sender, and to the sender once they have left; 'unknown_content'
+-- with the first of `p_contents`, all contents of the new parts, that cannot be sent (NULL: the message has and had none).
+CREATE OR REPLACE FUNCTION conversations.edit_parts(
+    p_app uuid, p_actor text, p_message uuid, p_before bytea, p_after bytea, p_edits jsonb, p_updated_at timestamptz, p_contents uuid[],
+    p_oc bigint, p_or bigint,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT bad_content uuid,
+    OUT message conversations.message_row)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    place conversations.message_place;
+    m record;
+BEGIN
+    outcome := 'not_found';
+    SELECT * INTO place FROM conversations.message_place x WHERE x.message_id = p_message AND x.app_id = p_app;
+    IF NOT FOUND THEN RETURN; END IF;
+    SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, place.conversation_id, p_actor) b;
+    IF outcome = 'not_found' THEN RETURN; END IF;
+    SELECT x.sender, x.parts, x.updated_at INTO m
+    FROM conversations.message x
+    JOIN conversations.participant p ON p.conversation_id = x.conversation_id AND p.user_id = p_actor
+    WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal AND conversations.may_see(p, x.ordinal);
+    IF NOT FOUND THEN outcome := 'not_found'; RETURN; END IF;
+    IF m.sender <> p_actor THEN outcome := 'access_denied'; END IF;
+    IF outcome <> 'ok' THEN RETURN; END IF;
+    IF m.parts <> p_before THEN outcome := 'stale'; RETURN; END IF;
+    IF p_contents IS NOT NULL THEN
+        bad_content := conversations.unsendable(p_app, p_actor, p_contents);
+        IF bad_content IS NOT NULL THEN outcome := 'unknown_content'; RETURN; END IF;
+        PERFORM conversations.refer_contents(place.conversation_id, place.ordinal, p_contents);
+    END IF;
+    UPDATE conversations.message x SET parts = p_after, updated_at = p_updated_at
+    WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal;
+    SELECT a.position, a.created_at, a.message_count INTO edit_parts.position, edit_parts.created_at, edit_parts.message_count
+    FROM conversations.append_change(
+        place.conversation_id, 9::smallint, p_actor, p_oc, p_or, p_message, place.ordinal, jsonb_build_object('edits', p_edits)) a;
+    -- A user who has left goes on seeing what they saw.
+    IF EXISTS (
+        SELECT FROM conversations.participant p
+        WHERE p.conversation_id = place.conversation_id AND p.left_ordinal >= place.ordinal AND p.left_position >= coalesce((
+            SELECT max(k.until_position) FROM conversations.kept_parts k
+            WHERE k.conversation_id = place.conversation_id AND k.ordinal = place.ordinal), 0))
+    THEN
+        INSERT INTO conversations.kept_parts (conversation_id, ordinal, until_position, parts, updated_at)
+        VALUES (place.conversation_id, place.ordinal, edit_parts.position, m.parts, m.updated_at);
+    END IF;
+    edit_parts.message := conversations.message_at(place.conversation_id, place.ordinal);
+END
+$$;
+
+-- A page of the messages of a conversation that this user sees, newest first. The first row has the outcome, 'ok', 'not_found' or 'unknown_cursor', and
+-- how many there are in all. A message that was deleted meanwhile still serves as a cursor. Where the bytes did not suffice for the page, the last row has
+-- the outcome 'more'.
+CREATE OR REPLACE FUNCTION conversations.list_messages(
+    p_app uuid, p_user text, p_conversation uuid, p_page_size bigint, p_from_id uuid, p_bytes bigint)
+RETURNS TABLE (outcome text, total bigint, message conversations.message_row)
+LANGUAGE plpgsql STABLE ROWS 100 AS $$
+DECLARE
+    c conversations.conversation;
+    p conversations.participant;
+    before bigint;
+    ordinal bigint;
+    own bigint;
+    used bigint := 0;
+BEGIN
+    SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app;
+    SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_user;
+    IF c.id IS NULL OR p.user_id IS NULL OR NOT conversations.is_visible(c, p) THEN
+        RETURN QUERY SELECT 'not_found'::text, 0::bigint, NULL::conversations.message_row;
+        RETURN;
+    END IF;
+    total := coalesce(p.left_ordinal, c.message_count) - p.hidden_count;
+    before := coalesce(p.left_ordinal, c.message_count) + 1;
+    IF p_from_id IS NOT NULL THEN
+        SELECT least(x.ordinal, before) INTO before FROM conversations.message_place x
+        WHERE x.message_id = p_from_id AND x.conversation_id = p_conversation AND (p.left_position IS NULL OR x.ordinal <= p.left_ordinal);
+        IF NOT FOUND THEN
+            RETURN QUERY SELECT 'unknown_cursor'::text, total, NULL::conversations.message_row;
+            RETURN;
+        END IF;
+    END IF;
+
+    outcome := 'ok';
+    RETURN NEXT;
+    outcome := NULL;
+    total := NULL;
+    FOR ordinal IN
+        SELECT o.ordinal FROM conversations.visible_ordinals(p, before, p_page_size) o(ordinal) ORDER BY o.ordinal DESC
+    LOOP
+        message := conversations.message_for(p, ordinal);
+        CONTINUE WHEN message.message_id IS NULL;
+        own := 256 + coalesce(octet_length(message.parts), 0) + 64 * coalesce(cardinality(message.recipients), 0);
+        IF used > 0 AND used + own > p_bytes THEN
+            outcome := 'more';
+            message := NULL;
+            RETURN NEXT;
+            RETURN;
+        END IF;
+        used := used + own;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- Without a limit of bytes, for services of earlier releases.
+CREATE OR REPLACE FUNCTION conversations.list_messages(p_app uuid, p_user text, p_conversation uuid, p_page_size bigint, p_from_id uuid)
+RETURNS TABLE (outcome text, total bigint, message conversations.message_row)
+LANGUAGE sql STABLE ROWS 100 AS $$
+    SELECT l.outcome, l.total, l.message FROM conversations.list_messages(p_app, p_user, p_conversation, p_page_size, p_from_id, NULL) l
+$$;
+
+-- As `list_messages`. If there are messages behind the page, the last row has the id of the page's last message in `last_id`, also where the bytes did not
+-- suffice for all of the page. Its outcome is 'more' then, and NULL otherwise.
+CREATE OR REPLACE FUNCTION conversations.list_messages_page(
+    p_app uuid, p_user text, p_conversation uuid, p_page_size bigint, p_from_id uuid, p_bytes bigint)
+RETURNS TABLE (outcome text, total bigint, last_id uuid, message conversations.message_row)
+LANGUAGE plpgsql STABLE ROWS 100 AS $$
+DECLARE
+    c conversations.conversation;
+    p conversations.participant;
+    before bigint;
+    ordinals bigint[];
+    ordinal bigint;
+    own bigint;
+    used bigint := 0;
+BEGIN
+    SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app;
+    SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_user;
+    IF c.id IS NULL OR p.user_id IS NULL OR NOT conversations.is_visible(c, p) THEN
+        RETURN QUERY SELECT 'not_found'::text, 0::bigint, NULL::uuid, NULL::conversations.message_row;
+        RETURN;
+    END IF;
+    total := coalesce(p.left_ordinal, c.message_count) - p.hidden_count;
+    before := coalesce(p.left_ordinal, c.message_count) + 1;
+    IF p_from_id IS NOT NULL THEN
+        SELECT least(x.ordinal, before) INTO before FROM conversations.message_place x
+        WHERE x.message_id = p_from_id AND x.conversation_id = p_conversation AND (p.left_position IS NULL OR x.ordinal <= p.left_ordinal);
+        IF NOT FOUND THEN
+            RETURN QUERY SELECT 'unknown_cursor'::text, total, NULL::uuid, NULL::conversations.message_row;
+            RETURN;
+        END IF;
+    END IF;
+
+    outcome := 'ok';
+    RETURN NEXT;
+    outcome := NULL;
+    total := NULL;
+    ordinals := ARRAY(SELECT o.ordinal FROM conversations.visible_ordinals(p, before, p_page_size + 1) o(ordinal) ORDER BY o.ordinal DESC);
+    FOREACH ordinal IN ARRAY ordinals[1:p_page_size] LOOP
+        message := conversations.message_for(p, ordinal);
+        own := 256 + coalesce(octet_length(message.parts), 0) + 64 * coalesce(cardinality(message.recipients), 0);
+        IF used > 0 AND used + own > p_bytes THEN
+            outcome := 'more';
+            EXIT;
+        END IF;
+        used := used + own;
+        RETURN NEXT;
+    END LOOP;
+    IF cardinality(ordinals) > p_page_size THEN
+        last_id := (SELECT m.id FROM conversations.message m WHERE m.conversation_id = p_conversation AND m.ordinal = ordinals[p_page_size]);
+    END IF;
+    IF outcome IS NOT NULL OR last_id IS NOT NULL THEN
+        message := NULL;
+        RETURN NEXT;
+    END IF;
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.recipient_status, conversations.may_see_by_ranges, conversations.may_see, conversations.message_at, conversations.messages_at,
+    conversations.message_for, conversations.find_message, conversations.get_message, conversations.send_message, conversations.edit_parts,
+    conversations.list_messages(uuid, text, uuid, bigint, uuid, bigint), conversations.list_messages(uuid, text, uuid, bigint, uuid),
+    conversations.list_messages_page TO strata_conversations;

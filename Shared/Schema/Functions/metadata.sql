@@ -1,0 +1,358 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Metadata: how a tree changes.
+
+-- How far the changes of a conversation have come, readable in the same snapshot as the leaves.
+CREATE OR REPLACE VIEW metadata.conversation_position AS
+    SELECT c.id AS conversation_id, c.app_id, c.position FROM conversations.conversation c;
+GRANT SELECT ON metadata.conversation_position TO strata_metadata;
+
+-- 'a.b.c' → {a,a.b,a.b.c}; the root has none.
+CREATE OR REPLACE FUNCTION metadata.prefixes(path text) RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+    found text[] := '{}';
+    prefix text;
+    key text;
+BEGIN
+    FOREACH key IN ARRAY string_to_array(path, '.') LOOP
+        prefix := coalesce(prefix || '.' || key, key);
+        found := found || prefix;
+    END LOOP;
+    RETURN found;
+END
+$$;
+
+-- The bounds, both exclusive, of what lies below a path.
+CREATE OR REPLACE FUNCTION metadata.lower_bound(path text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN CASE WHEN path = '' THEN '' ELSE path || '.' END;
+
+CREATE OR REPLACE FUNCTION metadata.upper_bound(path text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN CASE WHEN path = '' THEN '~' ELSE path || '/' END;
+
+-- What setting one value would change: the commonest patch by far, kept free of planning. `bytes` is by how much the tree would grow.
+CREATE OR REPLACE FUNCTION metadata.difference_of_one(
+    conversation uuid, key_path text, new_value text, OUT gone text[], OUT paths text[], OUT vals text[], OUT added bigint, OUT bytes bigint)
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    ancestors text[] := metadata.prefixes(key_path);
+    low text := metadata.lower_bound(key_path);
+    high text := metadata.upper_bound(key_path);
+    old_value text;
+    old_bytes bigint;
+BEGIN
+    SELECT coalesce(array_agg(b.path) FILTER (WHERE b.path <> key_path), '{}'), max(b.value) FILTER (WHERE b.path = key_path),
+        coalesce(sum(octet_length(b.path) + octet_length(b.value)), 0)
+    INTO gone, old_value, old_bytes
+    FROM (
+        SELECT l.path, l.value FROM metadata.leaf l WHERE l.conversation_id = conversation AND l.path = ANY (ancestors)
+        UNION ALL
+        SELECT l.path, l.value FROM metadata.leaf l WHERE l.conversation_id = conversation AND l.path > low AND l.path < high
+    ) b;
+    IF old_value = new_value THEN
+        paths := '{}';
+        vals := '{}';
+        added := 0;
+        bytes := 0;
+    ELSE
+        paths := ARRAY[key_path];
+        vals := ARRAY[new_value];
+        added := CASE WHEN old_value IS NULL THEN 1 ELSE 0 END;
+        bytes := octet_length(key_path) + octet_length(new_value) - old_bytes;
+    END IF;
+END
+$$;
+
+-- Of the leaves that were there (`old`) and those that the operations set, the ones that no later operation removes. An operation removes what is
+-- at its path, below it and, if it sets something, above it.
+CREATE OR REPLACE FUNCTION metadata.survivors(operations jsonb, old_paths text[], old_vals text[], OUT paths text[], OUT vals text[])
+LANGUAGE sql IMMUTABLE AS $$
+    WITH operation AS MATERIALIZED (
+        SELECT o.i, o.v ->> 'path' AS path, o.v -> 'set' AS leaves, coalesce(jsonb_array_length(o.v -> 'set') > 0, false) AS sets
+        FROM jsonb_array_elements(operations) WITH ORDINALITY o(v, i)
+    ), last_at AS MATERIALIZED (
+        SELECT path, max(i) AS i FROM operation GROUP BY path
+    ), last_set_below AS MATERIALIZED (
+        SELECT a.path, max(o.i) AS i
+        FROM operation o CROSS JOIN LATERAL unnest(metadata.prefixes(o.path)) a(path)
+        WHERE o.sets AND a.path <> o.path GROUP BY a.path
+    ), candidate AS MATERIALIZED (
+        SELECT 0::bigint AS i, b.path, b.value FROM unnest(old_paths, old_vals) b(path, value)
+        UNION ALL
+        SELECT o.i, s.v ->> 0, s.v ->> 1 FROM operation o CROSS JOIN LATERAL jsonb_array_elements(o.leaves) s(v) WHERE o.sets
+    ), removed AS MATERIALIZED (
+        SELECT DISTINCT c.i, c.path
+        FROM candidate c CROSS JOIN LATERAL unnest(''::text || metadata.prefixes(c.path)) a(path)
+        JOIN last_at l ON l.path = a.path AND l.i > c.i
+        UNION
+        SELECT c.i, c.path FROM candidate c JOIN last_set_below s ON s.path = c.path AND s.i > c.i
+    )
+    SELECT coalesce(array_agg(c.path), '{}'), coalesce(array_agg(c.value), '{}')
+    FROM candidate c LEFT JOIN removed r ON r.i = c.i AND r.path = c.path
+    WHERE r.path IS NULL
+$$;
+
+-- What `operations`, executed in order, would change: leaves that go, and leaves that come or get another value; `bytes` is by how much the tree
+-- would grow. Writes nothing. The caller holds the conversation's lock. Only what the operations can reach is read: the paths named, their
+-- ancestors, and what lies below them.
+CREATE OR REPLACE FUNCTION metadata.difference(
+    conversation uuid, operations jsonb, OUT gone text[], OUT paths text[], OUT vals text[], OUT added bigint, OUT bytes bigint)
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    is_single boolean := jsonb_array_length(operations) = 1;
+    path text;
+    exact text[];
+    lower_bounds text[];
+    upper_bounds text[];
+    old_paths text[];
+    old_vals text[];
+    new_paths text[];
+    new_vals text[];
+BEGIN
+    IF is_single AND operations -> 0 -> 'set' -> 0 ->> 0 = operations -> 0 ->> 'path' THEN
+        SELECT d.gone, d.paths, d.vals, d.added, d.bytes INTO gone, paths, vals, added, bytes
+        FROM metadata.difference_of_one(conversation, operations -> 0 ->> 'path', operations -> 0 -> 'set' -> 0 ->> 1) d;
+        RETURN;
+    END IF;
+
+    -- A set also ends a value above it; a deletion, and the setting of an empty object, which is the same, does not.
+    IF is_single THEN
+        path := operations -> 0 ->> 'path';
+        exact := CASE WHEN jsonb_array_length(operations -> 0 -> 'set') > 0 THEN metadata.prefixes(path) ELSE ARRAY[path] END;
+        lower_bounds := ARRAY[metadata.lower_bound(path)];
+        upper_bounds := ARRAY[metadata.upper_bound(path)];
+    ELSE
+        SELECT coalesce(array_agg(DISTINCT e.path), '{}') INTO exact
+        FROM jsonb_array_elements(operations) o(v)
+        CROSS JOIN LATERAL unnest(
+            CASE WHEN jsonb_array_length(o.v -> 'set') > 0 THEN metadata.prefixes(o.v ->> 'path') ELSE ARRAY[o.v ->> 'path'] END) e(path);
+        SELECT array_agg(metadata.lower_bound(p.path)), array_agg(metadata.upper_bound(p.path)) INTO lower_bounds, upper_bounds
+        FROM (SELECT DISTINCT o.v ->> 'path' AS path FROM jsonb_array_elements(operations) o(v)) p;
+    END IF;
+
+    -- OFFSET 0 keeps each range an index scan of its own, whatever the statistics say.
+    SELECT coalesce(array_agg(b.path), '{}'), coalesce(array_agg(b.value), '{}'),
+        coalesce(-sum(octet_length(b.path) + octet_length(b.value)), 0)
+    INTO old_paths, old_vals, bytes
+    FROM (
+        SELECT l.path, l.value FROM metadata.leaf l WHERE l.conversation_id = conversation AND l.path = ANY (exact)
+        UNION
+        SELECT x.path, x.value
+        FROM unnest(lower_bounds, upper_bounds) r(low, high)
+        CROSS JOIN LATERAL (
+            SELECT l.path, l.value FROM metadata.leaf l
+            WHERE l.conversation_id = conversation AND l.path > r.low AND l.path < r.high OFFSET 0) x
+    ) b;
+
+    IF is_single THEN
+        -- All that was read goes, all that is given comes.
+        SELECT coalesce(array_agg(s.v ->> 0), '{}'), coalesce(array_agg(s.v ->> 1), '{}') INTO new_paths, new_vals
+        FROM jsonb_array_elements(operations -> 0 -> 'set') s(v);
+    ELSE
+        SELECT s.paths, s.vals INTO new_paths, new_vals FROM metadata.survivors(operations, old_paths, old_vals) s;
+    END IF;
+    bytes := bytes + (SELECT coalesce(sum(octet_length(n.path) + octet_length(n.value)), 0) FROM unnest(new_paths, new_vals) n(path, value));
+
+    IF old_paths = '{}' OR old_paths = new_paths THEN
+        gone := '{}';
+    ELSE
+        SELECT coalesce(array_agg(o.path), '{}') INTO gone FROM (SELECT unnest(old_paths) AS path EXCEPT SELECT unnest(new_paths)) o;
+    END IF;
+
+    SELECT coalesce(array_agg(n.path ORDER BY n.path COLLATE "C"), '{}'), coalesce(array_agg(n.value ORDER BY n.path COLLATE "C"), '{}'),
+        count(*) FILTER (WHERE o.path IS NULL)
+    INTO paths, vals, added
+    FROM unnest(new_paths, new_vals) n(path, value)
+    LEFT JOIN unnest(old_paths, old_vals) o(path, value) ON o.path = n.path
+    WHERE o.value IS DISTINCT FROM n.value;
+END
+$$;
+
+-- Notes that a tree grows, before its leaves are written. 'ok'; 'too_many_keys' or 'too_large' if it would be beyond a limit (NULL: none), and then
+-- nothing was noted. A tree that is beyond a limit may still change in any way that does not let it grow. The caller holds the conversation's lock.
+CREATE OR REPLACE FUNCTION metadata.resize(conversation uuid, by_bytes bigint, by_leaves bigint, max_keys bigint, max_bytes bigint) RETURNS text
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    size record;
+BEGIN
+    IF by_bytes = 0 AND by_leaves = 0 THEN RETURN 'ok'; END IF;
+    FOR attempt IN 1..2 LOOP
+        UPDATE metadata.tree t SET bytes = t.bytes + by_bytes, leaves = t.leaves + by_leaves
+        WHERE t.conversation_id = conversation
+            AND (by_leaves <= 0 OR t.leaves + by_leaves <= coalesce(max_keys, t.leaves + by_leaves))
+            AND (by_bytes <= 0 OR t.bytes + by_bytes <= coalesce(max_bytes, t.bytes + by_bytes))
+            AND t.bytes IS NOT NULL;
+        IF FOUND THEN RETURN 'ok'; END IF;
+        SELECT t.bytes, t.leaves INTO size FROM metadata.tree t WHERE t.conversation_id = conversation;
+        EXIT WHEN size.bytes IS NOT NULL;
+        INSERT INTO metadata.tree AS t (conversation_id, bytes, leaves)
+        SELECT conversation, coalesce(sum(octet_length(l.path) + octet_length(l.value)), 0), count(*)
+        FROM metadata.leaf l WHERE l.conversation_id = conversation
+        ON CONFLICT (conversation_id) DO UPDATE SET bytes = excluded.bytes, leaves = excluded.leaves;
+    END LOOP;
+    RETURN CASE WHEN by_leaves > 0 AND size.leaves + by_leaves > max_keys THEN 'too_many_keys' ELSE 'too_large' END;
+END
+$$;
+
+-- Which limit (NULL: none) the operations would let the tree outgrow, 'too_many_keys' or 'too_large'; NULL: none of them. Under the conversation's lock.
+CREATE OR REPLACE FUNCTION metadata.outgrown(conversation uuid, operations jsonb, max_keys bigint, max_bytes bigint) RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    size record;
+    change record;
+BEGIN
+    IF max_keys IS NULL AND max_bytes IS NULL THEN RETURN NULL; END IF;
+    SELECT t.bytes, t.leaves INTO size FROM metadata.tree t WHERE t.conversation_id = conversation;
+    IF size.bytes IS NULL THEN
+        SELECT coalesce(sum(octet_length(l.path) + octet_length(l.value)), 0) AS bytes, count(*) AS leaves INTO size
+        FROM metadata.leaf l WHERE l.conversation_id = conversation;
+    END IF;
+    -- What is not that long cannot add that much, and its difference is not needed.
+    IF max_keys IS NULL AND size.bytes + octet_length(operations::text) <= max_bytes THEN RETURN NULL; END IF;
+    SELECT * INTO change FROM metadata.difference(conversation, operations);
+    RETURN CASE
+        WHEN change.added > cardinality(change.gone) AND size.leaves + change.added - cardinality(change.gone) > max_keys THEN 'too_many_keys'
+        WHEN change.bytes > 0 AND size.bytes + change.bytes > max_bytes THEN 'too_large'
+    END;
+END
+$$;
+
+-- Writes a difference and tells it as clients are told: deletions first, then sets, each by path. What is gone is announced as the deletion of the
+-- highest ancestor that was emptied, not at all where a value stands above it now, and by its own path where values stand below it now.
+CREATE OR REPLACE FUNCTION metadata.write(conversation uuid, gone text[], paths text[], vals text[], at_position bigint) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    deleted text[] := '{}';
+    kept_at bigint;
+BEGIN
+    SELECT t.kept_position INTO kept_at FROM metadata.tree t WHERE t.conversation_id = conversation;
+    IF kept_at IS NOT NULL THEN
+        INSERT INTO metadata.kept_leaf (conversation_id, node, position, until_position, path, value)
+        SELECT conversation, metadata.fork_node(l.position, at_position - 1), l.position, at_position, l.path, l.value
+        FROM metadata.leaf l WHERE l.conversation_id = conversation AND l.path = ANY (gone || paths) AND l.position <= kept_at;
+    END IF;
+    IF cardinality(gone) > 0 THEN
+        DELETE FROM metadata.leaf l WHERE l.conversation_id = conversation AND l.path = ANY (gone);
+    END IF;
+    IF cardinality(gone) = 0 AND cardinality(paths) = 1 THEN
+        INSERT INTO metadata.leaf AS l (conversation_id, path, value, position) VALUES (conversation, paths[1], vals[1], at_position)
+        ON CONFLICT (conversation_id, path) DO UPDATE SET value = excluded.value, position = excluded.position;
+        RETURN jsonb_build_array(jsonb_build_array(paths[1], vals[1]));
+    END IF;
+    INSERT INTO metadata.leaf AS l (conversation_id, path, value, position)
+    SELECT conversation, s.path, s.value, at_position FROM unnest(paths, vals) s(path, value)
+    ON CONFLICT (conversation_id, path) DO UPDATE SET value = excluded.value, position = excluded.position;
+
+    IF cardinality(gone) > 0 THEN
+        -- Each ancestor is looked at once, however many leaves it lost: the rows just deleted are still in the index.
+        WITH ancestor AS MATERIALIZED (
+            SELECT g.path AS leaf, a.path, a.n
+            FROM unnest(gone) g(path) CROSS JOIN LATERAL unnest(metadata.prefixes(g.path)) WITH ORDINALITY a(path, n)
+        ), emptied AS MATERIALIZED (
+            SELECT d.path FROM (SELECT DISTINCT a.path FROM ancestor a) d
+            WHERE (SELECT true FROM metadata.leaf l
+                WHERE l.conversation_id = conversation AND l.path > d.path || '.' AND l.path < d.path || '/' LIMIT 1) IS NULL
+        ), announced AS (
+            SELECT coalesce((array_agg(e.path ORDER BY a.n) FILTER (WHERE e.path IS NOT NULL))[1], a.leaf) AS path
+            FROM ancestor a
+            LEFT JOIN emptied e ON e.path = a.path
+            LEFT JOIN unnest(paths) s(path) ON s.path = a.path
+            GROUP BY a.leaf HAVING count(s.path) = 0
+        )
+        SELECT coalesce(array_agg(DISTINCT n.path), '{}') INTO deleted FROM announced n;
+    END IF;
+
+    RETURN (
+        SELECT jsonb_agg(jsonb_build_array(e.path, e.value) ORDER BY e.value IS NOT NULL, e.path COLLATE "C")
+        FROM (
+            SELECT d.path, NULL::text AS value FROM unnest(deleted) d(path)
+            UNION ALL
+            SELECT s.path, s.value FROM unnest(paths, vals) s(path, value)
+        ) e);
+END
+$$;
+
+-- Executes operations ([{"path":"a.b","set":[["a.b","v"],…]} | {"path":"a.b","delete":true}, …]) in order, all or nothing. Returns the effects,
+-- [["path","value"|null],…], or NULL if nothing changed, and then nothing was written. The caller holds the conversation's lock, and has asked
+-- metadata.outgrown.
+CREATE OR REPLACE FUNCTION metadata.apply(conversation uuid, operations jsonb, at_position bigint) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    change record;
+BEGIN
+    SELECT * INTO change FROM metadata.difference(conversation, operations);
+    IF cardinality(change.gone) = 0 AND cardinality(change.paths) = 0 THEN RETURN NULL; END IF;
+    PERFORM metadata.resize(conversation, change.bytes, change.added - cardinality(change.gone), NULL, NULL);
+    RETURN metadata.write(conversation, change.gone, change.paths, change.vals, at_position);
+END
+$$;
+
+-- A client's patch, in one round trip. Outcomes: 'ok'; 'none', nothing changed; 'not_found', 'access_denied' as begin_change says;
+-- 'too_many_keys', 'too_large': the tree would grow beyond `max_keys` leaves or `max_bytes` bytes of paths and values (NULL: no limit). Only 'ok'
+-- takes a position and writes.
+CREATE OR REPLACE FUNCTION metadata.patch(
+    app uuid, conversation uuid, actor text, operations jsonb, origin_connection bigint, origin_request bigint, max_keys bigint,
+    max_bytes bigint DEFAULT NULL,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT effects jsonb)
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    begun record;
+    change record;
+    appended record;
+BEGIN
+    SELECT * INTO begun FROM conversations.begin_change(app, conversation, actor);
+    IF begun.outcome <> 'ok' THEN
+        outcome := begun.outcome;
+        RETURN;
+    END IF;
+
+    -- This and what follows are statements of their own: they see what was committed while the first waited for the lock.
+    SELECT * INTO change FROM metadata.difference(conversation, operations);
+    IF cardinality(change.gone) = 0 AND cardinality(change.paths) = 0 THEN
+        outcome := 'none';
+        RETURN;
+    END IF;
+    outcome := metadata.resize(conversation, change.bytes, change.added - cardinality(change.gone), max_keys, max_bytes);
+    IF outcome <> 'ok' THEN RETURN; END IF;
+
+    effects := metadata.write(conversation, change.gone, change.paths, change.vals, begun.position + 1);
+    SELECT * INTO appended FROM conversations.append_change(
+        conversation, 3::smallint, actor, origin_connection, origin_request, NULL::uuid, NULL::bigint, jsonb_build_object('effects', effects));
+    "position" := appended.position;
+    created_at := appended.created_at;
+    message_count := appended.message_count;
+END
+$$;
+
+-- A conversation's first tree, within the limits. Should one path be a prefix of another, the longer one stays.
+CREATE OR REPLACE FUNCTION metadata.create_tree(conversation uuid, paths text[], vals text[], at_position bigint) RETURNS void
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    WITH written AS (
+        INSERT INTO metadata.leaf (conversation_id, path, value, position)
+        SELECT create_tree.conversation, s.path, s.value, create_tree.at_position
+        FROM unnest(create_tree.paths, create_tree.vals) s(path, value)
+        WHERE NOT EXISTS (
+            SELECT FROM unnest(create_tree.paths) o(path) CROSS JOIN LATERAL unnest(metadata.prefixes(o.path)) a(path)
+            WHERE a.path = s.path AND a.path <> o.path)
+        ON CONFLICT DO NOTHING
+        RETURNING octet_length(path) + octet_length(value) AS bytes
+    )
+    INSERT INTO metadata.tree AS t (conversation_id, bytes, leaves)
+    SELECT create_tree.conversation, coalesce(sum(w.bytes), 0), count(*) FROM written w
+    ON CONFLICT (conversation_id) DO UPDATE SET bytes = t.bytes + excluded.bytes, leaves = t.leaves + excluded.leaves
+$$;
+
+-- Whether the conversation's tree holds exactly these leaves.
+CREATE OR REPLACE FUNCTION metadata.equals_tree(conversation uuid, paths text[], vals text[]) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT NOT EXISTS (
+        SELECT FROM (SELECT l.path, l.value FROM metadata.leaf l WHERE l.conversation_id = equals_tree.conversation) stored
+        FULL JOIN unnest(equals_tree.paths, equals_tree.vals) given(path, value) ON given.path = stored.path
+        WHERE stored.value IS DISTINCT FROM given.value)
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    metadata.outgrown, metadata.apply, metadata.create_tree, metadata.equals_tree TO strata_conversations;
+
+GRANT EXECUTE ON FUNCTION
+    metadata.prefixes, metadata.lower_bound, metadata.upper_bound, metadata.difference_of_one, metadata.survivors, metadata.difference,
+    metadata.resize, metadata.write, metadata.patch TO strata_metadata;

@@ -1,0 +1,167 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Participants: who comes, who leaves.
+
+-- Puts participants into a conversation, all of whose messages so far count as read for them, whether they were there before or not. What they had hidden
+-- stays hidden.
+CREATE OR REPLACE FUNCTION conversations.let_in(c conversations.conversation, p_users text[], p_position bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    everything int8multirange := CASE WHEN c.message_count > 0 THEN int8multirange(int8range(1, c.message_count, '[]')) ELSE '{}' END;
+BEGIN
+    INSERT INTO conversations.participant AS p (
+        conversation_id, user_id, app_id, first_joined, joined, read, uncounted, hidden_count)
+    SELECT c.id, u.id, c.app_id, p_position, p_position, everything, c.message_count, c.deleted_count
+    FROM unnest(p_users) u(id)
+    ON CONFLICT (conversation_id, user_id) DO UPDATE SET
+        joined = p_position,
+        left_position = NULL,
+        left_ordinal = NULL,
+        left_deleted = 0,
+        is_hidden = false,
+        read = everything,
+        -- Where reading is not shown, that it was delivered still is.
+        delivered = CASE WHEN c.receipt_policy & 2 = 0 THEN '{}' ELSE p.delivered END,
+        uncounted = c.message_count,
+        -- Deletions for all among the messages they missed; those before were counted when they happened.
+        hidden_count = p.hidden_count + c.deleted_count - p.left_deleted;
+    INSERT INTO conversations.user_conversation (app_id, user_id, conversation_id, created_at)
+    SELECT c.app_id, u.id, c.id, c.created_at FROM unnest(p_users) u(id)
+    ON CONFLICT DO NOTHING;
+    PERFORM conversations.follow_again(c, p_users);
+END
+$$;
+
+-- Carries out a change of participants that has been decided: one position, one entry. `c` and `p_before` are as they were, under the lock;
+-- `p_added` and `p_removed` are sorted, and not both empty.
+CREATE OR REPLACE FUNCTION conversations.change_roster(
+    c conversations.conversation, p_before text[], p_added text[], p_removed text[], p_actor text, p_oc bigint, p_or bigint,
+    OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT participants text[], OUT distinct_cleared boolean)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    leaver text;
+BEGIN
+    distinct_cleared := c.is_distinct;
+    SELECT coalesce(array_agg(u.id ORDER BY u.id COLLATE "C"), '{}') INTO participants
+    FROM unnest(p_before || p_added) u(id) WHERE u.id <> ALL (p_removed);
+
+    SELECT a.position, a.created_at, a.message_count
+    INTO change_roster.position, change_roster.created_at, change_roster.message_count
+    FROM conversations.append_change(
+        c.id, 2::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
+        jsonb_build_object('added', p_added, 'removed', p_removed, 'distinct_cleared', c.is_distinct)) a;
+
+    UPDATE conversations.roster r SET user_ids = change_roster.participants WHERE r.conversation_id = c.id;
+    IF c.is_distinct THEN
+        UPDATE conversations.conversation x SET is_distinct = false WHERE x.id = c.id;
+        PERFORM conversations.free_set(c, p_before);
+    END IF;
+    IF cardinality(p_added) > 0 THEN
+        PERFORM conversations.let_in(c, p_added, change_roster.position);
+        -- Also for users who never left, which finds nothing.
+        PERFORM metadata.forget_kept_tree(c.id, u.id) FROM unnest(p_added) u(id);
+        DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = c.id AND k.user_id = ANY (p_added);
+    END IF;
+    IF cardinality(p_removed) > 0 THEN
+        UPDATE conversations.participant p
+        SET left_position = change_roster.position, left_ordinal = c.message_count, left_deleted = c.deleted_count
+        WHERE p.conversation_id = c.id AND p.user_id = ANY (p_removed);
+        FOREACH leaver IN ARRAY p_removed LOOP
+            PERFORM metadata.keep_tree(c.id, leaver);
+        END LOOP;
+        INSERT INTO conversations.kept_receipts AS k (conversation_id, user_id, users, left_ordinals, reads, delivereds, packed)
+        SELECT c.id, l.id, s.users, s.left_ordinals, s.reads, s.delivereds, s.packed
+        FROM unnest(p_removed) l(id)
+        CROSS JOIN (
+            SELECT array_agg(p.user_id) AS users, array_agg(p.left_ordinal) AS left_ordinals, array_agg(p.read) AS reads,
+                array_agg(p.delivered) AS delivereds, array_agg(p.packed_up_to) AS packed
+            FROM conversations.participant p WHERE p.conversation_id = c.id) s
+        ON CONFLICT (conversation_id, user_id) DO UPDATE
+        SET users = excluded.users, left_ordinals = excluded.left_ordinals, reads = excluded.reads, delivereds = excluded.delivereds,
+            packed = excluded.packed;
+    END IF;
+END
+$$;
+
+-- Executes [{"kind":"add"|"remove"|"set","users":["a",…]},…] in order over a set of users; returns it sorted.
+CREATE OR REPLACE FUNCTION conversations.patched_users(p_before text[], p_operations jsonb) RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    users text[] := p_before;
+    operation jsonb;
+    named text[];
+BEGIN
+    FOR operation IN SELECT o.v FROM jsonb_array_elements(p_operations) o(v) LOOP
+        named := ARRAY(SELECT jsonb_array_elements_text(operation -> 'users'));
+        CASE operation ->> 'kind'
+            WHEN 'add' THEN users := users || named;
+            WHEN 'remove' THEN users := ARRAY(SELECT u.id FROM unnest(users) u(id) WHERE u.id <> ALL (named));
+            WHEN 'set' THEN users := named;
+        END CASE;
+    END LOOP;
+    RETURN conversations.sorted_users(users);
+END
+$$;
+
+-- A client's patch of participants, and of metadata with it, all or nothing: each that has an effect is a change of its own. Outcomes: 'ok', 'none',
+-- 'not_found', 'access_denied', 'too_many', 'too_many_keys' and 'too_large' (`p_max_keys` and `p_max_bytes` as for metadata.patch). Columns are NULL where
+-- that part changed nothing; numbers are of those added.
+CREATE OR REPLACE FUNCTION conversations.patch_participants(
+    p_app uuid, p_actor text, p_conversation uuid, p_operations jsonb, p_limit bigint, p_metadata jsonb, p_oc bigint, p_or bigint,
+    p_max_keys bigint DEFAULT NULL, p_max_bytes bigint DEFAULT NULL,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT added text[], OUT removed text[],
+    OUT distinct_cleared boolean, OUT participants text[], OUT conversation_created_at timestamptz, OUT receipt_policy bigint,
+    OUT metadata_position bigint,
+    OUT metadata_created_at timestamptz, OUT effects jsonb, OUT number_users text[], OUT number_uncounted bigint[], OUT number_hidden bigint[])
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    c conversations.conversation;
+    before text[];
+BEGIN
+    SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, p_conversation, p_actor) b;
+    IF outcome <> 'ok' THEN RETURN; END IF;
+    SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
+    SELECT r.user_ids INTO before FROM conversations.roster r WHERE r.conversation_id = p_conversation;
+
+    participants := conversations.patched_users(before, p_operations);
+    added := ARRAY(SELECT u.id FROM unnest(participants) u(id) WHERE u.id <> ALL (before));
+    removed := ARRAY(SELECT u.id FROM unnest(before) u(id) WHERE u.id <> ALL (participants));
+    IF cardinality(added) > 0 AND cardinality(participants) > p_limit THEN
+        outcome := 'too_many';
+        RETURN;
+    END IF;
+    IF p_metadata IS NOT NULL THEN
+        outcome := coalesce(metadata.outgrown(p_conversation, p_metadata, p_max_keys, p_max_bytes), 'ok');
+        IF outcome <> 'ok' THEN RETURN; END IF;
+    END IF;
+    conversation_created_at := c.created_at;
+    receipt_policy := c.receipt_policy;
+    message_count := c.message_count;
+    distinct_cleared := false;
+
+    IF cardinality(added) + cardinality(removed) > 0 THEN
+        SELECT t.position, t.created_at, t.distinct_cleared
+        INTO patch_participants.position, patch_participants.created_at, patch_participants.distinct_cleared
+        FROM conversations.change_roster(c, before, added, removed, p_actor, p_oc, p_or) t;
+        SELECT coalesce(array_agg(p.user_id ORDER BY p.user_id), '{}'), coalesce(array_agg(p.uncounted ORDER BY p.user_id), '{}'),
+            coalesce(array_agg(p.hidden_count ORDER BY p.user_id), '{}')
+        INTO number_users, number_uncounted, number_hidden
+        FROM conversations.participant p WHERE p.conversation_id = p_conversation AND p.user_id = ANY (patch_participants.added);
+    END IF;
+
+    IF p_metadata IS NOT NULL THEN
+        effects := metadata.apply(p_conversation, p_metadata, coalesce(patch_participants.position, c.position) + 1);
+        IF effects IS NOT NULL THEN
+            SELECT a.position, a.created_at INTO metadata_position, metadata_created_at
+            FROM conversations.append_change(
+                p_conversation, 3::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
+                jsonb_build_object('effects', patch_participants.effects)) a;
+        END IF;
+    END IF;
+    IF patch_participants.position IS NULL AND metadata_position IS NULL THEN outcome := 'none'; END IF;
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.let_in, conversations.change_roster, conversations.patched_users, conversations.patch_participants TO strata_conversations;

@@ -1,0 +1,261 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Receipts: delivered and read.
+
+-- The ordinal of the newest message that was sent at this position or before; 0: none. A binary search: positions and ordinals rise together.
+CREATE OR REPLACE FUNCTION conversations.ordinal_at(p_conversation uuid, p_position bigint, p_count bigint) RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    low bigint := 0;
+    high bigint := p_count + 1;
+    middle bigint;
+    probe record;
+BEGIN
+    WHILE low + 1 < high LOOP
+        middle := (low + high) / 2;
+        SELECT m.ordinal, m.position INTO probe FROM conversations.message m
+        WHERE m.conversation_id = p_conversation AND m.ordinal >= middle AND m.ordinal < high ORDER BY m.ordinal LIMIT 1;
+        IF FOUND AND probe.position <= p_position THEN low := probe.ordinal; ELSE high := middle; END IF;
+    END LOOP;
+    RETURN low;
+END
+$$;
+
+-- Which conversations these messages are in, each with the user who asks about it, by its number among them. Messages that the user does not see are left
+-- out, so that nothing is done for them that is not done for messages that do not exist. Each message is looked up by itself.
+CREATE OR REPLACE FUNCTION conversations.locate_messages(p_app uuid, p_users text[], p_messages uuid[])
+RETURNS TABLE (number bigint, conversation_id uuid)
+LANGUAGE plpgsql STABLE ROWS 50 AS $$
+BEGIN
+    RETURN QUERY
+    SELECT g.n, l.conversation_id
+    FROM unnest(p_users, p_messages) WITH ORDINALITY g(user_id, message_id, n)
+    CROSS JOIN LATERAL (
+        SELECT x.conversation_id, x.ordinal FROM conversations.message_place x
+        WHERE x.message_id = g.message_id AND x.app_id = p_app OFFSET 0) l
+    CROSS JOIN LATERAL (
+        SELECT x AS row FROM conversations.participant x
+        WHERE x.conversation_id = l.conversation_id AND x.user_id = g.user_id OFFSET 0) p
+    WHERE conversations.may_see(p.row, l.ordinal);
+END
+$$;
+
+-- Receipts of one conversation, of several users over several messages, as one change; statuses: 1 delivered, 2 read. `results` are in the order asked:
+-- 'ok' had an effect, 'none' had none, 'not_found', 'access_denied' to a former participant. The rest is about those with an effect; `audiences`: 0 all
+-- participants, 1 sender and reader (in conversations of more than `p_limit` participants, and where receipts of one kind are switched off), 2 the reader.
+CREATE OR REPLACE FUNCTION conversations.give_receipts(
+    p_app uuid, p_conversation uuid, p_users text[], p_messages uuid[], p_statuses bigint[], p_limit bigint, p_oc bigint, p_or bigint,
+    OUT results text[], OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT users text[], OUT messages uuid[],
+    OUT ordinals bigint[], OUT statuses bigint[], OUT senders text[], OUT audiences bigint[], OUT number_users text[], OUT number_uncounted bigint[],
+    OUT number_hidden bigint[])
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE
+    c record;
+    p conversations.participant;
+    given record;
+    found_rows record;
+    is_narrow boolean;
+    effects jsonb := '[]';
+BEGIN
+    results := array_fill('not_found'::text, ARRAY[cardinality(p_users)]);
+    SELECT x.id, x.deleted_position, x.receipt_policy, x.position INTO c
+    FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
+    IF NOT FOUND OR c.deleted_position IS NOT NULL THEN RETURN; END IF;
+    is_narrow := c.receipt_policy <> 0
+        OR (SELECT cardinality(r.user_ids) FROM conversations.roster r WHERE r.conversation_id = p_conversation) > p_limit;
+    users := '{}'; messages := '{}'; ordinals := '{}'; statuses := '{}'; senders := '{}'; audiences := '{}';
+    number_users := '{}'; number_uncounted := '{}'; number_hidden := '{}';
+
+    -- By user, so that a row is read and written once, and a set united once, however many messages they read.
+    FOR given IN
+        SELECT g.user_id, array_agg(g.message_id ORDER BY g.n) AS ids, array_agg(g.status ORDER BY g.n) AS kinds,
+            array_agg(g.n ORDER BY g.n) AS places
+        FROM unnest(p_users, p_messages, p_statuses) WITH ORDINALITY g(user_id, message_id, status, n)
+        GROUP BY g.user_id ORDER BY min(g.n)
+    LOOP
+        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = given.user_id;
+        CONTINUE WHEN NOT FOUND;
+
+        -- Those they may see, each with what had come with them before; what is asked for earlier in this batch counts too. OFFSET 0 keeps each a look at
+        -- one row.
+        SELECT array_agg(s.place) AS places, array_agg(s.place) FILTER (WHERE s.is_new) AS new_places,
+            array_agg(s.id) FILTER (WHERE s.is_new) AS ids, array_agg(s.ordinal) FILTER (WHERE s.is_new) AS ordinals,
+            array_agg(s.status) FILTER (WHERE s.is_new) AS statuses, array_agg(s.sender) FILTER (WHERE s.is_new) AS senders,
+            array_agg(s.audience) FILTER (WHERE s.is_new) AS audiences,
+            array_agg(s.ordinal) FILTER (WHERE s.is_new AND s.status = 2) AS read,
+            array_agg(s.ordinal) FILTER (WHERE s.is_new AND s.status = 1) AS delivered,
+            jsonb_agg(jsonb_build_object(
+                'user', given.user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', s.status, 'sender', s.sender, 'audience', s.audience))
+                FILTER (WHERE s.is_new) AS effects
+        INTO found_rows
+        FROM (
+            SELECT a.place, a.id, a.ordinal, a.status, a.sender::text AS sender,
+                CASE WHEN c.receipt_policy & a.status <> 0 THEN 2 WHEN is_narrow THEN 1 ELSE 0 END::bigint AS audience,
+                a.status > greatest(a.before, max(a.status) OVER (
+                    PARTITION BY a.ordinal ORDER BY a.n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS is_new
+            FROM (
+                SELECT g.place, g.n, g.status, x.id, x.ordinal, x.sender,
+                    CASE WHEN x.sender = given.user_id OR p.read @> x.ordinal OR b.has_read THEN 2
+                        WHEN p.delivered @> x.ordinal OR b.has_received THEN 1 ELSE 0 END AS before
+                FROM unnest(given.ids, given.kinds, given.places) WITH ORDINALITY g(message_id, status, place, n)
+                CROSS JOIN LATERAL (
+                    SELECT l.ordinal FROM conversations.message_place l
+                    WHERE l.message_id = g.message_id AND l.conversation_id = p_conversation OFFSET 0) l
+                CROSS JOIN LATERAL (
+                    SELECT m.id, m.ordinal, m.sender FROM conversations.message m
+                    WHERE m.conversation_id = p_conversation AND m.ordinal = l.ordinal OFFSET 0) x
+                LEFT JOIN LATERAL (
+                    SELECT get_bit(k.read, (x.ordinal % 1024)::int) = 1 AS has_read,
+                        get_bit(k.delivered, (x.ordinal % 1024)::int) = 1 AS has_received, get_bit(k.hidden, (x.ordinal % 1024)::int) = 1 AS is_hidden
+                    FROM conversations.receipt_block k
+                    WHERE x.ordinal <= p.packed_up_to AND k.conversation_id = p_conversation AND k.block = x.ordinal / 1024
+                        AND k.user_id = given.user_id AND k.until_position = 9223372036854775807
+                    OFFSET 0) b ON true
+                WHERE conversations.may_see_by_ranges(p, x.ordinal) AND b.is_hidden IS NOT TRUE) a
+            ORDER BY a.ordinal, a.n) s;
+        CONTINUE WHEN found_rows.places IS NULL;
+        FOR i IN 1..cardinality(found_rows.places) LOOP
+            results[found_rows.places[i]] := CASE WHEN p.left_position IS NULL THEN 'none' ELSE 'access_denied' END;
+        END LOOP;
+        CONTINUE WHEN found_rows.new_places IS NULL OR p.left_position IS NOT NULL;
+        FOR i IN 1..cardinality(found_rows.new_places) LOOP
+            results[found_rows.new_places[i]] := 'ok';
+        END LOOP;
+        users := users || array_fill(given.user_id, ARRAY[cardinality(found_rows.new_places)]);
+        messages := messages || found_rows.ids;
+        ordinals := ordinals || found_rows.ordinals;
+        statuses := statuses || found_rows.statuses;
+        senders := senders || found_rows.senders;
+        audiences := audiences || found_rows.audiences;
+        effects := effects || found_rows.effects;
+
+        IF found_rows.delivered IS NOT NULL THEN
+            p.delivered := p.delivered + conversations.joined_ranges(p_conversation, given.user_id, found_rows.delivered);
+        END IF;
+        IF found_rows.read IS NOT NULL THEN
+            p.read := p.read + conversations.joined_ranges(p_conversation, given.user_id, found_rows.read);
+            -- Where reading is not shown, that it was delivered still is.
+            IF c.receipt_policy & 2 = 0 THEN p.delivered := p.delivered - p.read; END IF;
+            p.uncounted := p.uncounted + cardinality(found_rows.read);
+            number_users := number_users || given.user_id;
+            number_uncounted := number_uncounted || p.uncounted;
+            number_hidden := number_hidden || p.hidden_count;
+        END IF;
+        p := conversations.packed(p, c.position + 1);
+        UPDATE conversations.participant x
+        SET read = p.read, delivered = p.delivered, packed_up_to = p.packed_up_to, uncounted = p.uncounted
+        WHERE x.conversation_id = p_conversation AND x.user_id = given.user_id;
+    END LOOP;
+
+    IF cardinality(users) = 0 THEN RETURN; END IF;
+    SELECT a.position, a.created_at, a.message_count INTO give_receipts.position, give_receipts.created_at, give_receipts.message_count
+    FROM conversations.append_change(
+        p_conversation, 7::smallint, users[1], p_oc, p_or, NULL::uuid, NULL::bigint, effects) a;
+END
+$$;
+
+-- One change for all of them that have an effect. Outcomes: 'ok'; 'none', if none has an effect; 'not_found', also what the user does not see; 'access_denied'
+-- to a former participant. `ignored`: of `p_messages`, those that the user does not see in this conversation, in the order asked. Statuses and the other
+-- columns are as those of give_receipts.
+CREATE OR REPLACE FUNCTION conversations.give_receipts_of(
+    p_app uuid, p_actor text, p_conversation uuid, p_messages uuid[], p_status bigint, p_limit bigint, p_oc bigint, p_or bigint,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT ignored uuid[], OUT users text[],
+    OUT messages uuid[], OUT ordinals bigint[], OUT statuses bigint[], OUT senders text[], OUT audiences bigint[], OUT number_users text[],
+    OUT number_uncounted bigint[], OUT number_hidden bigint[])
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    c conversations.conversation;
+    p conversations.participant;
+    given record;
+BEGIN
+    SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
+    SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
+    IF c.id IS NULL OR p.user_id IS NULL OR NOT conversations.is_visible(c, p) THEN
+        outcome := 'not_found';
+        RETURN;
+    END IF;
+    IF p.left_position IS NOT NULL THEN
+        outcome := 'access_denied';
+        RETURN;
+    END IF;
+    SELECT r.* INTO given
+    FROM conversations.give_receipts(
+        p_app, p_conversation, array_fill(p_actor, ARRAY[cardinality(p_messages)]), p_messages,
+        array_fill(p_status, ARRAY[cardinality(p_messages)]), p_limit, p_oc, p_or) r;
+    ignored := ARRAY(
+        SELECT m.id FROM unnest(p_messages, given.results) WITH ORDINALITY m(id, result, n) WHERE m.result = 'not_found' ORDER BY m.n);
+    outcome := CASE WHEN given.position IS NULL THEN 'none' ELSE 'ok' END;
+    "position" := given.position;
+    created_at := given.created_at;
+    message_count := given.message_count;
+    users := given.users;
+    messages := given.messages;
+    ordinals := given.ordinals;
+    statuses := given.statuses;
+    senders := given.senders;
+    audiences := given.audiences;
+    number_users := given.number_users;
+    number_uncounted := given.number_uncounted;
+    number_hidden := given.number_hidden;
+END
+$$;
+
+-- All messages up to a position, or all (NULL), are read. Outcomes: 'ok', 'none', 'not_found', 'access_denied'. `told`: in conversations of more than `p_limit`
+-- participants the senders of what was read now, and no user where reading is not shown; NULL: all participants are told.
+CREATE OR REPLACE FUNCTION conversations.mark_all_read(
+    p_app uuid, p_actor text, p_conversation uuid, p_up_to bigint, p_limit bigint, p_oc bigint, p_or bigint,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT up_to bigint, OUT uncounted bigint,
+    OUT hidden bigint, OUT told text[])
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    c record;
+    p conversations.participant;
+    last_read bigint;
+    newly bigint := 0;
+BEGIN
+    SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, p_conversation, p_actor) b;
+    IF outcome <> 'ok' THEN RETURN; END IF;
+    SELECT x.position, x.message_count, x.receipt_policy INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
+    SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
+
+    up_to := least(coalesce(p_up_to, c.position), c.position);
+    last_read := CASE WHEN up_to = c.position THEN c.message_count ELSE conversations.ordinal_at(p_conversation, up_to, c.message_count) END;
+    IF last_read = c.message_count THEN
+        newly := c.message_count - p.uncounted;
+    ELSIF last_read > p.hidden_ordinal THEN
+        newly := (conversations.unread_up_to(p, last_read)).count;
+    END IF;
+    IF newly = 0 THEN
+        outcome := 'none';
+        -- What lies between is the user's own or deleted: next time it need not be looked at again.
+        IF last_read > p.hidden_ordinal AND isempty(p.hidden) AND NOT p.read @> int8range(p.hidden_ordinal + 1, last_read, '[]') THEN
+            UPDATE conversations.participant x SET read = p.read + int8multirange(int8range(p.hidden_ordinal + 1, last_read, '[]'))
+            WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
+        END IF;
+        RETURN;
+    END IF;
+
+    IF c.receipt_policy & 2 <> 0 THEN
+        told := '{}';
+    ELSIF c.receipt_policy <> 0 OR (SELECT cardinality(r.user_ids) FROM conversations.roster r WHERE r.conversation_id = p_conversation) > p_limit THEN
+        told := (conversations.unread_up_to(p, last_read)).senders;
+    END IF;
+    uncounted := p.uncounted + newly;
+    hidden := p.hidden_count;
+    UPDATE conversations.participant x
+    SET read = p.read + int8multirange(int8range(1, last_read, '[]')),
+        delivered = CASE WHEN c.receipt_policy & 2 = 0 THEN p.delivered - int8multirange(int8range(1, last_read, '[]')) ELSE p.delivered END,
+        uncounted = mark_all_read.uncounted
+    WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
+    SELECT a.position, a.created_at, a.message_count
+    INTO mark_all_read.position, mark_all_read.created_at, mark_all_read.message_count
+    FROM conversations.append_change(
+        p_conversation, 8::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
+        jsonb_build_object('user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told)) a;
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.ordinal_at, conversations.locate_messages, conversations.give_receipts, conversations.give_receipts_of, conversations.mark_all_read TO strata_conversations;

@@ -1,0 +1,78 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- One conversation's log for gateways that missed publications.
+
+-- One conversation's log after a position, with bodies as they are now, for all participants: first entry 0 with the head, then entries 1, each of kind 6
+-- followed by its entries 5, then an entry 3 for each of `p_users` who is a participant. No row: there is no such conversation.
+CREATE OR REPLACE FUNCTION conversations.read_changes(p_conversation uuid, p_after bigint, p_limit bigint, p_users text[], p_bytes bigint)
+RETURNS SETOF conversations.log_row
+LANGUAGE plpgsql STABLE ROWS 50 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+    entry conversations.log_row;
+    c conversations.conversation;
+    p conversations.participant;
+    h conversations.change;
+    other record;
+    own bigint;
+    used bigint := 0;
+BEGIN
+    SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
+    IF NOT FOUND THEN RETURN; END IF;
+    entry.entry := 0;
+    entry.app_id := c.app_id;
+    entry.conversation_id := c.id;
+    entry.position := c.position;
+    RETURN NEXT entry;
+
+    FOR h IN
+        SELECT l.* FROM conversations.change l WHERE l.conversation_id = p_conversation AND l.position > p_after ORDER BY l.position LIMIT p_limit
+    LOOP
+        entry := conversations.change_entry(h, c);
+        IF h.kind IN (5, 9) THEN
+            IF c.deleted_position IS NULL THEN
+                entry := conversations.with_message(entry, conversations.message_at(c.id, h.ordinal));
+            END IF;
+            entry.m_deleted := NOT entry.m_present;
+        ELSIF h.kind = 6 AND c.deleted_position IS NULL THEN
+            entry := conversations.with_message(entry, conversations.message_at(c.id, c.last_ordinal));
+        ELSIF h.kind = 7 THEN
+            entry.operations := conversations.receipts_as_told(h, c, NULL);
+        END IF;
+        IF p_bytes IS NOT NULL THEN
+            own := 256 + CASE WHEN pg_column_size(entry.operations) < 200 THEN 200 ELSE coalesce(octet_length(entry.operations::text), 0) END
+                + coalesce(octet_length(entry.m_parts), 0) + coalesce(octet_length(entry.m_notification), 0)
+                + 64 * coalesce(cardinality(entry.m_recipients), 0) + 128 * coalesce(cardinality(entry.participants), 0);
+            EXIT WHEN used > 0 AND used + own > p_bytes;
+            used := used + own;
+        END IF;
+        RETURN NEXT entry;
+        CONTINUE WHEN h.kind <> 6 OR c.deleted_position IS NOT NULL OR NOT (h.operations ->> 'last_changed')::boolean;
+        FOR other IN SELECT o.override_user, o.message FROM conversations.last_message_overrides(c) o LOOP
+            entry := NULL;
+            entry.entry := 5;
+            entry.conversation_id := c.id;
+            entry.position := h.position;
+            entry.user_id := other.override_user;
+            entry := conversations.with_message(entry, other.message);
+            used := used + 256 + coalesce(octet_length(entry.m_parts), 0) + coalesce(octet_length(entry.m_notification), 0);
+            RETURN NEXT entry;
+        END LOOP;
+    END LOOP;
+
+    FOR p IN
+        SELECT x.* FROM conversations.participant x
+        WHERE x.conversation_id = p_conversation AND x.user_id = ANY (p_users) AND x.left_position IS NULL
+    LOOP
+        RETURN NEXT conversations.numbers_entry(c, p);
+    END LOOP;
+END
+$$;
+
+-- Without a limit of bytes, for services of earlier releases.
+CREATE OR REPLACE FUNCTION conversations.read_changes(p_conversation uuid, p_after bigint, p_limit bigint, p_users text[])
+RETURNS SETOF conversations.log_row
+LANGUAGE sql STABLE ROWS 50 AS $$
+    SELECT l.* FROM conversations.read_changes(p_conversation, p_after, p_limit, p_users, NULL) l
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.read_changes(uuid, bigint, bigint, text[], bigint), conversations.read_changes(uuid, bigint, bigint, text[]) TO strata_conversations;

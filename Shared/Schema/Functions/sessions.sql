@@ -1,0 +1,87 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Signing in, and what expires with time.
+
+-- The last step of a sign-in, when the token has proved genuine: uses up the nonce, writes what the token says about the user, opens the session.
+-- Anything but 'ok' has written nothing, and has left the nonce unused. `p_claims` holds only properties the token names; `changed` those of them
+-- that differ from what an existing identity had, which then is an entry of the user's log and of those of all who follow the user (kind 4:
+-- identity_changed): `told_` says which.
+CREATE OR REPLACE FUNCTION conversations.sign_in(
+    p_app uuid, p_user text, p_nonce bytea, p_nonce_expires_at timestamptz, p_session bytea, p_lifetime_seconds bigint, p_claims jsonb,
+    OUT outcome text, OUT profile conversations.identity, OUT changed jsonb, OUT told_users text[], OUT told_positions bigint[],
+    OUT told_at bigint[])
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    app_suspended boolean;
+    existed boolean;
+BEGIN
+    SELECT a.suspended INTO app_suspended FROM conversations.app a WHERE a.id = p_app;
+    IF NOT FOUND THEN outcome := 'invalid_app_id'; RETURN; END IF;
+    IF app_suspended THEN outcome := 'app_suspended'; RETURN; END IF;
+
+    SELECT i.* INTO profile FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_user FOR UPDATE;
+    existed := FOUND;
+    IF existed AND profile.suspended THEN outcome := 'user_suspended'; profile := NULL; RETURN; END IF;
+
+    -- Of two sign-ins with one nonce the second waits here for the first, and finds its row.
+    INSERT INTO conversations.used_nonce (digest, expires_at) VALUES (p_nonce, p_nonce_expires_at) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN outcome := 'nonce_used'; profile := NULL; RETURN; END IF;
+
+    IF NOT existed THEN
+        INSERT INTO conversations.identity AS i (
+            app_id, user_id, display_name, avatar_url, first_name, last_name, phone_number, email_address, public_key, metadata)
+        VALUES (
+            p_app, p_user, p_claims ->> 'display_name', p_claims ->> 'avatar_url', p_claims ->> 'first_name', p_claims ->> 'last_name',
+            p_claims ->> 'phone_number', p_claims ->> 'email_address', p_claims ->> 'public_key', coalesce(p_claims -> 'metadata', '{}'))
+        ON CONFLICT DO NOTHING
+        RETURNING i.* INTO profile;
+        IF NOT FOUND THEN
+            -- Another user's request named this user in the meantime.
+            SELECT i.* INTO profile FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_user FOR UPDATE;
+            existed := true;
+        END IF;
+    END IF;
+
+    IF existed THEN
+        SELECT jsonb_object_agg(claim.key, claim.value) INTO changed
+        FROM jsonb_each(p_claims) AS claim
+        WHERE claim.value IS DISTINCT FROM conversations.identity_properties(profile) -> claim.key;
+        IF changed IS NOT NULL THEN
+            UPDATE conversations.identity i SET
+                display_name = coalesce(changed ->> 'display_name', i.display_name), avatar_url = coalesce(changed ->> 'avatar_url', i.avatar_url),
+                first_name = coalesce(changed ->> 'first_name', i.first_name), last_name = coalesce(changed ->> 'last_name', i.last_name),
+                phone_number = coalesce(changed ->> 'phone_number', i.phone_number),
+                email_address = coalesce(changed ->> 'email_address', i.email_address),
+                public_key = coalesce(changed ->> 'public_key', i.public_key), metadata = coalesce(changed -> 'metadata', i.metadata)
+            WHERE i.app_id = p_app AND i.user_id = p_user
+            RETURNING i.* INTO profile;
+            SELECT array_agg(told.user_id), array_agg(told.position), array_agg(told.created_at) INTO told_users, told_positions, told_at
+            FROM conversations.append_user_changes(
+                p_app, ARRAY(SELECT f.user_id FROM conversations.followers(p_app, p_user) f) || p_user, 4::smallint,
+                jsonb_build_object('user', p_user)) AS told;
+        END IF;
+    END IF;
+
+    INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
+    VALUES (p_session, p_app, p_user, now() + p_lifetime_seconds * interval '1 second');
+    outcome := 'ok';
+END $$;
+
+-- Removes some of what has expired: nonces an hour late, so that clocks may differ without a nonce becoming usable again. Returns how many rows
+-- it removed, to be called again while that is many. Several may sweep at once.
+CREATE OR REPLACE FUNCTION conversations.sweep_accounts(p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    nonces bigint;
+    sessions bigint;
+BEGIN
+    DELETE FROM conversations.used_nonce WHERE digest IN (
+        SELECT digest FROM conversations.used_nonce WHERE expires_at < now() - interval '1 hour' LIMIT p_limit FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS nonces = ROW_COUNT;
+    DELETE FROM conversations.session WHERE digest IN (
+        SELECT digest FROM conversations.session WHERE expires_at < now() LIMIT p_limit FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS sessions = ROW_COUNT;
+    RETURN nonces + sessions;
+END $$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.sign_in, conversations.sweep_accounts TO strata_conversations;

@@ -1,0 +1,89 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Upkeep of the log: partitions, and what is older than it is kept.
+
+-- Makes the log's partitions of the next two weeks, a week each from Monday (UTC) on, and drops those whose newest entry is older than `keep`. Returns
+-- how many it dropped. The services call it every now and then; several may at once.
+CREATE OR REPLACE FUNCTION conversations.maintain_partitions(keep interval) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET lock_timeout = '2s' AS $$
+DECLARE
+    week timestamptz;
+    part record;
+    dropped bigint := 0;
+BEGIN
+    IF keep < interval '48 hours' THEN
+        RAISE EXCEPTION 'the change log must be kept for 48 hours at least' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    -- One at a time; the others have nothing to do.
+    IF NOT pg_try_advisory_xact_lock(126943972913250) THEN RETURN 0; END IF;
+
+    FOR week IN SELECT g FROM generate_series(date_trunc('week', now()), date_trunc('week', now() + interval '14 days'), interval '7 days') g LOOP
+        CONTINUE WHEN to_regclass('conversations.change_' || to_char(week, 'YYYYMMDD')) IS NOT NULL;
+        BEGIN
+            EXECUTE format('CREATE TABLE conversations.%I PARTITION OF conversations.change FOR VALUES FROM (%L) TO (%L)',
+                'change_' || to_char(week, 'YYYYMMDD'), week, week + interval '7 days');
+        EXCEPTION WHEN check_violation THEN
+            NULL;  -- change_rest has entries of that week, where they stay
+        END;
+    END LOOP;
+
+    FOR part IN
+        SELECT c.relname, to_date(substr(c.relname, 8), 'YYYYMMDD')::timestamptz + interval '7 days' AS ends
+        FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE i.inhparent = 'conversations.change'::regclass AND c.relname ~ '^change_[0-9]{8}$'
+    LOOP
+        CONTINUE WHEN part.ends > now() - keep;
+        EXECUTE format('DROP TABLE conversations.%I', part.relname);
+        UPDATE conversations.log_begin b SET at = greatest(b.at, part.ends);
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
+END
+$$;
+
+-- Removes some of what will not be asked for any more, returns how many rows, to be called again while that is not 0: entries of users' logs (and of
+-- change_rest) older than `keep`; and of conversations deleted for all before that everything but the ids, which stay taken.
+CREATE OR REPLACE FUNCTION conversations.sweep(keep interval, p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    before timestamptz := now() - greatest(keep, interval '48 hours');
+    gone uuid;
+    removed bigint;
+    total bigint := 0;
+BEGIN
+    DELETE FROM conversations.user_change u WHERE (u.app_id, u.user_id, u.position) IN (
+        SELECT x.app_id, x.user_id, x.position FROM conversations.user_change x WHERE x.created_at < before LIMIT p_limit FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS total = ROW_COUNT;
+    DELETE FROM conversations.change_rest r WHERE r.ctid IN (
+        SELECT x.ctid FROM conversations.change_rest x WHERE x.created_at < before LIMIT p_limit FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    total := total + removed;
+    IF total > 0 THEN
+        UPDATE conversations.log_begin b SET at = before WHERE b.at < before;
+    END IF;
+
+    SELECT c.id INTO gone FROM conversations.conversation c WHERE c.deleted_at < before LIMIT 1 FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN RETURN total; END IF;
+    DELETE FROM conversations.message m WHERE m.conversation_id = gone AND m.ordinal IN (
+        SELECT x.ordinal FROM conversations.message x WHERE x.conversation_id = gone LIMIT p_limit);
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    total := total + removed;
+    IF removed < p_limit THEN
+        PERFORM conversations.unrefer_contents(gone);
+        PERFORM conversations.keep_follows(gone);
+        DELETE FROM conversations.user_conversation u USING conversations.participant p
+        WHERE p.conversation_id = gone AND u.app_id = p.app_id AND u.user_id = p.user_id AND u.conversation_id = gone;
+        DELETE FROM conversations.participant p WHERE p.conversation_id = gone;
+        DELETE FROM conversations.receipt_block b WHERE b.conversation_id = gone;
+        DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = gone;
+        DELETE FROM conversations.kept_parts k WHERE k.conversation_id = gone;
+        DELETE FROM conversations.roster r WHERE r.conversation_id = gone;
+        -- Its row stays, so that its id stays taken, but is not looked for again.
+        UPDATE conversations.conversation c SET deleted_at = NULL WHERE c.id = gone;
+        total := total + 1;
+    END IF;
+    RETURN total;
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.maintain_partitions, conversations.sweep TO strata_conversations;

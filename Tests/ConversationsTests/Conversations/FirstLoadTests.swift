@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import StrataModel
+import TestSupport
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    /// Conversations together with messages.
+    @Suite struct FirstLoadTests {
+        /// What a load has to show, from what lists and single requests show: conversations as in the list, and of each so many of the newest messages, or all
+        /// from the first unread one on, or the newest one.
+        private func expected(_ calls: CallsFixture, as user: String, byLastMessage: Bool, messages: Int?) async throws -> [LoadedConversation] {
+            var loaded: [LoadedConversation] = []
+            for view in try await calls.list(as: user, byLastMessage: byLastMessage).views {
+                let all = try await calls.messages(view.conversation.id, as: user, pageSize: 1000).messages
+                let isUnread = { (message: Message) in
+                    message.sender.userID.rawValue != user && message.status(of: UserID(trusted: user)).map { $0 < .read } ?? false
+                }
+                let count = messages ?? all.lastIndex(where: isUnread).map { $0 + 1 } ?? 1
+                loaded.append(LoadedConversation(view: view, messages: Array(all.prefix(count)), isCut: false))
+            }
+            return loaded
+        }
+
+        private func check(_ calls: CallsFixture, as users: [String]) async throws {
+            for user in users {
+                for byLastMessage in [false, true] {
+                    for messages in [1, 2, 3, 100, nil] {
+                        let expected = try await expected(calls, as: user, byLastMessage: byLastMessage, messages: messages)
+                        for (size, bytes) in [(100, 0), (2, 0), (100, 2500)] {
+                            let loaded = try await calls.loadAll(
+                                as: user, byLastMessage: byLastMessage, pageSize: size, messages: messages, bytes: bytes)
+                            // Where the bytes of a page do not suffice for one conversation, the newest of its messages come.
+                            if bytes > 0, loaded.contains(where: \.isCut) {
+                                #expect(loaded.map(\.view) == expected.map(\.view))
+                                for (some, all) in zip(loaded, expected) {
+                                    #expect(all.messages.starts(with: some.messages) && some.isCut == (some.messages.count < all.messages.count))
+                                }
+                            } else {
+                                #expect(loaded == expected, "\(user), by last message \(byLastMessage), \(messages ?? 0)")
+                            }
+                        }
+                    }
+                }
+            }
+        }
+
+        @Test("each conversation comes with the messages that lists show, for users who are or were in it, whatever they read, hid or deleted")
+        func views() async throws {
+            try await CallsFixture.run { calls in
+                // Nothing said; all read; some unread, with own ones between them.
+                _ = try await calls.conversation(["ben", "cleo"])
+                let read = try await calls.conversation(["ben", "cleo"])
+                for text in ["1", "2", "3"] { try await calls.send(read, by: "ben", text) }
+                for user in ["ana", "cleo"] { try await calls.markAllRead(read, by: user) }
+                let mixed = try await calls.conversation(["ben", "cleo"])
+                var sent: [Message] = []
+                for (index, sender) in ["ana", "ben", "ben", "ana", "cleo", "ana", "ben", "ana"].enumerated() {
+                    sent.append(try await calls.send(mixed, by: sender, "\(index)"))
+                }
+                try await calls.receipt(.read, sent[1].id, by: "ana")
+                try await calls.receipt(.delivery, sent[2].id, by: "ana")
+                try await calls.receipt(.read, sent[6].id, by: "cleo")
+                try await check(calls, as: ["ana", "ben", "cleo"])
+                // The first unread one is hidden, and another one deleted for all.
+                try await calls.delete(sent[2].id, by: "ana", .myDevices)
+                try await calls.delete(sent[4].id, by: "cleo", .allParticipants)
+                try await check(calls, as: ["ana", "ben", "cleo"])
+                // Cleo leaves, and the others go on; Ben hides all of it, and it comes back.
+                try await calls.patch(mixed, [remove("cleo")])
+                try await calls.patch(read, [remove("cleo")])
+                try await calls.delete(mixed, by: "ben", .myDevices)
+                try await calls.send(mixed, "after")
+                for user in ["ana", "ben"] { try await calls.markAllRead(mixed, by: user) }
+                try await check(calls, as: ["ana", "ben", "cleo"])
+                try await calls.patch(mixed, [add("cleo")])
+                try await calls.send(mixed, "again")
+                try await check(calls, as: ["ana", "ben", "cleo", "dora"])
+            }
+        }
+
+        @Test("what was read and hidden in patterns that need blocks is found there")
+        func patterns() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.withRangeLimit(2) {
+                    let id = try await calls.conversation(["ben", "cleo"])
+                    try await calls.fill(id, with: 60)
+                    for user in ["ben", "cleo"] {
+                        _ = try await calls.receipts(.read, (1...60).filter { $0 % 3 != 1 || $0 < 10 }, in: id, by: user)
+                    }
+                    for ordinal in stride(from: 2, to: 60, by: 4) { try await calls.delete(calls.bulkMessage(id, ordinal), by: "ben", .myDevices) }
+                    try await check(calls, as: ["ana", "ben", "cleo"])
+                    try await calls.patch(id, [remove("cleo")])
+                    _ = try await calls.receipts(.read, Array(1...60), in: id, by: "ben")
+                    try await check(calls, as: ["ana", "ben", "cleo"])
+                }
+            }
+        }
+
+        @Test("of very many unread messages the newest thousand come, and the answer says that there are more")
+        func many() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                try await calls.fill(id, with: 1200)
+                let other = try await calls.conversation(["ben"])
+                let page = try await calls.load(as: "ben")
+                #expect(page.items.map(\.view.conversation.id) == [other, id] && page.end == nil)
+                #expect(page.items[0].messages.isEmpty && !page.items[0].isCut)
+                #expect(page.items[1].isCut && page.items[1].messages.map(\.id) == (201...1200).reversed().map { calls.bulkMessage(id, $0) })
+                // Where exactly so many are unread, nothing is cut.
+                _ = try await calls.receipts(.read, Array(1...200), in: id, by: "ben")
+                let whole = try await calls.load(as: "ben").items[1]
+                #expect(!whole.isCut && whole.messages.count == 1000)
+                _ = try await calls.receipts(.read, Array(202...1199), in: id, by: "ben")
+                let now = try await whole.with(view: calls.get(id, as: "ben")) { try await calls.message($0, as: "ben") }
+                #expect(try await calls.load(as: "ben").items[1] == now)
+            }
+        }
+
+        @Test("a page ends where its bytes do, with at least one conversation and one message, and the next one goes on")
+        func bytes() async throws {
+            try await CallsFixture.run { calls in
+                var ids: [ConversationID] = []
+                for _ in 0..<4 {
+                    ids.insert(try await calls.conversation(["ben"]), at: 0)
+                    for _ in 0..<5 { try await calls.send(ids[0], String(repeating: "x", count: 1000)) }
+                }
+                let all = try await calls.load(messages: 5)
+                #expect(all.items.map(\.messages.count) == [5, 5, 5, 5] && all.end == nil)
+                // Room for one and a half conversations.
+                let first = try await calls.load(messages: 5, bytes: 12_000)
+                #expect(first.items == Array(all.items.prefix(1)) && first.end == ids[0].rawValue && first.total == 4)
+                #expect(try await calls.loadAll(as: "ana", messages: 5, bytes: 12_000) == all.items)
+                // Room for three messages, and for none.
+                for (bytes, count) in [(5000, 3), (1, 1)] {
+                    let cut = try await calls.loadAll(as: "ana", messages: 5, bytes: bytes)
+                    #expect(cut.map(\.view) == all.items.map(\.view))
+                    #expect(cut.allSatisfy { $0.isCut && $0.messages.count == count })
+                    #expect(zip(cut, all.items).allSatisfy { $1.messages.starts(with: $0.messages) })
+                }
+            }
+        }
+
+        @Test("a page goes on from a conversation the user had; another one is refused")
+        func cursors() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                #expect(try await calls.load(from: id.rawValue, messages: 1).items.isEmpty)
+                for unknown in [try await calls.create(["ben"], by: "cleo").id, .random()] {
+                    let failure = try await calls.refusal { try await calls.load(from: unknown.rawValue, messages: 1) }
+                    #expect(failure?.code == .invalidProperty && failure?.detail == .property("from_id"))
+                }
+            }
+        }
+    }
+}
+
+extension LoadedConversation {
+    /// The same with this view, and with each message as it is now.
+    fileprivate func with(view: ConversationView, _ read: (MessageID) async throws -> Message) async throws -> LoadedConversation {
+        var now: [Message] = []
+        for message in messages { now.append(try await read(message.id)) }
+        return LoadedConversation(view: view, messages: now, isCut: isCut)
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+import StrataModel
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    @Suite struct FormerDeletionTests {
+        private func log(_ calls: CallsFixture, of user: String) async throws -> [UserChange.Content] {
+            try await calls.readLogs(as: user, [:], userAfter: .zero).userChanges.map(\.content)
+        }
+
+        @Test("of a message deleted for all they are told who left after it and see it, each in their own log, with what they see then")
+        func message() async throws {
+            try await CallsFixture.run { calls in
+                let users = ["ben", "cleo", "dora", "eve"]
+                let id = try await calls.conversation(users)
+                let first = try await calls.send(id)
+                try await calls.patch(id, [remove("dora")])
+                let second = try await calls.send(id)
+                try await calls.delete(second.id, by: "cleo", .myDevices)
+                try await calls.patch(id, [remove("ben"), remove("cleo")])
+                try await calls.delete(second.id, by: "ana", .allParticipants)
+                let change = try #require(try calls.heard(id).last)
+                // Dora had left before it, cleo had hidden it, eve is there and told by the conversation's log.
+                for user in ["dora", "eve"] { #expect(try await log(calls, of: user).isEmpty) }
+                #expect(try await log(calls, of: "cleo").count == 1)
+                let view = try await calls.get(id, as: "ben")
+                #expect(view.totalCount == 1 && view.unreadCount == 1 && view.lastMessage?.id == first.id)
+                let entries = try await calls.readLogs(as: "ben", [:], userAfter: .zero).userChanges
+                #expect(entries.map(\.content) == [.messageDeleted(second.id, in: id, view: view)] && entries[0].createdAt >= change.createdAt)
+                // A gateway of before learns that there is an entry, and no more.
+                #expect(
+                    try await calls.readLogs(as: "ben", [:], userAfter: .zero, knowsDeletions: false).userChanges.map(\.content) == [.obsolete])
+                #expect(try calls.notices("ben").last == .logged(entries[0].position, at: entries[0].createdAt))
+                // Two at once in one page: both with what holds after the second.
+                try await calls.delete(first.id, by: "ana", .allParticipants)
+                let empty = try await calls.get(id, as: "ben")
+                #expect(empty.totalCount == 0)
+                #expect(
+                    try await log(calls, of: "ben") == [
+                        .messageDeleted(second.id, in: id, view: empty), .messageDeleted(first.id, in: id, view: empty),
+                    ])
+                #expect(try await log(calls, of: "dora").count == 1)
+                #expect(try await log(calls, of: "cleo").count == 2)
+            }
+        }
+
+        @Test("a user who was added again is told by the conversation's log, and an old entry says no more than that the message is gone")
+        func addedAgain() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let message = try await calls.send(id)
+                try await calls.patch(id, [remove("ben")])
+                try await calls.delete(message.id, by: "ana", .allParticipants)
+                try await calls.patch(id, [add("ben")])
+                #expect(try await log(calls, of: "ben") == [.messageDeleted(message.id, in: id, view: nil)])
+                let later = try await calls.send(id)
+                try await calls.delete(later.id, by: "ana", .allParticipants)
+                #expect(try await log(calls, of: "ben").count == 1)
+            }
+        }
+
+        @Test("of a conversation deleted for all they are told who have it on their lists")
+        func conversation() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben", "cleo", "dora"])
+                try await calls.send(id)
+                try await calls.patch(id, [remove("ben"), remove("cleo")])
+                try await calls.delete(id, by: "cleo", .myDevices)
+                try await calls.delete(id, by: "ana", .allParticipants)
+                #expect(try await log(calls, of: "ben") == [.conversationDeleted(id)])
+                #expect(try await log(calls, of: "cleo").count == 1)
+                #expect(try await log(calls, of: "dora").isEmpty)
+                guard case .logged(let position, _)? = try calls.notices("ben").last else {
+                    Issue.record("no notice")
+                    return
+                }
+                #expect(position == Position(1))
+                #expect(try calls.notices("dora").count == 1)
+            }
+        }
+
+        @Test("as the service of before deletes, the entries are written all the same")
+        func older() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                try await calls.patch(id, [remove("ben")])
+                let outcome = try await calls.text(
+                    "SELECT r.outcome FROM conversations.delete_conversation('\(calls.app)', 'ana', '\(id)', 'all_participants', false, NULL, NULL) r"
+                )
+                #expect(outcome == "ok")
+                #expect(try await log(calls, of: "ben") == [.conversationDeleted(id)])
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import LocalServers
+import StrataKit
+import TestCluster
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// The program itself, in pseudo-terminals, against the real services.
+    @Suite("strata chat")
+    struct ChatTests {
+        @Test("two users see each other's messages, typing, receipts and metadata", .timeLimit(.minutes(3)))
+        func chat() async throws {
+            let room = try ChatRoom(try await Cluster.shared())
+            let alice = try await room.enter("alice")
+            let bob = try await room.enter("bob", via: 1)
+            alice.terminal.press("/new bob\r")
+            try await alice.terminal.shows("bob (new)")
+            alice.terminal.press("Hi Bob, 你好\r")
+            try await bob.terminal.shows("alice: Hi Bob, 你好")
+            try await alice.terminal.shows("alice: Hi Bob, 你好  · read")
+            bob.terminal.press("x")
+            try await alice.terminal.shows("bob is typing")
+            bob.terminal.press("\u{15}/set trip.city Porto\r")
+            try await alice.terminal.shows("trip.city")
+            try await alice.terminal.shows("Porto")
+            bob.terminal.press("/set title Weekend\r")
+            try await alice.terminal.shows(" Weekend ")
+            try await alice.quit()
+            try await bob.quit()
+        }
+
+        @Test("conversations count unread messages, and participants come and go", .timeLimit(.minutes(3)))
+        func conversations() async throws {
+            let room = try ChatRoom(try await Cluster.shared())
+            let (alice, bob) = (try await room.enter("alice"), try await room.enter("bob"))
+            alice.terminal.press("/new bob\rfirst\r/set title First\r")
+            try await bob.terminal.shows("alice: first")
+            alice.terminal.press("/new bob carol\rsecond\r")
+            // The first one stays selected.
+            try await bob.terminal.shows(" 1 │")
+            alice.terminal.press("/remove carol\r")
+            try await alice.terminal.showsNoLonger("carol")
+            alice.terminal.press("/add dave\r")
+            try await alice.terminal.shows("○ dave")
+            try await alice.quit()
+            try await bob.quit()
+        }
+
+        @Test("while the gateway is gone a banner counts what waits, which is sent when it is back", .timeLimit(.minutes(4)))
+        func offline() async throws {
+            try await Cluster.with(Cluster.Size()) { cluster in
+                let room = try ChatRoom(cluster)
+                let alice = try await room.enter("alice")
+                alice.terminal.press("/new bob\rfirst\r")
+                try await alice.terminal.shows("alice: first  · sent")
+                let gateway = try #require(cluster.instances(of: .gateway).first)
+                await gateway.kill()
+                try await alice.terminal.shows(" Offline. ")
+                alice.terminal.press("second\r")
+                try await alice.terminal.shows("alice: second  · waiting")
+                alice.terminal.press("/set title Later\r")
+                try await alice.terminal.shows(" Offline. 2 changes wait")
+                try await gateway.start()
+                try await alice.terminal.shows("alice: second  · sent")
+                try await alice.terminal.showsNoLonger("Offline")
+                try await alice.quit()
+            }
+        }
+
+        @Test("what was written before the program ended is there when it starts again, also if it was not sent", .timeLimit(.minutes(3)))
+        func restart() async throws {
+            let room = try ChatRoom(try await Cluster.shared())
+            let first = try await room.enter("alice")
+            first.terminal.press("/new bob\rone\r")
+            try await first.terminal.shows("alice: one  · sent")
+            first.terminal.press("/offline\rtwo\r")
+            try await first.terminal.shows("alice: two  · waiting")
+            try await first.quit()
+            let second = try await room.enter("alice")
+            try await second.terminal.shows("alice: two  · sent")
+            try await second.quit()
+        }
+
+        @Test("control sequences that another user sends do not reach the terminal", .timeLimit(.minutes(3)))
+        func controlCharacters() async throws {
+            let cluster = try await Cluster.shared()
+            let room = try ChatRoom(cluster)
+            let alice = try await room.enter("alice")
+            let mallory = try await room.signIn("mallory")
+            let chat = try await mallory.newConversation(
+                with: [UserID(trusted: "alice")], options: .init(metadata: ["title": "\u{1B}]0;owned\u{07}x"]))
+            try await chat.send(mallory.newMessage(parts: [.text("\u{1B}[2J\u{9B}31mhello\u{7F}")]))
+            try await alice.terminal.shows("␛[2J\u{FFFD}31mhello␡")
+            try await alice.terminal.shows("␛]0;owned␇x")
+            #expect(!alice.terminal.output.contains("\u{1B}]"))
+            #expect(!alice.terminal.output.unicodeScalars.contains { [0x07, 0x7F, 0x9B].contains($0.value) })
+            try await alice.quit()
+            await mallory.close()
+        }
+
+        @Test("the screen follows the size of the window", .timeLimit(.minutes(3)))
+        func resize() async throws {
+            let alice = try await ChatRoom(try await Cluster.shared()).enter("alice")
+            alice.terminal.resize(columns: 60, rows: 10)
+            alice.process.signal(SIGWINCH)
+            try await alice.terminal.shows("online ")
+            try await eventually("the lines have 60 columns") {
+                let lines = alice.terminal.lines
+                return lines.count == 10 && lines[0].count == 60 && lines[0].hasSuffix("online ")
+            }
+            try await alice.quit()
+        }
+
+        @Test("the terminal is as it was, however the program ends", .timeLimit(.minutes(3)), arguments: ["\u{03}", "/quit\r", "TERM", "HUP"])
+        func restored(_ way: String) async throws {
+            let terminal = try PseudoTerminal()
+            let settings = terminal.settings
+            let alice = try await ChatRoom(try await Cluster.shared()).enter("alice", in: terminal)
+            #expect(terminal.settings != settings)
+            switch way {
+            case "TERM": alice.process.signal(SIGTERM)
+            case "HUP": alice.process.signal(SIGHUP)
+            default: terminal.press(way)
+            }
+            #expect(await alice.process.waitForExit()?.status == 0)
+            #expect(terminal.settings == settings)
+            // The cursor is visible, the lines break again, and the screen from before is back.
+            try await eventually("the end of the output has come") { terminal.output.hasSuffix("\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l") }
+        }
+    }
+}
+
+/// A home in which terminals of several users share an app.
+struct ChatRoom {
+    private let program: StrataProgram
+    private let cluster: Cluster
+
+    init(_ cluster: Cluster) throws {
+        self.cluster = cluster
+        program = try StrataProgram("chat")
+    }
+
+    /// Starts `strata chat`, and waits until it is connected.
+    func enter(_ user: String, via gateway: Int = 0, in terminal: PseudoTerminal? = nil) async throws -> Chatter {
+        let terminal = try terminal ?? PseudoTerminal()
+        let words = ["chat", "--user", user, "--url", cluster.urls[gateway], "--database", cluster.databaseURL]
+        let environment = ["PATH": "/usr/bin:/bin", "TERM": "xterm-256color", "STRATA_HOME": program.directory + "/home"]
+        let process = try await terminal.start(try Executables.find("strata"), words, environment: environment)
+        try await terminal.shows("online ")
+        return Chatter(terminal: terminal, process: process)
+    }
+
+    /// Signs a user in to the same app without a terminal.
+    func signIn(_ user: String) async throws -> StrataClient {
+        let url = try #require(URL(string: cluster.urls[0]))
+        let keys = try FileManager.default.contentsOfDirectory(atPath: program.directory + "/home/keys")
+        let app = try #require(keys.first { $0.hasSuffix(".json") }).dropLast(5)
+        let client = try StrataClient(appID: "layer:///apps/production/\(app)", options: .init(server: url, directory: try KitUser.folder(user)))
+        try await client.connect()
+        let nonce = try await client.requestAuthenticationNonce()
+        let token = try await program.run(["token", "--user", user, "--nonce", nonce]).output.trimmingCharacters(in: .whitespacesAndNewlines)
+        try await client.authenticate(identityToken: token)
+        return client
+    }
+}
+
+/// A user of `strata chat`.
+struct Chatter {
+    let terminal: PseudoTerminal
+    let process: ChildProcess
+
+    /// Ends the program, and waits for its end.
+    func quit() async throws {
+        terminal.press("\u{03}")
+        let status = await process.waitForExit()?.status
+        guard status == 0 else { throw KitProblem("strata chat ended with status \(status ?? -1)") }
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RequirementTrait
+import TestCluster
+import Testing
+
+extension EndToEnd {
+    /// `STRATA_KIT_HISTORIES` says how many, `STRATA_KIT_SEED` which is the first; each has the next number as its seed, and can be run alone.
+    @Suite("StrataKit: random histories")
+    struct KitHistoriesTests {
+        private static let defaultCount = 40
+        private static let width = 10
+
+        @Test(
+            "whatever devices did, offline or while answers were lost: all stores hold what the server shows, and nothing that was sent is lost",
+            .proves("OFF-7", "OFF-8", "SYNC-7", "SYNC-70", "CLNT-4", "RCPT-1", "RCPT-3", "RCPT-6"))
+        func histories() async throws {
+            let environment = ProcessInfo.processInfo.environment
+            let count = environment["STRATA_KIT_HISTORIES"].flatMap(Int.init) ?? Self.defaultCount
+            let first = environment["STRATA_KIT_SEED"].flatMap(UInt64.init) ?? 20_180_504
+            let app = try await Cluster.shared().app()
+            let started = ContinuousClock.now
+            var (problems, operations): ([String], Int) = ([], 0)
+            await withTaskGroup(of: (problems: [String], operations: Int).self) { group in
+                for number in 0..<count {
+                    if number >= Self.width, let result = await group.next() {
+                        problems += result.problems
+                        operations += result.operations
+                    }
+                    group.addTask { await Self.one(first &+ UInt64(number), app) }
+                }
+                for await result in group {
+                    problems += result.problems
+                    operations += result.operations
+                }
+            }
+            print("\(count) histories of StrataKit, STRATA_KIT_SEED=\(first), \(operations) operations in \(ContinuousClock.now - started)")
+            for problem in problems.prefix(60) { Issue.record("\(problem)") }
+        }
+
+        private static func one(_ seed: UInt64, _ app: TestApp) async -> (problems: [String], operations: Int) {
+            do {
+                var history = KitHistory(seed: seed, app: app)
+                return try await history.run()
+            } catch {
+                return (["seed \(seed) did not run: \(error)"], 0)
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RequirementTrait
+import StrataKit
+import TestCluster
+import Testing
+
+extension EndToEnd {
+    /// The parts of a sent message are changed.
+    @Suite("StrataKit: changed parts")
+    struct KitPartTests {
+        /// The texts of a message; of other parts their type.
+        private static func shown(_ message: StrataKit.Message?) -> [String] { message?.parts.map { $0.text ?? $0.mimeType } ?? [] }
+
+        @Test("what its sender changes, offline or not, reaches all participants, with new content", .proves("PART-10", "SYNC-13"))
+        func changes() async throws {
+            let app = try await Cluster.shared().app()
+            let (ana, ben) = (try await KitUser.signIn("ana", to: app), try await KitUser.signIn("ben", to: app, via: 1))
+            let chat = try await ana.client.newConversation(with: [ben.id])
+            let id = try await ana.send([.text("one"), .text("two")], in: chat)
+            let other = try await ben.receives(id)
+            let error = await #expect(throws: StrataError.self) { try await other.add(.text("mine")) }
+            #expect(error?.code == .invalidMessage)
+            await ana.client.disconnect()
+            let message = try await ana.receives(id)
+            try await message.replace(message.parts[0], with: KitTransfers.image(5000))
+            try await message.add(.text("three"))
+            try await message.remove(message.parts[1])
+            #expect(Self.shown(try await ana.client.message(id)) == ["image/png", "three"])
+            try await ana.connect()
+            try await ben.until("sees the changes") { Self.shown(try await $0.message(id)) == ["image/png", "three"] }
+            let part = try await ben.part(0, of: id)
+            #expect(part.id == message.parts[0].id)
+            try await part.download()
+            #expect(try await part.loadData() == KitTransfers.bytes(5000))
+            try await message.replace(part, with: KitTransfers.image(5000, seed: 1))
+            try await ben.until("sees the other picture") { try await $0.message(id)?.parts[0].contentID != part.contentID }
+            try await ben.part(0, of: id).download()
+            #expect(try await ben.part(0, of: id).loadData() == KitTransfers.bytes(5000, seed: 1))
+            try await message.setParts([.text("all")])
+            try await ben.until("sees one part") { Self.shown(try await $0.message(id)) == ["all"] }
+            try await ana.isIdle()
+            #expect(Self.shown(try await ana.client.message(id)) == ["all"])
+            #expect(await ana.client.currentDiskUtilization == 0)
+        }
+    }
+}

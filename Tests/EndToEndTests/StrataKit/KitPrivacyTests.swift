@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LocalServers
+import ProtocolClient
+import RequirementTrait
+import StrataKit
+import TestCluster
+import Testing
+
+extension EndToEnd {
+    /// What does not come to a device.
+    @Suite("StrataKit: what concerns others")
+    struct KitPrivacyTests {
+        @Test(
+            "conversations of others and announcements to others do not come, at the first load, live, and after coming back",
+            .proves("SYNC-6"))
+        func others() async throws {
+            let cluster = try await Cluster.shared()
+            let app = try await cluster.app()
+            let ana = try await KitUser.signIn("ana", to: app)
+            let ben = try await KitUser.signIn("ben", to: app, via: 1)
+            let chat = try await talk(ana, ben, "first")
+            let cleo = try await KitUser.signIn("cleo", to: app, policy: .completeHistory)
+            try await talk(ana, ben, "second")
+            try await announce("for ben", to: "ben", in: app, on: cluster)
+            let own = try await talk(ana, cleo, "for cleo")
+            try await cleo.sees(["for cleo"], in: own.id)
+            await cleo.client.disconnect()
+            try await chat.send(ana.client.newMessage(parts: [.text("third")]))
+            try await announce("for cleo", to: "cleo", in: app, on: cluster)
+            try await own.send(ana.client.newMessage(parts: [.text("also for cleo")]))
+            try await ana.isIdle()
+            try await cleo.connect()
+            try await cleo.sees(["for cleo", "also for cleo"], in: own.id)
+            try await cleo.until("the announcement") { try await $0.count(Query<Announcement>()) > 0 }
+            #expect(try await cleo.client.identifiers(Query<StrataKit.Conversation>()) == [own.id])
+            #expect(try await cleo.client.count(Query<Message>()) == 2)
+            #expect(try await cleo.client.execute(Query<Announcement>()).map { $0.parts.first?.text } == ["for cleo"])
+            try await ben.until("the announcement") { try await $0.execute(Query<Announcement>()).map { $0.parts.first?.text } == ["for ben"] }
+        }
+
+        @discardableResult
+        private func talk(_ one: KitUser, _ other: KitUser, _ text: String) async throws -> StrataKit.Conversation {
+            let chat = try await one.client.newConversation(with: [other.id], options: .init(isDistinct: false))
+            try await chat.send(one.client.newMessage(parts: [.text(text)]))
+            try await other.sees([text], in: chat.id)
+            return chat
+        }
+
+        private func announce(_ text: String, to user: String, in app: TestApp, on cluster: Cluster) async throws {
+            let port = cluster.instances(of: .conversations)[0].environment["STRATA_RPC_PORT"] ?? ""
+            _ = try await cluster.strata(["announce", "--app", app.id, "--service", "127.0.0.1:\(port)", "--json", "--to", user, text])
+        }
+    }
+}

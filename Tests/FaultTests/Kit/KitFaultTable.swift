@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+
+@testable import Soak
+
+/// What came of faults of apps that are built with StrataKit, for people.
+final class KitFaultTable: Sendable {
+    /// One trial.
+    struct Row: Sendable, CustomStringConvertible {
+        let faults: String
+        let devices: Int
+        let duration: Duration
+        let accepted: Int
+        let open: Int
+        let thrown: Int
+        let failed: Int
+        let unreadable: Int
+        let kills: Int
+        let rebuilt: Int
+        let violations: [Violation.Kind: Int]
+        /// From the end of the load until every store was equal to a fresh load.
+        let recovery: Duration
+
+        init(_ faults: String, _ story: KitStory, _ violations: [Violation], devices: Int, duration: Duration, recovery: Duration) {
+            (self.faults, self.devices, self.duration, self.recovery) = (faults, devices, duration, recovery)
+            // Not what is no change, and not what found nothing to change.
+            let changes = story.records.filter { $0.conversation != nil }
+            accepted = changes.count { $0.outcome == .accepted }
+            open = changes.count { $0.outcome == .open }
+            thrown = changes.count { $0.outcome == .thrown }
+            unreadable = changes.count(where: \.isUnreadable)
+            (failed, kills, rebuilt) = (story.failures.count, story.kills, story.rebuilt)
+            self.violations = Dictionary(grouping: violations, by: \.kind).mapValues(\.count)
+        }
+
+        private func count(_ kinds: Violation.Kind...) -> Int { kinds.reduce(0) { $0 + (violations[$1] ?? 0) } }
+        private var others: Int { violations.values.reduce(0, +) - count(.lost, .duplicated, .reordered) }
+        private var seconds: String {
+            recovery.formatted(.units(allowed: [.seconds], width: .narrow, fractionalPart: .show(length: 1)))
+        }
+
+        var description: String {
+            "\(faults): \(devices) apps, \(accepted) accepted, \(open) open, \(thrown) thrown, \(failed) told as failed, \(unreadable) unreadable; "
+                + "\(kills) kills, \(rebuilt) rebuilt; \(count(.lost)) lost, \(count(.duplicated)) duplicated, \(count(.reordered)) reordered, "
+                + "\(others) otherwise wrong; all equal after \(seconds)"
+        }
+
+        fileprivate var line: String {
+            "| \(faults) | \(accepted) | \(open) | \(thrown) | \(failed) | \(kills) | \(rebuilt) | \(unreadable) | \(count(.lost)) | "
+                + "\(count(.duplicated)) | \(count(.reordered)) | \(others) | \(seconds) |"
+        }
+    }
+
+    private let seed: UInt64
+    private let minutes: Int?
+    private let rows = Mutex<[Row]>([])
+
+    init(seed: UInt64, minutes: Int?) { (self.seed, self.minutes) = (seed, minutes) }
+
+    func add(_ row: Row) { rows.withLock { $0.append(row) } }
+
+    /// Into its section of `docs/faults.md`; the others stay as they are.
+    func write() throws { try FaultTable.write(section, titled: title, first: false) }
+
+    private var title: String { "## StrataKit, \(minutes == nil ? "short" : "long") form" }
+
+    private var section: String {
+        let rows = rows.withLock { $0 }
+        let violations = rows.reduce(0) { $0 + $1.violations.values.reduce(0, +) }
+        let command = minutes.map { "`STRATA_KIT_FAULT_MINUTES=\($0)`" } ?? "Without `STRATA_KIT_FAULT_MINUTES`"
+        return """
+            \(title)
+
+            Four apps of three users, each a process with StrataKit and a store of its own, two of them one user's, make changes while something breaks. An app says what
+            StrataKit has accepted, what it has thrown, and what it has told as failed later. Then the checker compares that with the change log, and each store with a fresh
+            load. "Open" are changes during which the app was killed; "rebuilt" are stores that were found to be damaged; "unreadable" are changes that were not sent, and of
+            which the damage left nothing that another reader of the file could find. "Otherwise wrong" is also every line in which a store and a fresh load differ.
+
+            \(command), seed \(seed): \(rows.count) trials, \(rows.reduce(0) { $0 + $1.accepted }) accepted changes, \(rows.reduce(0) { $0 + $1.kills }) kills of an app, \
+            \(rows.reduce(0) { $0 + $1.rebuilt }) stores rebuilt, \(violations) violations of any promise.
+
+            | Broken | Accepted | Open | Thrown | Told as failed | Kills | Rebuilt | Unreadable | Lost | Duplicated | Reordered | Otherwise wrong | All equal after |
+            |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+            \(rows.map(\.line).joined(separator: "\n"))
+            """
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import SeededRandom
+import TestCluster
+import TestSupport
+import Testing
+
+@testable import Soak
+
+/// What StrataKit promises, kept while apps, the system, networks, clocks, disks and stores break.
+///
+/// `STRATA_KIT_FAULT_SEED` repeats a run, as far as machines repeat anything. With `STRATA_KIT_FAULT_MINUTES` random faults go on until so much time has passed;
+/// `STRATA_KIT_FAULT_ONLY` takes the faults with this in their description; `STRATA_FAULT_TABLE` has the table written to `docs/faults.md`.
+@Suite("StrataKit: faults under load", .serialized)
+struct KitFaultTests {
+    private static let environment = ProcessInfo.processInfo.environment
+    private static let seed = environment["STRATA_KIT_FAULT_SEED"].flatMap(UInt64.init) ?? 20_180_504
+    private static let minutes = environment["STRATA_KIT_FAULT_MINUTES"].flatMap(Int.init)
+    private static let chosen = KitFault.possible.filter { environment["STRATA_KIT_FAULT_ONLY"].map($0.testDescription.contains) ?? true }
+    private static let begun = ContinuousClock.now
+    private static let system = SystemOfApps()
+    private static let table = KitFaultTable(seed: seed, minutes: minutes)
+
+    @Test("what was accepted arrives once or is told as failed, and every store ends equal to a fresh load", arguments: chosen)
+    func one(_ fault: KitFault) async throws {
+        _ = Self.begun
+        let number = UInt64(KitFault.allCases.firstIndex(of: fault) ?? 0)
+        try await Self.run(KitTrial(faults: [fault], seed: Self.seed &+ 1000 * number, period: .milliseconds(Self.minutes == nil ? 1500 : 5000)))
+    }
+
+    @Test("also when several things break at once, again and again, at random")
+    func several() async throws {
+        for fault in KitFault.allCases { if let obstacle = fault.obstacle { print("not tried, since it \(obstacle): \(fault.testDescription)") } }
+        var generator = SeededGenerator(seed: Self.seed)
+        print("random faults of apps, STRATA_KIT_FAULT_SEED=\(Self.seed)")
+        let end = Self.begun + .seconds(60 * (Self.minutes ?? 0))
+        repeat {
+            let groups = KitFault.groups.map { $0.filter(Self.chosen.contains) }.filter { !$0.isEmpty }
+            let faults = groups.shuffled(using: &generator).prefix(generator.int(1...3)).map { generator.pick($0) }
+            let period = Self.minutes == nil ? 1500 : generator.pick([1500, 4000, 10_000])
+            guard !faults.isEmpty else { break }
+            try await Self.run(KitTrial(faults: faults, seed: generator.next(), period: .milliseconds(period)))
+        } while ContinuousClock.now < end
+        if Self.environment["STRATA_FAULT_TABLE"]?.isEmpty == false { try Self.table.write() }
+    }
+
+    private static func run(_ trial: KitTrial) async throws {
+        try await system.with { cluster in
+            let row = try await trial.run(on: cluster)
+            print("seed \(trial.seed): \(row)")
+            table.add(row)
+        }
+    }
+}
+
+/// One system for all trials, since what breaks has to heal anyway; a new one after a trial that could not be carried out.
+private actor SystemOfApps {
+    private var cluster: Cluster?
+
+    func with(_ body: (Cluster) async throws -> Void) async throws {
+        let cluster =
+            if let cluster { cluster } else { try await Cluster.start(Cluster.Size(gateways: 2, conversations: 2, metadata: 2, presence: 2)) }
+        self.cluster = cluster
+        do {
+            try await body(cluster)
+        } catch {
+            self.cluster = nil
+            await cluster.stop()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import KitClient
+import SeededRandom
+import TestSupport
+
+/// What the apps of a trial do.
+struct KitPlan: Sendable {
+    /// All that there is from the beginning, with all users in them.
+    let conversations: [String]
+    let users: [String]
+    /// Between two changes of one app, in milliseconds.
+    var pause = 5...60
+
+    /// A change, made up at random. Its texts and values are used once.
+    /// - Parameter records: what the device did before.
+    func action(of device: String, number: Int, knowing records: [KitRecord], _ generator: inout SeededGenerator) -> KitCommand.Action {
+        let own = records.filter { $0.outcome == .accepted && $0.isCreation }.compactMap(\.conversation)
+        let id = generator.chance(15) && !own.isEmpty ? generator.pick(own) : generator.pick(conversations)
+        // What is set before a conversation is sent is part of its creation, and no change of its own in the log.
+        let old = generator.pick(conversations)
+        let mark = "\(device)-\(number)"
+        switch generator.int(0...99) {
+        case 0...46: return .send(conversation: id, text: "text \(mark)")
+        case 47...58: return .set(conversation: old, path: "\(KitPath.once).\(mark)", value: "value \(mark)")
+        case 59...64: return .set(conversation: old, path: generator.pick(KitPath.contended), value: "value \(mark)")
+        case 65...69: return .set(conversation: old, path: KitPath.last(of: device), value: "value \(mark)")
+        case 70...75:
+            return generator.chance(50) ? .add(conversation: id, user: guest(of: device)) : .remove(conversation: id, user: guest(of: device))
+        case 76...92: return .read(conversation: id)
+        case 93...95: return .delete(conversation: id)
+        default: return .create(others: users.filter { !device.hasPrefix($0) }, text: "first \(mark)")
+        }
+    }
+
+    /// A user without a device whom only this device adds and removes.
+    func guest(of device: String) -> String { "guest-\(device)" }
+}
+
+/// Where in metadata the apps of a trial write.
+enum KitPath {
+    /// Below it each path is written once.
+    static let once = "once"
+    /// All devices write these.
+    static let contended = ["title", "a", "a.b"]
+    /// One device writes this again and again: its last value must win.
+    static func last(of device: String) -> String { "last.\(device)" }
+}
+
+extension KitRecord {
+    var isCreation: Bool { if case .create = action { true } else { false } }
+    var isDeletion: Bool { if case .delete = action { true } else { false } }
+}

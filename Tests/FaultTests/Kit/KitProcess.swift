@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import KitClient
+import LocalServers
+import StrataCommand
+import TestCluster
+
+/// A running client, driven over two named pipes. It ends with this process, because it reads the end of its input then.
+final class KitProcess: Sendable {
+    /// What comes next from a client.
+    enum Next: Sendable {
+        case report(KitReport)
+        case end
+    }
+
+    private struct State {
+        var reports: [KitReport] = []
+        var isOver = false
+    }
+
+    private static let endMark = "end of the process"
+
+    private let child: ChildProcess
+    /// The end of the pipe that it reads.
+    private let input: Int32
+    private let state = ObservedState(State())
+
+    /// Starts a client.
+    /// - Parameters:
+    ///   - place: a path that no other process of this run has; pipes and complaints are made beside it.
+    ///   - wrapper: words before the program.
+    static func start(_ settings: KitClientSettings, place: String, wrapper: [String]) async throws -> KitProcess {
+        let (input, output) = (try pipe("\(place).in"), try pipe("\(place).out"))
+        let words = String(decoding: try JSONEncoder().encode(settings), as: UTF8.self)
+        // The shell opens the pipes, and becomes the program.
+        let child = try await ChildProcess.start(
+            Launch(
+                "/bin/sh",
+                ["-c", "exec \"$@\" <\(place).in >\(place).out", "sh"] + wrapper + [try Executables.find("kitClient")],
+                environment: ProcessInfo.processInfo.environment.merging([KitClientSettings.variable: words]) { $1 },
+                output: .append(to: "\(place).log")))
+        return KitProcess(child, input, output)
+    }
+
+    /// Opened for both directions: then opening does not wait for a reader, and the pipe ends only when this process closes it.
+    private static func pipe(_ path: String) throws -> Int32 {
+        guard mkfifo(path, 0o600) == 0 else { throw LocalServerError(.unusableDirectory, "\(path): \(String(cString: strerror(errno)))") }
+        let descriptor = open(path, O_RDWR | O_CLOEXEC)
+        guard descriptor >= 0 else { throw LocalServerError(.unusableDirectory, "\(path): \(String(cString: strerror(errno)))") }
+        return descriptor
+    }
+
+    private init(_ child: ChildProcess, _ input: Int32, _ output: Int32) {
+        (self.child, self.input) = (child, input)
+        // Reading blocks, so it has a thread of its own.
+        Thread.detachNewThread { [self] in read(output) }
+        Task {
+            _ = await child.waitForExit()
+            // A line that the process did not finish ends here, and is not understood.
+            KitLines.write(Data("\n\(Self.endMark)\n".utf8), to: output)
+        }
+    }
+
+    private func read(_ descriptor: Int32) {
+        defer { close(descriptor) }
+        var rest = Data()
+        while let piece = Self.piece(descriptor) {
+            rest.append(piece)
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = Data(rest[rest.startIndex..<end])
+                rest = Data(rest[(end + 1)...])
+                if line == Data(Self.endMark.utf8) {
+                    close(input)
+                    return state.change { $0.isOver = true }
+                }
+                if let report = try? JSONDecoder().decode(KitReport.self, from: line) { state.change { $0.reports.append(report) } }
+            }
+        }
+    }
+
+    /// What there is, as soon as there is anything; `FileHandle` waits for all that was asked for.
+    private static func piece(_ descriptor: Int32) -> Data? {
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        var count: Int
+        repeat { count = Glibc.read(descriptor, &bytes, bytes.count) } while count < 0 && errno == EINTR
+        return count > 0 ? Data(bytes.prefix(count)) : nil
+    }
+
+    func send(_ command: KitCommand) {
+        guard child.isRunning, let line = try? JSONEncoder().encode(command) else { return }
+        KitLines.write(line + Data("\n".utf8), to: input)
+    }
+
+    /// Waits for the next report, or for the end of the process behind the last one.
+    /// - Returns: nil after so long without either.
+    func next(within limit: Duration) async -> Next? {
+        await state.first(within: limit) { state in
+            if !state.reports.isEmpty { return .report(state.reports.removeFirst()) }
+            return state.isOver ? .end : nil
+        }
+    }
+
+    /// `kill -9`. What it said before is still to be read.
+    func kill() { child.signal(SIGKILL) }
+
+    /// Whether a signal has ended it.
+    var wasKilled: Bool { child.exit?.signal == SIGKILL }
+}

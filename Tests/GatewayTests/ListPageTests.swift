@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import StrataModel
+import Synchronization
+import Testing
+
+@testable import FanOut
+@testable import Gateway
+
+/// Pages of lists between what services answer and what clients are told.
+@Suite(.timeLimit(.minutes(1)))
+struct ListPageTests {
+    @Test("the next page begins where the service says; one of an earlier version says nothing, and a full page may have another one behind it")
+    func ends() throws {
+        let (last, end) = (MessageID.random(), MessageID.random())
+        #expect(try GatewayServices.nextFrom(ProtoPageEnd(lastID: Data(end)), isFull: true, last: last) == end.layerID)
+        #expect(try GatewayServices.nextFrom(ProtoPageEnd(lastID: nil), isFull: true, last: last) == nil)
+        #expect(try GatewayServices.nextFrom(nil, isFull: true, last: last) == last.layerID)
+        #expect(try GatewayServices.nextFrom(nil, isFull: false, last: last) == nil)
+        #expect(try GatewayServices.nextFrom(nil, isFull: true, last: MessageID?.none) == nil)
+        #expect(throws: Failure.self) { try GatewayServices.nextFrom(ProtoPageEnd(lastID: Data([1])), isFull: true, last: last) }
+    }
+
+    private func loaded(_ id: ConversationID, at position: Int64, messages: Int) -> LoadedConversation {
+        var view = Fixture.view(at: position)
+        view.conversation.id = id
+        view.conversation.metadata = nil
+        let messages = (0..<messages).map { Fixture.message(Int64(messages - $0), at: position) }
+        view.lastMessage = messages.first
+        view.messageCount = Int64(messages.count)
+        return LoadedConversation(view: view, messages: messages, isCut: false)
+    }
+
+    @Test("a conversation that is read once more for its tree keeps the messages and the counts it was loaded with")
+    func moment() async throws {
+        try await FakeConversations.run { harness, fake in
+            // Patched since the load: the tree is newer than the conversation, and both are read again.
+            fake.answers.withLock { answers in
+                answers.view = { _ in Position(9) }
+                answers.tree = { _ in ([MetadataLeaf(path: MetadataPath(trusted: "a"), value: "new")], 100) }
+                answers.changes = { _ in [Fixture.change(9)] }
+            }
+            let before = loaded(Fixture.conversation, at: 8, messages: 3)
+            let call = GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben))
+            var page = LoadedBatches([before], harness.services, call)
+            let after = try #require(await page.next()?.first)
+            #expect(page.isFinished)
+            #expect(after.view.conversation.position == Position(9) && after.view.conversation.metadata?.leaves.count == 1)
+            #expect(after.messages == before.messages && after.view.lastMessage == before.messages.first && after.view.messageCount == 3)
+        }
+    }
+
+    @Test("messages stay with their conversation, also where trees take several batches and one conversation cannot be shown")
+    func batches() async throws {
+        try await FakeConversations.run { harness, fake in
+            let items = (1...5).map { loaded(.random(), at: 2, messages: $0) }
+            let unshown = items[2].view.conversation.id
+            fake.answers.withLock { answers in
+                answers.view = { _ in Position(2) }
+                answers.tree = { id in
+                    if id == unshown { throw Failure.answerTooLarge }
+                    return ([], 700_000)
+                }
+            }
+            var page = LoadedBatches(items, harness.services, GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben)))
+            var shown: [LoadedConversation] = []
+            var held = [page.heldBytes]
+            while let batch = try await page.next() {
+                shown += batch
+                held.append(page.heldBytes)
+            }
+            // What has been handed out is not held any more.
+            #expect(held.count > 2 && zip(held, held.dropFirst()).allSatisfy { $0 > $1 })
+            #expect(shown.map(\.messages) == items.filter { $0.view.conversation.id != unshown }.map(\.messages))
+        }
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Foundation
+import NIOCore
+import ProtocolDocs
+import StrataModel
+import Testing
+
+@Suite("the documents that gateways serve")
+struct ProtocolDocsTests {
+    @Test(
+        "each is the file in the repository, byte for byte",
+        arguments: [
+            ("index.html", ProtocolDocs.index), ("errors.html", ProtocolDocs.errors), ("openapi.yaml", ProtocolDocs.openAPI),
+            ("asyncapi.yaml", ProtocolDocs.asyncAPI),
+        ])
+    func bytes(_ name: String, _ file: ProtocolDocs.File) throws {
+        let docs = URL(filePath: #filePath).appending(path: "../../../docs").standardizedFileURL
+        let committed = try Data(contentsOf: docs.appending(path: name))
+        #expect(Array(file.bytes.readableBytesView) == Array(committed))
+        #expect(file.entityTag == "\"\(SHA256.hash(data: committed).prefix(8).map { String(format: "%02x", $0) }.joined())\"")
+    }
+
+    @Test("every error has its entry, with its status and code", arguments: Failure.Code.allCases)
+    func entries(_ code: Failure.Code) {
+        let page = String(buffer: ProtocolDocs.errors.bytes)
+        #expect(page.contains("id=\"\(code.id)\""))
+        let entry = page.components(of: "<section class=\"error\" id=\"\(code.id)\">", to: "</section>")
+        #expect(entry?.contains("HTTP status \(code.status) · code \(code.rawValue)<") == true)
+    }
+}
+
+extension String {
+    fileprivate func components(of start: String, to end: String) -> Substring? {
+        guard let from = firstRange(of: start) else { return nil }
+        return self[from.upperBound...].firstRange(of: end).map { self[from.upperBound..<$0.lowerBound] }
+    }
+}

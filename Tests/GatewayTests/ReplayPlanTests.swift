@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+import StrataModel
+import Testing
+
+@testable import FanOut
+@testable import Gateway
+
+struct ReplayPlanTests {
+    private let id = Fixture.conversation
+
+    private func baseline(position: Int64, after: Int64, isParticipant: Bool = true) -> Baseline {
+        Baseline(
+            entries: [
+                BaselineEntry(
+                    id: id, position: Position(position), after: Position(after),
+                    numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0,
+                    isParticipant: isParticipant, oldestAt: nil)
+            ], userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
+    }
+
+    private func page(metHeads: Bool, numbersAt position: Int64? = nil, isParticipant: Bool = true, isListed: Bool = true) -> LogPage {
+        let numbers = position.map {
+            [
+                id: LogPage.Numbers(
+                    numbers: UserNumbers(uncounted: 1, hidden: 0, position: Position($0)), messageCount: 3, isParticipant: isParticipant,
+                    isListed: isListed)
+            ]
+        }
+        return LogPage(entries: [], metHeads: metHeads, numbers: numbers ?? [:])
+    }
+
+    @Test("what happened since is owed, and read to the heads before anything is attached")
+    func owed() {
+        var plan = ReplayPlan(baseline(position: 9, after: 5))
+        #expect(!plan.isEverythingRead)
+        #expect(plan.owedCursors == [id: Position(5)])
+        plan.advance(id, to: Position(9))
+        plan.finish(page(metHeads: false))
+        #expect(!plan.isEverythingRead)
+        plan.finish(page(metHeads: true, numbersAt: 9))
+        #expect(plan.isEverythingRead)
+        #expect(plan.joinPoints.map(\.position) == [Position(9)])
+    }
+
+    @Test("numbers that are newer than what was read mean that there is more to read")
+    func newerNumbers() {
+        var plan = ReplayPlan(baseline(position: 9, after: 5))
+        plan.advance(id, to: Position(9))
+        plan.finish(page(metHeads: true, numbersAt: 10))
+        #expect(plan.owedCursors == [id: Position(9)])
+    }
+
+    @Test("the counts of a conversation that the user has left are still to be said after the user's own log has moved on")
+    func userRefused() {
+        var plan = ReplayPlan(baseline(position: 7, after: 5))
+        let message = Fixture.message(1, at: 6)
+        let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
+        for change in [Fixture.change(6, .messageCreated(id: message.id, ordinal: 1, message)), Fixture.change(7, removal)] {
+            _ = plan.met(change, by: Fixture.ben)
+            plan.advance(id, to: change.position)
+        }
+        plan.finish(page(metHeads: true, numbersAt: 7, isParticipant: false))
+        let summary = plan.summaries[id]
+        #expect(summary?.total == 3)
+        plan.userRefused()
+        #expect(plan.userOwed)
+        #expect(plan.summaries[id] == summary)
+        plan.attached(except: [])
+        #expect(plan.summaries[id] == nil)
+    }
+
+    @Test("what an entry tells of a conversation that the user has left is newer than what was read; of a deleted one nothing is said")
+    func deletedAfterLeaving() {
+        var plan = ReplayPlan(baseline(position: 7, after: 5))
+        let message = Fixture.message(1, at: 6)
+        let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
+        for change in [Fixture.change(6, .messageCreated(id: message.id, ordinal: 1, message)), Fixture.change(7, removal)] {
+            _ = plan.met(change, by: Fixture.ben)
+            plan.advance(id, to: change.position)
+        }
+        plan.finish(page(metHeads: true, numbersAt: 7, isParticipant: false))
+        var view = Fixture.view(at: 7)
+        (view.isParticipant, view.messageCount) = (false, 3)
+        view.numbers = UserNumbers(uncounted: 2, hidden: 1, position: Position(7))
+        plan.counted(view)
+        #expect(plan.summaries[id] == ReplayPlan.Summary(id: id, position: Position(7), unread: 1, total: 2))
+        #expect(plan.leaveRecords[id]?.numbers == view.numbers)
+        plan.deleted(id)
+        #expect(plan.summaries[id] == nil)
+    }
+
+    @Test("a conversation that seems unchanged is read once more after its channel was subscribed")
+    func verified() {
+        var plan = ReplayPlan(baseline(position: 9, after: 9))
+        #expect(plan.isEverythingRead)
+        let unverified = plan.takeUnverified()
+        #expect(unverified == [id])
+        plan.owe(unverified)
+        #expect(plan.owedCursors == [id: Position(9)])
+        plan.finish(page(metHeads: true, numbersAt: 9))
+        #expect(plan.isEverythingRead)
+        #expect(plan.takeUnverified().isEmpty)
+    }
+
+    @Test("where the fan-out is ahead of the reading, the reading goes on")
+    func fanOutAhead() {
+        var plan = ReplayPlan(baseline(position: 9, after: 8))
+        plan.advance(id, to: Position(9))
+        plan.finish(page(metHeads: true, numbersAt: 9))
+        plan.fanOutIsAt(Position(12), in: id)
+        #expect(plan.owedCursors == [id: Position(9)])
+    }
+
+    @Test("a conversation that the user left is not attached")
+    func left() {
+        var plan = ReplayPlan(baseline(position: 9, after: 8))
+        plan.left(id)
+        #expect(plan.joinPoints.isEmpty)
+        #expect(plan.memberPositions.isEmpty)
+        #expect(ReplayPlan(baseline(position: 9, after: 8, isParticipant: false)).joinPoints.isEmpty)
+    }
+
+    @Test("a conversation the user was added to is attached only after it was shown to them, and only if they are still in it")
+    func joined() {
+        var plan = ReplayPlan(joined: [id: .zero])
+        plan.advance(id, to: Position(1))
+        #expect(plan.joinPoints.isEmpty)
+        plan.shown(Fixture.view(at: 1))
+        plan.finish(page(metHeads: true, numbersAt: 1))
+        #expect(plan.joinPoints.map(\.id) == [id])
+        #expect(plan.joinPoints.map(\.isHidden) == [false])
+        plan.shown(Fixture.view(at: 3, isParticipant: false))
+        #expect(plan.joinPoints.isEmpty)
+    }
+
+    @Test("where nothing was left to show, since the user deleted it on their devices, it waits for what brings it back, unless the user is out")
+    func nothingToShow() {
+        var plan = ReplayPlan(joined: [id: .zero])
+        plan.advance(id, to: Position(4))
+        plan.finish(page(metHeads: false, numbersAt: 5))
+        #expect(plan.joinPoints.isEmpty)
+        plan.finish(page(metHeads: true, numbersAt: 5))
+        #expect(plan.joinPoints.isEmpty)
+        plan.advance(id, to: Position(5))
+        plan.finish(page(metHeads: true, numbersAt: 5, isListed: false))
+        #expect(plan.unshown.isEmpty)
+        #expect(plan.joinPoints.map(\.isHidden) == [true])
+        #expect(plan.isGone(id))
+        var other = ReplayPlan(joined: [id: .zero])
+        other.advance(id, to: Position(4))
+        other.finish(page(metHeads: true, numbersAt: 4, isParticipant: false))
+        #expect(other.joinPoints.isEmpty)
+        #expect(other.leaveRecords.mapValues(\.position) == [id: Position(4)])
+    }
+
+    @Test("where nothing was left to show, but the user has it on their list again, it is shown before it is attached")
+    func nothingToShowButListed() {
+        var plan = ReplayPlan(joined: [id: .zero])
+        plan.advance(id, to: Position(4))
+        plan.finish(page(metHeads: true, numbersAt: 4))
+        #expect(plan.joinPoints.isEmpty)
+        #expect(plan.unshown == [id])
+        plan.shown(Fixture.view(at: 4))
+        #expect(plan.unshown.isEmpty)
+        #expect(plan.joinPoints.map(\.isHidden) == [false])
+    }
+
+    @Test("an entry of the user's own log that changes a conversation's numbers has them read anew")
+    func concerned() {
+        var plan = ReplayPlan(baseline(position: 9, after: 9))
+        plan.concerns(id)
+        plan.finish(page(metHeads: true))
+        #expect(plan.owedCursors == [id: Position(9)])
+        plan.concerns(id)
+        plan.finish(page(metHeads: true, numbersAt: 9))
+        #expect(plan.isEverythingRead)
+    }
+
+    @Test("a user who left and came back is shown the conversation anew")
+    func cameBack() {
+        var plan = ReplayPlan(baseline(position: 9, after: 8))
+        plan.left(id)
+        plan.advance(id, to: Position(9))
+        plan.finish(page(metHeads: true, numbersAt: 9))
+        #expect(plan.members == [id])
+        #expect(plan.unshown == [id])
+    }
+
+    @Test("once the user's own log is attached, it is read no more")
+    func ownLog() {
+        var plan = ReplayPlan(baseline(position: 9, after: 9))
+        #expect(plan.userPosition == .zero)
+        plan.userOwed = true
+        plan.userAttached()
+        #expect(plan.userPosition == nil)
+        #expect(plan.isEverythingRead)
+    }
+
+    @Test("what an object shown whole contains is not told again, and nothing is attached before its position")
+    func shown() {
+        var plan = ReplayPlan(baseline(position: 9, after: 0))
+        plan.shown(Fixture.view(at: 6))
+        #expect(plan.isContained(Fixture.change(6)))
+        #expect(!plan.isContained(Fixture.change(7)))
+        plan.advance(id, to: Position(4))
+        plan.finish(page(metHeads: true, numbersAt: 4))
+        #expect(!plan.isEverythingRead)
+        plan.advance(id, to: Position(6))
+        plan.finish(page(metHeads: true, numbersAt: 6))
+        #expect(plan.isEverythingRead)
+    }
+
+    @Test("of participants that an object shown whole contains, those are told who were added: what came before is read for them")
+    func shownWithParticipants() {
+        var plan = ReplayPlan(baseline(position: 9, after: 0))
+        let (cleo, dora) = (BasicIdentity(userID: UserID(trusted: "cleo")), BasicIdentity(userID: UserID(trusted: "dora")))
+        var view = Fixture.view(at: 6)
+        view.conversation.participants = [BasicIdentity(userID: Fixture.ana), BasicIdentity(userID: Fixture.ben), cleo]
+        plan.shown(view)
+        func change(_ position: Int64, added: [BasicIdentity], removed: [UserID] = []) -> Change {
+            Fixture.change(position, .participantsChanged(added: added, removed: removed, distinctCleared: true, conversation: nil))
+        }
+        let contained = change(5, added: [cleo, dora], removed: [Fixture.ana])
+        #expect(plan.met(contained, by: Fixture.ben) == .change)
+        #expect(participants(told: plan, contained) == Told(added: [cleo, dora], removed: [dora.userID]))
+        #expect(participants(told: plan, change(5, added: [cleo])) == Told(added: [cleo]))
+        #expect(plan.met(change(5, added: [dora]), by: Fixture.ben) == .change)
+        #expect(plan.met(change(6, added: [], removed: [Fixture.ana]), by: Fixture.ben) == .nothing)
+        // The user who is told may be one of them: removed and added again between the reading of the log and that of the object.
+        let own = change(6, added: [BasicIdentity(userID: Fixture.ben)])
+        #expect(plan.met(own, by: Fixture.ben) == .change)
+        #expect(plan.met(Fixture.change(1, .conversationCreated(nil)), by: Fixture.ben) == .nothing)
+        var unknown = plan
+        unknown.mustBeShown(id)
+        #expect(unknown.met(own, by: Fixture.ben) == .nothing)
+        let new = change(7, added: [dora], removed: [Fixture.ana])
+        #expect(plan.met(new, by: Fixture.ben) == .change)
+        #expect(participants(told: plan, new) == Told(added: [dora], removed: [Fixture.ana], distinctCleared: true))
+    }
+
+    @Test("a user who has left is told, of the change by which they left, who was added by it: they have the other messages from before")
+    func leftByAnAddition() {
+        var plan = ReplayPlan(baseline(position: 9, after: 0))
+        let cleo = BasicIdentity(userID: UserID(trusted: "cleo"))
+        var view = Fixture.view(at: 6, isParticipant: false)
+        view.conversation.participants = []
+        plan.shown(view)
+        let last = Fixture.change(6, .participantsChanged(added: [cleo], removed: [Fixture.ben], distinctCleared: false, conversation: nil))
+        #expect(plan.met(last, by: Fixture.ben) == .change)
+        #expect(participants(told: plan, last) == Told(added: [cleo], removed: [cleo.userID]))
+    }
+
+    /// A change of participants, as it is told.
+    private struct Told: Equatable {
+        var added: [BasicIdentity] = []
+        var removed: [UserID] = []
+        var distinctCleared = false
+    }
+
+    private func participants(told plan: ReplayPlan, _ change: Change) -> Told? {
+        guard case .participantsChanged(let added, let removed, let distinctCleared, _) = plan.told(change).content else { return nil }
+        return Told(added: added, removed: removed, distinctCleared: distinctCleared)
+    }
+
+    @Test("a refused join point is read again, an accepted one is not")
+    func refused() {
+        var plan = ReplayPlan(baseline(position: 9, after: 9))
+        plan.attached(except: [id])
+        #expect(plan.owedCursors == [id: Position(9)])
+        plan.finish(page(metHeads: true, numbersAt: 9))
+        plan.attached(except: [])
+        #expect(plan.joinPoints.isEmpty)
+        #expect(plan.isEverythingRead)
+    }
+
+    @Test("numbers are told once at the end, and only where they changed")
+    func summaries() {
+        var plan = ReplayPlan(baseline(position: 9, after: 5))
+        #expect(plan.summaries.isEmpty)
+        plan.countsChanged(in: id)
+        plan.advance(id, to: Position(9))
+        plan.finish(page(metHeads: true, numbersAt: 9))
+        #expect(plan.summaries[id] == ReplayPlan.Summary(id: id, position: Position(9), unread: 2, total: 3))
+        plan.attached(except: [])
+        #expect(plan.summaries.isEmpty)
+    }
+
+    @Test("a user who left in the meantime keeps the counts they had; what was deleted for all has no numbers")
+    func summariesOfTheLeft() {
+        var plan = ReplayPlan(baseline(position: 9, after: 5))
+        plan.countsChanged(in: id)
+        plan.advance(id, to: Position(9))
+        plan.finish(page(metHeads: true, numbersAt: 9, isParticipant: false))
+        #expect(plan.summaries[id]?.unread == 2)
+        plan.attached(except: [])
+        #expect(plan.summaries.isEmpty)
+        var deleted = ReplayPlan(baseline(position: 9, after: 5))
+        deleted.countsChanged(in: id)
+        deleted.left(id)
+        deleted.advance(id, to: Position(9))
+        deleted.finish(page(metHeads: true))
+        #expect(deleted.summaries.isEmpty)
+    }
+
+    /// Conversations with one change each, made at the second that is its position.
+    private func crowd(_ seconds: [Int64], width: Int) -> (plan: ReplayPlan, ids: [ConversationID]) {
+        let ids = seconds.map { _ in ConversationID.random() }
+        let entries = zip(ids, seconds)
+            .map { id, second in
+                BaselineEntry(
+                    id: id, position: Position(second), after: Position(second - 1),
+                    numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(second)), messageCount: 0, isParticipant: true,
+                    oldestAt: Fixture.time(second))
+            }
+        let baseline = Baseline(entries: entries, userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
+        return (ReplayPlan(baseline, width: width), ids)
+    }
+
+    private func cursors(_ plan: inout ReplayPlan) -> [ConversationID: Position] {
+        guard case .read(let cursors, _) = plan.nextStep(joined: []) else { return [:] }
+        return cursors
+    }
+
+    private func numbers(_ ids: some Sequence<ConversationID>, at position: Int64) -> [ConversationID: LogPage.Numbers] {
+        let numbers = LogPage.Numbers(
+            numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(position)), messageCount: 0, isParticipant: true, isListed: true)
+        return Dictionary(uniqueKeysWithValues: ids.map { ($0, numbers) })
+    }
+
+    @Test("a page is looked for in as many logs as it can hold changes of, the earliest first, and each log is read once")
+    func logsReadTogether() {
+        let seconds = Array(Int64(1)...40).shuffled()
+        var (plan, ids) = crowd(seconds, width: 4)
+        let order = zip(seconds, ids).sorted { $0.0 < $1.0 }.map(\.1)
+        var (told, asked) = ([ConversationID](), 0)
+        while !plan.isEverythingRead {
+            let read = cursors(&plan)
+            asked += read.count
+            guard !read.isEmpty, read.count <= 4 else { break }
+            let changes = read.map { Fixture.change($0.value.rawValue + 1, of: $0.key) }.sorted { $0.createdAt < $1.createdAt }
+            let page = plan.due(LogPage(entries: changes.map { .change($0) }, metHeads: true, numbers: [:]))
+            for change in changes.prefix(page.entries.count) {
+                told.append(change.conversationID)
+                plan.advance(change.conversationID, to: change.position)
+            }
+            plan.finish(page)
+        }
+        #expect(told == order)
+        #expect(asked == 40)
+    }
+
+    @Test("what comes after the beginning of a log that waits is not told before it")
+    func horizon() {
+        var (plan, ids) = crowd([1, 2, 3, 4], width: 2)
+        #expect(Set(cursors(&plan).keys) == Set(ids[..<2]))
+        let own = UserChange(
+            appID: Fixture.app, user: Fixture.ben, position: Position(1), createdAt: Fixture.time(2), content: .obsolete)
+        let page = LogPage(
+            entries: [
+                .change(Fixture.change(1, of: ids[0])), .userChange(own), .change(Fixture.change(3, of: ids[1])), .skipped(ids[1], Position(4)),
+            ], metHeads: true, numbers: numbers([ids[0]], at: 1).merging(numbers([ids[1]], at: 4)) { $1 })
+        let due = plan.due(page)
+        #expect(due.entries.count == 2)
+        #expect(!due.metHeads)
+        plan.advance(ids[0], to: Position(1))
+        plan.finish(due)
+        // The first has been read to where it ended, the second has not.
+        let next = cursors(&plan)
+        #expect(next[ids[0]] == nil)
+        #expect(next[ids[1]] == Position(1))
+        #expect(next[ids[2]] == Position(2))
+        #expect(!plan.isEverythingRead)
+    }
+
+    @Test("logs that begin at the same moment are read together, however many they are")
+    func sameMoment() {
+        var (plan, ids) = crowd([5, 5, 5, 5, 5, 9], width: 2)
+        #expect(Set(cursors(&plan).keys) == Set(ids[..<5]))
+        let entry = LogPage.Entry.change(Fixture.change(5, of: ids[0]))
+        #expect(plan.due(LogPage(entries: [entry], metHeads: true, numbers: [:])).entries.count == 1)
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import StrataKit
+import Synchronization
+
+/// An app with one store: does what it is told, and says what StrataKit said.
+package struct KitSession: Sendable {
+    private let client: StrataClient
+    private let settings: KitClientSettings
+
+    /// Opens the store, connects, and carries out what comes on standard input until nothing more can come.
+    package static func start(_ settings: KitClientSettings) async throws { try await KitSession(settings).run(KitLines.commands()) }
+
+    /// Says that the store could not be opened.
+    package static func say(_ error: any Error) { KitLines.write(.notOpened(error: "\(error)")) }
+
+    private init(_ settings: KitClientSettings) throws {
+        guard let server = URL(string: settings.server) else { throw KitSessionError("server: \(settings.server) is no URL") }
+        var options = StrataClient.Options(
+            server: server, syncPolicy: .completeHistory, directory: URL(filePath: settings.folder, directoryHint: .isDirectory))
+        if let last = settings.lastBoundary {
+            let countdown = Countdown(last)
+            options.storeBoundary = { countdown.pass() }
+        }
+        client = try StrataClient(appID: settings.app, options: options)
+        self.settings = settings
+    }
+
+    private func run(_ commands: AsyncStream<KitCommand>) async throws {
+        let events = client.events
+        let user = await client.authenticatedUser?.userID?.rawValue
+        KitLines.write(.started(user: user))
+        if user != nil { try await report(client.unconfirmedFailures()) }
+        try await client.connect()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await event in events { await report(event) } }
+            for await command in commands { await carryOut(command) }
+            group.cancelAll()
+        }
+    }
+
+    /// The process may end between the two: then they are said again.
+    private func report(_ failures: [OperationFailure]) async throws {
+        for failure in failures {
+            KitLines.write(
+                .failed(
+                    operation: failure.operation, conversation: failure.conversation?.layerID, messages: failure.messages.map(\.layerID),
+                    error: failure.error.description))
+        }
+        try await client.confirmFailures(failures)
+    }
+
+    private func report(_ event: ClientEvent) async {
+        switch event {
+        // A failure that cannot be confirmed, because the disk is full, is said again.
+        case .operationFailed(let failure): try? await report([failure])
+        case .storeFailed(let error): KitLines.write(.storeFailed(error: error.description))
+        default: break
+        }
+    }
+
+    private func carryOut(_ command: KitCommand) async {
+        do {
+            if case .state = command.action {
+                // First what is pending: what is not pending any more is in the lines.
+                let pending = await client.pendingChangeCount
+                return KitLines.write(.state(number: command.number, pending: pending, lines: try await KitComparison.lines(of: client)))
+            }
+            KitLines.write(.accepted(number: command.number, objects: try await objects(of: command)))
+        } catch {
+            KitLines.write(.thrown(number: command.number, error: "\(error)"))
+        }
+    }
+
+    /// Carries a command out.
+    /// - Returns: the ids of what it was about.
+    private func objects(of command: KitCommand) async throws -> [String] {
+        func begins(_ objects: [String]) -> [String] {
+            KitLines.write(.begins(number: command.number, objects: objects))
+            return objects
+        }
+        switch command.action {
+        case .signIn(let token):
+            try await client.authenticate(identityToken: token)
+            return []
+        case .create(let others, let text):
+            let chat = try await client.newConversation(with: Set(others.map { UserID(trusted: $0) }), options: .init(isDistinct: false))
+            let message = try client.newMessage(parts: [.text(text)])
+            let ids = begins([chat.id.layerID, message.id.layerID])
+            try await chat.send(message)
+            return ids
+        case .send(let id, let text):
+            let (chat, message) = (try await conversation(id), try client.newMessage(parts: [.text(text)]))
+            let ids = begins([message.id.layerID])
+            try await chat.send(message)
+            return ids
+        case .set(let id, let path, let value): try await conversation(id).setMetadata(value, at: path)
+        case .add(let id, let user): try await conversation(id).addParticipants([UserID(trusted: user)])
+        case .remove(let id, let user): try await conversation(id).removeParticipants([UserID(trusted: user)])
+        case .read(let id):
+            let unread = Array(try await messages(id).filter(\.isUnread).prefix(3))
+            let ids = begins(unread.map(\.id.layerID))
+            try await client.markAsRead(unread)
+            return ids
+        case .delete(let id):
+            let me = await client.authenticatedUser?.userID
+            guard let own = try await messages(id).last(where: { $0.sender.userID == me && $0.failure == nil }) else { return [] }
+            let ids = begins([own.id.layerID])
+            try await own.delete(.allParticipants)
+            return ids
+        case .limitFiles(let room): try FileSizeLimit.set(room: room, beyond: settings.folder)
+        case .state: break
+        }
+        return []
+    }
+
+    private func conversation(_ id: String) async throws -> StrataKit.Conversation {
+        guard let known = ConversationID(parsing: id), let found = try await client.conversation(known) else {
+            throw KitSessionError("\(id) is not on this device")
+        }
+        return found
+    }
+
+    private func messages(_ id: String) async throws -> [Message] { try await client.messages(in: conversation(id).id) }
+}
+
+/// Why a command could not be carried out, apart from what StrataKit says.
+struct KitSessionError: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// Ends the process at the last of so many boundaries.
+private final class Countdown: Sendable {
+    private let left: Atomic<Int>
+
+    init(_ count: Int) { left = Atomic(count) }
+
+    func pass() { if left.subtract(1, ordering: .relaxed).newValue == 0 { kill(getpid(), SIGKILL) } }
+}
+
+/// How large the files may become that this process writes: as if the disk were full.
+private enum FileSizeLimit {
+    static func set(room: Int?, beyond folder: String) throws {
+        let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0 else { throw KitSessionError("getrlimit failed: \(errno)") }
+        limit.rlim_cur = room.map { rlim_t(largestFile(below: folder) + $0) } ?? limit.rlim_max
+        guard setrlimit(resource, &limit) == 0 else { throw KitSessionError("setrlimit failed: \(errno)") }
+    }
+
+    private static func largestFile(below folder: String) -> Int {
+        let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
+        return
+            names.map { name in
+                ((try? FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)"))?[.size] as? NSNumber)?.intValue ?? 0
+            }
+            .max() ?? 0
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NetKit
+import Testing
+
+@Suite("latches", .timeLimit(.minutes(1)))
+struct LatchTests {
+    @Test("a latch wakes tasks that wait and tasks that come later, and a task can stop waiting")
+    func latch() async throws {
+        let latch = Latch<Int>()
+        let leaver = Task { try await latch.value() }
+        leaver.cancel()
+        await #expect(throws: CancellationError.self) { try await leaver.value }
+        async let early = latch.value()
+        latch.settle(.success(7))
+        latch.settle(.success(8))
+        #expect(try await early == 7)
+        #expect(try await latch.value() == 7)
+    }
+}

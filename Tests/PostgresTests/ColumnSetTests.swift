@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Postgres
+
+/// Columns that are declared by name: looked up once, read by place, and refused when the result is another.
+@Suite(.timeLimit(.minutes(1)))
+struct ColumnSetTests {
+    private struct Columns: ColumnSet {
+        let number: Column<Int64>
+        let name: Column<String>
+        let names: Column<[String]>
+
+        init(_ names: inout ColumnNames) throws(PostgresError) {
+            number = try names.column("number")
+            name = try names.column("name")
+            self.names = try names.column("names")
+        }
+    }
+
+    private func withPool(_ body: (PostgresPool) async throws -> Void) async throws {
+        let configuration = try await TestDatabase.configuration()
+        try await running(PostgresPool(configuration: configuration, mode: .exclusive, logger: TestDatabase.logger)) { pool async throws in
+            try await body(pool)
+        }
+    }
+
+    @Test("columns are found by name, wherever they stand, also when the statement was prepared before")
+    func found() async throws {
+        try await withPool { pool in
+            for order in ["number, name, names", "names, 'more' AS more, number, name"] {
+                let statement = Statement(
+                    "test.columns.\(order.count)",
+                    sql: "SELECT \(order) FROM (VALUES (1::int8, 'a', '{x}'::text[]), (2, NULL, '{}')) v(number, name, names) ORDER BY number")
+                for _ in 0..<2 {
+                    let rows = try await pool.query(statement, deadline: .now + .seconds(20))
+                    let columns = try rows.columns(Columns.self)
+                    #expect(try rows.map { row in try row[columns.number] } == [1, 2])
+                    #expect(try rows.map { row in try row[optional: columns.name] } == ["a", nil])
+                    #expect(try rows.map { row in try row[columns.names] } == [["x"], []])
+                    let error = #expect(throws: PostgresError.self) { try rows[1][columns.name] }
+                    #expect(error?.code == .decoding && error?.column?.hasPrefix("name") == true)
+                }
+            }
+        }
+    }
+
+    @Test("a column that is missing, there twice, or of another type is refused before a row is read, by name")
+    func refused() async throws {
+        try await withPool { pool in
+            for (place, (list, column, reason)) in [
+                ("1::int8 AS number, 'a' AS name", "names", "does not exist"),
+                ("1::int8 AS number, 'a' AS name, 'b' AS name, '{}'::text[] AS names", "name", "is there more than once"),
+                ("1::int8 AS number, 'a' AS name, '{}'::int8[] AS names", "names", "is of type 1016, not a Array<String>"),
+                ("1::float8 AS number, 'a' AS name, '{}'::text[] AS names", "number", "is of type 701, not a Int64"),
+            ]
+            .enumerated() {
+                let rows = try await pool.query(Statement("test.refused.\(place)", sql: "SELECT \(list) LIMIT 0"), deadline: .now + .seconds(20))
+                let error = #expect(throws: PostgresError.self) { try rows.columns(Columns.self) }
+                #expect(error?.code == .decoding)
+                #expect(error?.column == column)
+                #expect(error?.reason == reason)
+            }
+        }
+    }
+
+    @Test("a statement whose result has changed is prepared anew, and its columns are looked up again")
+    func changed() async throws {
+        try await withPool { pool in
+            let migrator = Migrator(configuration: try await TestDatabase.configuration())
+            func function(_ result: String, _ value: String) -> String {
+                """
+                DROP FUNCTION IF EXISTS public.test_columns();
+                CREATE FUNCTION public.test_columns() RETURNS TABLE (\(result)) LANGUAGE sql AS $$ SELECT \(value) $$;
+                """
+            }
+            let statement = Statement("test.columns.changed", sql: "SELECT * FROM public.test_columns()", isIdempotent: true)
+            try await migrator.execute(script: function("number int8, name text, names text[]", "1::int8, 'a', '{}'::text[]"))
+            for _ in 0..<3 {
+                let rows = try await pool.query(statement, deadline: .now + .seconds(20))
+                #expect(try rows[0][try rows.columns(Columns.self).number] == 1)
+            }
+            try await migrator.execute(script: function("name text, names text[], number int8", "'a', '{}'::text[], 2::int8"))
+            for _ in 0..<3 {
+                let rows = try await pool.query(statement, deadline: .now + .seconds(20))
+                #expect(try rows[0][try rows.columns(Columns.self).number] == 2)
+            }
+            try await migrator.execute(script: "DROP FUNCTION public.test_columns()")
+        }
+    }
+
+    @Test("the types that a value is read from are those that its columns may have")
+    func types() {
+        func accepts<Value: PostgresDecodable>(_ type: Value.Type, _ types: UInt32...) { #expect(Set(Value.columnTypes) == Set(types)) }
+        accepts(Bool.self, 16)
+        accepts(Int64.self, 20, 21, 23)
+        accepts([UInt8].self, 17)
+        accepts([Int64].self, 1016)
+        accepts([[UInt8]].self, 1001)
+        accepts(Timestamp.self, 1114, 1184)
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import Postgres
+
+/// Functions as files that are edited: what a migrator makes of each edit. Each test has a database of its own, as the record of functions is one for a
+/// database.
+@Suite(.timeLimit(.minutes(2)))
+struct FunctionSetTests {
+    /// A migrator, a pool, and a role that functions are granted to.
+    private struct Fixture {
+        let migrator: Migrator
+        let pool: PostgresPool
+        let role: String
+
+        func apply(_ revision: Int = 1, _ files: String..., steps: [Migration] = []) async throws -> MigrationReport {
+            let set = FunctionSet(revision: revision, files: files.enumerated().map { FunctionSet.File(name: "f\($0)", sql: $1) })
+            return try await migrator.migrate(steps, functions: set, logger: TestDatabase.logger)
+        }
+
+        /// Every function of the schema public with its owner's and other grants.
+        func functions() async throws -> String? {
+            try await pool.value(
+                """
+                SELECT string_agg(p.oid::regprocedure || ' ' || (
+                    SELECT coalesce(string_agg(a.grantee::regrole::text, ' ' ORDER BY a.grantee::regrole::text COLLATE "C"), '-')
+                    FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a WHERE a.grantee <> p.proowner), ', ' ORDER BY p.oid::regprocedure::text)
+                FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
+                """)
+        }
+
+        func names() async throws -> String? {
+            try await pool.value(
+                """
+                SELECT string_agg(p.oid::regprocedure::text, ' ' ORDER BY p.oid::regprocedure::text COLLATE "C")
+                FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
+                """)
+        }
+
+        func place(of function: String) async throws -> String {
+            try await pool.value("SELECT oid || ' ' || xmin FROM pg_proc WHERE oid = '\(function)'::regprocedure")
+        }
+    }
+
+    private func withDatabase(_ body: (Fixture) async throws -> Void) async throws {
+        let suffix = UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()
+        let url = try await TestDatabase.url()
+        let admin = Migrator(configuration: try await TestDatabase.configuration())
+        try await admin.execute(script: "CREATE DATABASE f_\(suffix)")
+        try await admin.execute(script: "CREATE ROLE r_\(suffix)")
+        var components = try #require(URLComponents(string: url))
+        components.path = "/f_\(suffix)"
+        let configuration = try await TestDatabase.configuration(url: components.string)
+        let result: Result<Void, any Error>
+        do {
+            try await running(PostgresPool(configuration: configuration, mode: .exclusive, logger: TestDatabase.logger)) { pool async throws in
+                try await body(Fixture(migrator: Migrator(configuration: configuration), pool: pool, role: "r_\(suffix)"))
+            }
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        try await admin.execute(script: "DROP DATABASE f_\(suffix) WITH (FORCE)")
+        try await admin.execute(script: "DROP ROLE r_\(suffix)")
+        try result.get()
+    }
+
+    private func one(_ result: String) -> String {
+        "CREATE OR REPLACE FUNCTION public.one() RETURNS int8 LANGUAGE sql AS $$ SELECT \(result)::int8 $$;"
+    }
+    private let two = "CREATE OR REPLACE FUNCTION public.two() RETURNS int8 LANGUAGE sql AS $$ SELECT public.one() + 1 $$;"
+
+    @Test("files are executed once, and again when one of them has changed; a function is replaced in place")
+    func replaced() async throws {
+        try await withDatabase { database in
+            // The first file uses what the second one makes.
+            #expect(try await database.apply(1, two, one("1")).replacedFunctions)
+            #expect(try await database.pool.value("SELECT public.two()") == 2)
+            let place = try await database.place(of: "public.two()")
+            #expect(try await database.apply(1, two, one("1")).replacedFunctions == false)
+            #expect(try await database.place(of: "public.two()") == place)
+            #expect(try await database.apply(1, two, one("5")).replacedFunctions)
+            #expect(try await database.pool.value("SELECT public.two()") == 6)
+            let oid: String = place.split(separator: " ").map(String.init)[0]
+            #expect(try await database.place(of: "public.two()").hasPrefix("\(oid) "))
+        }
+    }
+
+    @Test("what is gone from the files is dropped, also an overload and what a step made; what others made stays")
+    func dropped() async throws {
+        try await withDatabase { database in
+            let step = Migration(version: 1, name: "old", sql: "CREATE FUNCTION public.made_by_step() RETURNS int8 LANGUAGE sql AS 'SELECT 1::int8'")
+            #expect(try await database.migrator.migrate([step], logger: TestDatabase.logger) == [step])
+            try await database.migrator.execute(script: "CREATE FUNCTION public.theirs() RETURNS int8 LANGUAGE sql AS 'SELECT 1::int8'")
+            let overload = "CREATE OR REPLACE FUNCTION public.one(more int8) RETURNS int8 LANGUAGE sql AS $$ SELECT more $$;"
+            _ = try await database.apply(1, one("1"), overload, two, steps: [step])
+            #expect(try await database.names() == "one() one(bigint) theirs() two()")
+            _ = try await database.apply(2, one("1"), steps: [step])
+            #expect(try await database.names() == "one() theirs()")
+        }
+    }
+
+    @Test("a function may be executed by those whom the files grant it to, and by no others")
+    func grants() async throws {
+        try await withDatabase { database in
+            let grant = "GRANT EXECUTE ON FUNCTION public.one TO \(database.role);"
+            _ = try await database.apply(1, one("1") + grant, two)
+            #expect(try await database.functions() == "one() \(database.role), two() -")
+            _ = try await database.apply(1, one("1"), two + grant.replacingOccurrences(of: "one", with: "two"))
+            #expect(try await database.functions() == "one() -, two() \(database.role)")
+            _ = try await database.apply(1, one("1"), two)
+            #expect(try await database.functions() == "one() -, two() -")
+        }
+    }
+
+    @Test("a function whose result is another is made anew, with what uses it")
+    func result() async throws {
+        try await withDatabase { database in
+            _ = try await database.apply(1, one("1"), two)
+            let other = "CREATE OR REPLACE FUNCTION public.one() RETURNS text LANGUAGE sql AS $$ SELECT '7'::text $$;"
+            let user = "CREATE OR REPLACE FUNCTION public.two() RETURNS int8 LANGUAGE sql AS $$ SELECT public.one()::int8 + 1 $$;"
+            _ = try await database.apply(1, other, user)
+            #expect(try await database.pool.value("SELECT public.two()") == 8)
+            #expect(try await database.functions() == "one() -, two() -")
+        }
+    }
+
+    @Test("an error in a file, in a body, or in what is to be dropped undoes everything and names the place")
+    func failure() async throws {
+        try await withDatabase { database in
+            _ = try await database.apply(1, one("1"), two)
+            func refused(_ files: String...) async throws -> PostgresError {
+                let set = FunctionSet(revision: 2, files: files.enumerated().map { FunctionSet.File(name: "file\($0)", sql: $1) })
+                let step = Migration(version: 1, name: "step", sql: "CREATE TABLE public.t ()")
+                return try await #require(throws: PostgresError.self) {
+                    try await database.migrator.migrate([step], functions: set, logger: TestDatabase.logger)
+                }
+            }
+            #expect(try await refused(one("1"), "SELEC").reason == "function file file1 failed")
+            #expect(try await refused(one("no_such_column"), two).sqlState == "42703")
+            try await database.migrator.execute(script: "CREATE VIEW public.theirs AS SELECT public.two()")
+            #expect(try await refused(one("2")).reason == "functions that are no longer in the files could not be dropped")
+            // The step of the same transaction has gone with it.
+            #expect(try await database.pool.value("SELECT to_regclass('public.t') IS NULL"))
+            #expect(try await database.pool.value("SELECT public.one()") == 1)
+            #expect(try await refused(one("2"), "COMMIT").reason?.contains("file1 ended its own transaction") == true)
+        }
+    }
+
+    @Test("the functions of a newer release stay as they are")
+    func newer() async throws {
+        try await withDatabase { database in
+            _ = try await database.apply(2, one("2"))
+            #expect(try await database.apply(1, one("1"), two).replacedFunctions == false)
+            #expect(try await database.pool.value("SELECT public.one()") == 2)
+            #expect(try await database.apply(3, one("3")).replacedFunctions)
+            #expect(try await database.pool.value("SELECT public.one()") == 3)
+        }
+    }
+
+    @Test("of migrators that run at the same time one replaces the functions")
+    func concurrent() async throws {
+        try await withDatabase { database in
+            _ = try await database.apply(1, one("1"))
+            let replaced = try await withThrowingTaskGroup(of: Bool.self) { tasks in
+                for _ in 0..<6 { tasks.addTask { try await database.apply(1, self.one("2"), self.two).replacedFunctions } }
+                var all: [Bool] = []
+                for try await one in tasks { all.append(one) }
+                return all
+            }
+            #expect(replaced.count { $0 } == 1)
+            #expect(try await database.pool.value("SELECT public.two()") == 3)
+        }
+    }
+}

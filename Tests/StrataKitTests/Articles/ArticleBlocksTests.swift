@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@Suite("the Swift in documents")
+struct ArticleBlocksTests {
+    /// What is generated is compiled with these tests. `STRATA_ARTICLES_WRITE=1` writes it anew.
+    @Test("every block of the articles about StrataKit is in the file that is compiled")
+    func articles() throws {
+        let blocks = try ArticleBlocks()
+        #expect(blocks.articles.count >= 4)
+        let file = Repository.root.appending(path: "Tests/StrataKitTests/Articles/Articles+Blocks.swift")
+        if ProcessInfo.processInfo.environment["STRATA_ARTICLES_WRITE"] == "1" {
+            try blocks.source.write(to: file, atomically: true, encoding: .utf8)
+        }
+        #expect(
+            try String(contentsOf: file, encoding: .utf8) == blocks.source,
+            "An article has changed. Run this test with STRATA_ARTICLES_WRITE=1, and commit the file.")
+    }
+
+    /// The example is compiled as a target of its own.
+    @Test("README shows the example Hello as it is, without its first lines")
+    func readme() throws {
+        let example = try Repository.text("Examples/Hello/Sources/Hello/Hello.swift")
+        let body = try #require(example.firstRange(of: "\n\n")).upperBound
+        #expect(ArticleBlocks.blocks(in: try Repository.text("README.md")) == [example[body...].trimmingCharacters(in: .newlines)])
+    }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+import RequirementTrait
+import StrataKit
+import Testing
+
+/// As an app sees it: with the public declarations alone.
+@Suite("reading metadata")
+struct MetadataReadingTests {
+    private func isWritable<Root, Value>(_ path: WritableKeyPath<Root, Value>) -> Bool { true }
+    private func isWritable<Root, Value>(_ path: KeyPath<Root, Value>) -> Bool { false }
+
+    @Test("an app can set neither the metadata of a conversation nor what is in them", .proves("META-3"))
+    func readOnly() {
+        #expect(!isWritable(\StrataKit.Conversation.metadata))
+        #expect(!isWritable(\Metadata.values))
+        #expect(isWritable(\StrataKit.Conversation.isDistinct))
+    }
+}

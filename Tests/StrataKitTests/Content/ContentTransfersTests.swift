@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import RequirementTrait
+import Synchronization
+import Testing
+
+@testable import StrataKit
+
+@Suite("transfers that run")
+struct ContentTransfersTests {
+    private let server = FakeContentServer()
+    private let bytes = Data((0..<100).map { UInt8($0) })
+
+    private struct Scene {
+        let transfers: ContentTransfers
+        let folder: ContentFolder
+        let clock: ManualClock
+        let events: AsyncStream<ContentTransferEvent>
+
+        /// The next end of a transfer.
+        func nextEnd() async -> ContentTransferEvent.Result? {
+            for await event in events { if case .ended(_, let result) = event { return result } }
+            return nil
+        }
+    }
+
+    private func run(isConnected: Bool = true, _ body: (Scene) async throws -> Void) async throws {
+        try await withTemporaryFolder { url in
+            let folder = try ContentFolder(url: url)
+            let clock = ManualClock()
+            let (events, continuation) = AsyncStream.makeStream(of: ContentTransferEvent.self)
+            let queue = TransferQueue(isConnected: isConnected)
+            let transfers = ContentTransfers(server: server, folder: folder, queue: queue, clock: clock, random: { 1 }) { continuation.yield($0) }
+            let scene = Scene(transfers: transfers, folder: folder, clock: clock, events: events)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { await transfers.run() }
+                try await body(scene)
+                group.cancelAll()
+            }
+        }
+    }
+
+    private func content() -> ContentDownload { ContentDownload(id: server.add(bytes), mimeType: "image/png", size: 100) }
+
+    private func upload(in scene: Scene) throws -> ContentUpload {
+        let part = UUID()
+        let file = try scene.folder.stage(NewMessagePart(mimeType: "image/png", data: bytes), id: part)
+        return ContentUpload(part: part, name: part, file: file, mimeType: "image/png", size: 100)
+    }
+
+    @Test("an upload and a download give their results (PART-8)", .timeLimit(.minutes(1)))
+    func both() async throws {
+        try await run { scene in
+            let id = try await scene.transfers.upload(upload(in: scene))
+            let file = try await scene.transfers.download(ContentDownload(id: id, mimeType: "image/png", size: 100))
+            #expect(try Data(contentsOf: file) == bytes)
+        }
+    }
+
+    @Test("each transfer is told when it begins and when it ends, with its progress (PART-9)", .timeLimit(.minutes(1)))
+    func events() async throws {
+        try await run { scene in
+            let content = content()
+            let progress = await scene.transfers.beginDownload(content, rank: .init(isRequested: false))
+            var iterator = scene.events.makeAsyncIterator()
+            let began = await iterator.next(isolation: #isolation)
+            let ended = await iterator.next(isolation: #isolation)
+            guard case .began(.download(content.id), let told)? = began, case .ended(.download(content.id), let result)? = ended else {
+                Issue.record("\(String(describing: began)), \(String(describing: ended))")
+                return
+            }
+            #expect(told === progress)
+            #expect(result == .downloaded(file: "\(content.id).png"))
+            #expect(progress.isFinished && progress.fraction == 1)
+            #expect(await scene.transfers.progress(of: .download(content.id)) == nil)
+        }
+    }
+
+    @Test("a failed try is made again when its time comes", .timeLimit(.minutes(1)))
+    func retry() async throws {
+        try await run { scene in
+            server.trouble("locate", .fails(FakeContentServer.busy), .fails(FakeContentServer.busy))
+            await scene.transfers.beginDownload(content(), rank: .init(isRequested: true))
+            for wait in [1.0, 2] {
+                await server.waitForCall("locate")
+                await scene.clock.waitForSleep(until: scene.clock.now + wait)
+                scene.clock.advance(by: .seconds(wait))
+            }
+            #expect(await scene.nextEnd() != nil)
+        }
+    }
+
+    @Test("a refusal is the error of the call, and of the event", .timeLimit(.minutes(1)))
+    func refused() async throws {
+        try await run { scene in
+            let error = StrataError(.messageDeleted, "gone")
+            server.trouble("locate", .fails(.permanent(error, nil)))
+            await #expect(throws: error) { try await scene.transfers.download(content()) }
+            #expect(await scene.nextEnd() == .failed(error))
+        }
+    }
+
+    @Test("cancelling by the progress ends a running transfer, which can be asked for again", .proves("PROG-1"), .timeLimit(.minutes(1)))
+    func cancel() async throws {
+        try await run { scene in
+            server.trouble("download", .hangs)
+            let content = content()
+            let progress = await scene.transfers.beginDownload(content, rank: .init(isRequested: true))
+            await server.waitForCall("download fresh 0")
+            progress.cancel()
+            #expect(await scene.nextEnd() == .cancelled)
+            #expect(progress.isFinished && progress.isCancelled)
+            let file = try await scene.transfers.download(content)
+            #expect(try Data(contentsOf: file) == bytes)
+        }
+    }
+
+    @Test("a download that is paused is broken off, and goes on where it was", .proves("PROG-1"), .timeLimit(.minutes(1)))
+    func pause() async throws {
+        try await run { scene in
+            server.trouble("download", .hangsAfter(30))
+            let content = content()
+            let progress = await scene.transfers.beginDownload(content, rank: .init(isRequested: true))
+            #expect(progress.isPausable && progress.isCancellable)
+            for await fraction in progress where fraction > 0.25 { break }
+            progress.pause()
+            await server.waitForCall("broken off")
+            #expect(!progress.isFinished && progress.isPaused)
+            progress.resume()
+            #expect(await scene.nextEnd() == .downloaded(file: "\(content.id).png"))
+            #expect(server.calls.last == "download fresh 28")
+        }
+    }
+
+    @Test("an upload that the app cancels says so, and cannot be paused", .proves("PROG-1"), .timeLimit(.minutes(1)))
+    func cancelUpload() async throws {
+        try await run { scene in
+            server.trouble("upload", .hangs)
+            let upload = try upload(in: scene)
+            let waiting = Task { try await scene.transfers.upload(upload) }
+            await server.waitForCall("upload")
+            let progress = try #require(await scene.transfers.progress(of: .upload(upload.part)))
+            #expect(!progress.isPausable)
+            progress.cancel()
+            await #expect { _ = try await waiting.value } throws: { ($0 as? StrataError)?.code == .transferCancelled }
+        }
+    }
+
+    @Test("without a connection it waits", .timeLimit(.minutes(1)))
+    func offline() async throws {
+        try await run(isConnected: false) { scene in
+            async let file = scene.transfers.download(content())
+            await scene.transfers.connectionChanged(isConnected: true)
+            let downloaded = try await file
+            #expect(try Data(contentsOf: downloaded) == bytes)
+        }
+    }
+
+    @Test("without a session it asks for one, and goes on after sign-in (OFF-9)", .timeLimit(.minutes(1)))
+    func signIn() async throws {
+        try await run { scene in
+            server.trouble("announce", .fails(.signInNeeded(nonce: "n")))
+            await scene.transfers.beginUpload(try upload(in: scene))
+            for await event in scene.events { if case .signInNeeded("n") = event { break } }
+            await scene.transfers.signedIn()
+            let result = await scene.nextEnd()
+            #expect(result == server.state.withLock { $0.announced.values.first }.map { .uploaded($0) })
+        }
+    }
+
+    @Test("the same content asked for twice is downloaded once", .timeLimit(.minutes(1)))
+    func once() async throws {
+        try await run(isConnected: false) { scene in
+            let content = content()
+            async let first = scene.transfers.download(content)
+            async let second = scene.transfers.download(content)
+            await scene.transfers.connectionChanged(isConnected: true)
+            let files = try await [first, second]
+            #expect(files[0] == files[1])
+            #expect(server.calls == ["locate", "download fresh 0"])
+        }
+    }
+
+    @Test("when it stops running, all that waits is cancelled, and so is what is asked for later", .timeLimit(.minutes(1)))
+    func stop() async throws {
+        let content = content()
+        server.trouble("download", .hangs)
+        try await withTemporaryFolder { url in
+            let transfers = ContentTransfers(server: server, folder: try ContentFolder(url: url), queue: .init(isConnected: true)) { _ in }
+            let running = Task { await transfers.run() }
+            let waiting = Task { try await transfers.download(content) }
+            await server.waitForCall("download fresh 0")
+            running.cancel()
+            await #expect(throws: CancellationError.self) { try await waiting.value }
+            await running.value
+            await #expect(throws: CancellationError.self) { try await transfers.download(content) }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import Synchronization
+
+@testable import StrataKit
+
+/// A server of content that does what a test tells it to.
+final class FakeContentServer: ContentServer {
+    /// What a request does instead of succeeding.
+    enum Trouble: Sendable {
+        case fails(RequestFailure)
+        /// Ends the download or upload after so many bytes.
+        case breaksOff(after: Int)
+        case refuses
+        case beyondEnd
+        /// Sends all bytes though some were asked for.
+        case sendsAll
+        /// Waits until the task is cancelled.
+        case hangs
+        /// Waits after so many bytes, in pieces of 7, until the task is cancelled; then `broken off` is called.
+        case hangsAfter(Int)
+    }
+
+    struct State {
+        var contents: [ContentID: Data] = [:]
+        /// What was asked for: `announce`, `upload`, `locate`, `download <url> <offset>`.
+        var calls: [String] = []
+        /// For the next requests of a kind, in order.
+        var troubles: [String: [Trouble]] = [:]
+        var announced: [UUID: ContentID] = [:]
+        var isUploaded = true
+    }
+
+    static let busy = RequestFailure.transient(StrataError(.networkRequestFailed, "busy"), retryAfter: nil)
+
+    let state = Mutex(State())
+    private let (callStream, callContinuation) = AsyncStream.makeStream(of: String.self)
+
+    var calls: [String] { state.withLock { $0.calls } }
+
+    /// Adds content that can be downloaded.
+    func add(_ data: Data) -> ContentID {
+        let id = ContentID.random()
+        state.withLock { $0.contents[id] = data }
+        return id
+    }
+
+    func trouble(_ kind: String, _ troubles: Trouble...) { state.withLock { $0.troubles[kind, default: []] += troubles } }
+
+    /// Waits until a request like this has come.
+    func waitForCall(_ expected: String) async {
+        for await call in callStream where call == expected { return }
+    }
+
+    private func called(_ kind: String, _ details: String = "") throws -> Trouble? {
+        let trouble = state.withLock { state -> Trouble? in
+            state.calls.append(kind + details)
+            return state.troubles[kind]?.isEmpty == false ? state.troubles[kind]?.removeFirst() : nil
+        }
+        callContinuation.yield(kind + details)
+        if case .fails(let failure) = trouble { throw failure }
+        return trouble
+    }
+
+    private func hang() async throws -> Never {
+        while true { try await Task.sleep(for: .seconds(3600)) }
+    }
+
+    func announce(mimeType: String, size: Int, name: UUID) async throws -> ContentLocation {
+        _ = try called("announce")
+        let id = state.withLock { state in
+            let id = state.announced[name] ?? .random()
+            state.announced[name] = id
+            return id
+        }
+        return ContentLocation(id: id, size: size, uploadURL: "up:\(id)", downloadURL: nil, expires: nil)
+    }
+
+    func upload(_ file: URL, size: Int, mimeType: String, to url: String, sent: @escaping @Sendable (Int) -> Void) async throws {
+        let trouble = try called("upload")
+        if case .hangs = trouble { try await hang() }
+        let data = try Data(contentsOf: file)
+        sent(0)
+        if case .breaksOff(let count) = trouble {
+            sent(count)
+            throw Self.busy
+        }
+        sent(data.count)
+        state.withLock { state in
+            for id in state.announced.values where url == "up:\(id)" { state.contents[id] = data }
+        }
+    }
+
+    func locate(_ id: ContentID) async throws -> ContentLocation {
+        _ = try called("locate")
+        let (data, isUploaded) = state.withLock { ($0.contents[id], $0.isUploaded) }
+        return ContentLocation(id: id, size: data?.count ?? 0, uploadURL: nil, downloadURL: isUploaded ? "fresh:\(id)" : nil, expires: nil)
+    }
+
+    func download(
+        _ url: String, from offset: Int, receive: @escaping @Sendable (Int, Data) async throws -> Void
+    ) async throws -> DownloadEnd {
+        let scheme = url.prefix { $0 != ":" }
+        let trouble = try called("download", " \(scheme) \(offset)")
+        let data = state.withLock { state in state.contents.first { url.hasSuffix("\($0.key)") }?.value } ?? Data()
+        var rest = data.dropFirst(offset)
+        var place = offset
+        var isBroken = false
+        switch trouble {
+        case .refuses: return .refused
+        case .beyondEnd: return .beyondEnd
+        case .hangs: try await hang()
+        case .sendsAll: (rest, place) = (data[...], 0)
+        case .breaksOff(let count):
+            rest = rest.prefix(count)
+            isBroken = true
+        case .hangsAfter(let count): rest = rest.prefix(count / 7 * 7)
+        case .fails, nil: break
+        }
+        while !rest.isEmpty {
+            let piece = rest.prefix(7)
+            try await receive(place, Data(piece))
+            place += piece.count
+            rest = rest.dropFirst(piece.count)
+        }
+        if case .hangsAfter = trouble {
+            defer { callContinuation.yield("broken off") }
+            try await hang()
+        }
+        if isBroken { throw Self.busy }
+        return .complete
+    }
+}

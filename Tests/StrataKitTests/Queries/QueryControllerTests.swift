@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import GRDB
+import RequirementTrait
+import Testing
+
+@testable import StrataKit
+
+@Suite("query controllers", .timeLimit(.minutes(1)))
+struct QueryControllerTests {
+    @Test("after executing it has the result, and finds objects by index and indexes by id", .proves("QC-1", "QC-7"))
+    func lookup() async throws {
+        let live = try LiveQuery(window: -3)
+        #expect(await live.controller.count == 0)
+        try await live.controller.execute()
+        #expect(await live.labels == ["2", "3", "4"])
+        #expect(await live.controller.totalNumberOfObjects == 4)
+        #expect(await live.controller.numberOfSections == 1)
+        #expect(await live.controller.object(at: 1)?.id == Example.message(3))
+        #expect(await live.controller.object(at: 3) == nil)
+        #expect(await live.controller.object(at: -1) == nil)
+        #expect(await live.controller.index(of: Example.message(4)) == 2)
+        for (index, message) in await live.controller.objects.enumerated() { #expect(await live.controller.index(of: message) == index) }
+        #expect(await live.controller.index(of: Example.message(1)) == nil)
+        #expect(
+            await live.controller.indexes(of: [Example.message(1), Example.message(2), Example.message(4)]) == [
+                Example.message(2): 0, Example.message(4): 2,
+            ])
+    }
+
+    @Test("what changes in the store is told to every observer, in order", .proves("QC-1"))
+    func updates() async throws {
+        let live = try LiveQuery()
+        try await live.controller.execute()
+        let (objects, updates) = await live.controller.observe()
+        #expect(objects.map(\.label) == ["1", "2", "3", "4"])
+        var (first, second) = (updates.makeAsyncIterator(), await live.controller.updates.makeAsyncIterator())
+        try live.change { try live.store.addMessage(5, in: 1, position: 25, from: "ana") }
+        #expect(await first.next()?.lines == ["insert 5 2"])
+        try live.change { try live.store.update(message: 1, "is_unread = 0") }
+        #expect(await first.next()?.lines == ["update 1 0"])
+        #expect(await second.next()?.lines == ["insert 5 2"])
+        #expect(await second.next()?.lines == ["update 1 0"])
+        #expect(await live.controller.objects.first?.isUnread == false)
+    }
+
+    @Test("changes that do not change the result make no update", .proves("QC-3"))
+    func unrelated() async throws {
+        let live = try LiveQuery()
+        try await live.controller.execute()
+        var updates = await live.controller.updates.makeAsyncIterator()
+        try live.change { try live.store.addMessage(5, in: 2, position: 25, from: "ana") }
+        try live.change { try live.store.addMessage(7, in: 1, position: 27, from: "ana") }
+        #expect(await updates.next()?.snapshotAfter.map(\.label) == ["1", "2", "7", "3", "4"])
+    }
+
+    @Test("a change of what cannot concern the result is not even read", .proves("QC-3"))
+    func unread() async throws {
+        let live = try LiveQuery()
+        try await live.controller.execute()
+        var updates = await live.controller.updates.makeAsyncIterator()
+        // The notice names another kind of object, so that this message is seen with the next change only.
+        try live.change(.announcement) { try live.store.addMessage(6, in: 1, position: 26, from: "ana") }
+        try live.change { try live.store.addMessage(7, in: 1, position: 27, from: "ana") }
+        #expect(await updates.next()?.snapshotAfter.map(\.label) == ["1", "2", "6", "7", "3", "4"])
+    }
+
+    @Test("an object whose sort key changes moves")
+    func moves() async throws {
+        let live = try LiveQuery()
+        try await live.controller.execute()
+        var updates = await live.controller.updates.makeAsyncIterator()
+        try live.change { try live.store.update(message: 1, "ordering = 99, position = 99") }
+        #expect(await updates.next()?.lines == ["update 1 0", "move 1 0 3"])
+    }
+
+    @Test("only what has changed is read again: one object of many, and all when something they show has changed")
+    func readAgain() async throws {
+        let live = try LiveQuery()
+        try await live.controller.execute()
+        var updates = await live.controller.updates.makeAsyncIterator()
+        // Without another revision, this would not happen in a store: it shows which objects are read.
+        try live.store.write("UPDATE message SET is_unread = 0")
+        try live.change { try live.store.update(message: 1, "is_unread = 0") }
+        #expect(await updates.next()?.lines == ["update 1 0"])
+        try live.change { try live.store.addMessage(5, in: 1, position: 50, from: "ana") }
+        #expect(await updates.next()?.lines == ["insert 5 4"])
+        #expect(await live.controller.objects.map(\.isUnread) == [false, true, true, true, false])
+        live.change(.identity) {}
+        #expect(await updates.next()?.lines == ["update 2 1", "update 3 2", "update 4 3"])
+    }
+
+    @Test("all is read again also if what objects show changes during a reading")
+    func readAgainLater() async throws {
+        let live = try LiveQuery()
+        try await live.controller.execute()
+        var updates = await live.controller.updates.makeAsyncIterator()
+        await live.gate.close()
+        try live.change { try live.store.addMessage(5, in: 1, position: 50, from: "ana") }
+        await live.gate.arrival()
+        try live.change(.identity) {
+            try live.store.write(
+                "INSERT INTO identity (user_id, display_name, metadata, is_followed, is_full) VALUES ('ana', 'Anna', '{}', 0, 0)")
+        }
+        await live.gate.open()
+        var names: [String?] = []
+        while names.first != "Anna", let update = await updates.next() { names = update.snapshotAfter.map(\.sender.displayName) }
+        #expect(names == Array(repeating: "Anna", count: 5))
+    }
+
+    @Test("a property that is not updatable makes no update, and the object is current all the same", .proves("QC-5"))
+    func updatable() async throws {
+        let live = try LiveQuery(updatable: [\.position])
+        try await live.controller.execute()
+        var updates = await live.controller.updates.makeAsyncIterator()
+        try live.change { try live.store.write("UPDATE message SET is_unread = 0, revision = random()") }
+        try live.change { try live.store.addMessage(5, in: 1, position: 5, from: "ana") }
+        #expect(await updates.next()?.lines == ["insert 5 0"])
+        #expect(await live.controller.objects.allSatisfy { !$0.isUnread })
+    }
+
+    @Test("a wider window brings inserts, a narrower one deletes, and one that grew stays so", .proves("QC-6"))
+    func window() async throws {
+        let live = try LiveQuery(window: -2)
+        try await live.controller.execute()
+        var updates = await live.controller.updates.makeAsyncIterator()
+        try await live.controller.setPaginationWindow(-3)
+        #expect(await updates.next()?.lines == ["insert 2 0"])
+        try live.change { try live.store.addMessage(5, in: 1, position: 50, from: "ana") }
+        #expect(await updates.next()?.lines == ["insert 5 3"])
+        #expect(await live.controller.paginationWindow == -4)
+        try await live.controller.setPaginationWindow(1)
+        #expect(await updates.next()?.lines == ["delete 5 3", "delete 4 2", "delete 3 1", "delete 2 0", "insert 1 0"])
+        #expect(await live.controller.totalNumberOfObjects == 5)
+        try await live.controller.setPaginationWindow(nil)
+        #expect(await live.labels == ["1", "2", "3", "4", "5"])
+        await #expect(throws: StrataError.self) { try await live.controller.setPaginationWindow(0) }
+    }
+
+    @Test("a window that is set while the result is being read is filled when the call returns")
+    func windowDuringReading() async throws {
+        let live = try LiveQuery(window: 1)
+        await live.gate.close()
+        async let executed: Void = live.controller.execute()
+        await live.gate.arrival()
+        async let set: Void = live.controller.setPaginationWindow(3)
+        while await live.controller.paginationWindow != 3 { await Task.yield() }
+        await live.gate.open()
+        _ = try await (executed, set)
+        #expect(await live.labels == ["1", "2", "3"])
+        #expect(await live.controller.paginationWindow == 3)
+    }
+
+    @Test("executing while the result is being read is 5000; afterwards it reads anew and tells what is different", .proves("QC-8"))
+    func executeTwice() async throws {
+        let live = try LiveQuery()
+        await live.gate.close()
+        async let first: Void = live.controller.execute()
+        await live.gate.arrival()
+        let error = await #expect(throws: StrataError.self) { try await live.controller.execute() }
+        #expect(error?.code == .queryControllerExecutionFailure)
+        await live.gate.open()
+        try await first
+
+        var updates = await live.controller.updates.makeAsyncIterator()
+        try live.store.addMessage(5, in: 1, position: 50, from: "ana")
+        try await live.controller.execute()
+        #expect(await updates.next()?.lines == ["insert 5 4"])
+    }
+
+    @Test("changes that come during a reading are not lost")
+    func changesDuringReading() async throws {
+        let live = try LiveQuery()
+        try await live.controller.execute()
+        var updates = await live.controller.updates.makeAsyncIterator()
+        await live.gate.close()
+        try live.change { try live.store.addMessage(5, in: 1, position: 50, from: "ana") }
+        await live.gate.arrival()
+        for number in 6...9 { try live.change { try live.store.addMessage(number, in: 1, position: Int64(number) * 10, from: "ana") } }
+        await live.gate.open()
+        var seen: [String] = []
+        while seen.count < 5, let update = await updates.next() { seen += update.lines }
+        #expect(seen == ["insert 5 4", "insert 6 5", "insert 7 6", "insert 8 7", "insert 9 8"])
+    }
+
+    @Test("a reading that fails leaves the result as it was; the next change is another attempt")
+    func failure() async throws {
+        let live = try LiveQuery()
+        try await live.controller.execute()
+        var updates = await live.controller.updates.makeAsyncIterator()
+        try live.store.write("ALTER TABLE message RENAME TO away")
+        await #expect(throws: DatabaseError.self) { try await live.controller.execute() }
+        #expect(await live.controller.failure != nil)
+        #expect(await live.labels == ["1", "2", "3", "4"])
+        try live.change { try live.store.write("ALTER TABLE away RENAME TO message; DELETE FROM message WHERE position = 10") }
+        #expect(await updates.next()?.lines == ["delete 1 0"])
+        #expect(await live.controller.failure == nil)
+    }
+
+    @Test("updates end with the notices, and with the controller")
+    func end() async throws {
+        let live = try LiveQuery()
+        try await live.controller.execute()
+        var updates = await live.controller.updates.makeAsyncIterator()
+        live.notices.finish()
+        #expect(await updates.next() == nil)
+        var late = await live.controller.updates.makeAsyncIterator()
+        #expect(await late.next() == nil)
+
+        var other: QueryController<Message>? = try LiveQuery().controller
+        try await other?.execute()
+        var rest = await other?.updates.makeAsyncIterator()
+        other = nil
+        #expect(await rest?.next() == nil)
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// `docs/stratakit.md`: each requirement, and what shows it. The text depends on nothing but requirements and proofs.
+struct RequirementDocument {
+    let groups: [RequirementGroup]
+    /// By id, in the order of files and of tests within a file.
+    private let proofs: [String: [Proof]]
+
+    init(groups: [RequirementGroup], proofs: [Proof]) {
+        self.groups = groups
+        var byID: [String: [Proof]] = [:]
+        let files = Dictionary(grouping: proofs, by: \.file)
+        for file in files.keys.sorted() {
+            for proof in files[file] ?? [] {
+                for id in Set(proof.ids) { byID[id, default: []].append(proof) }
+            }
+        }
+        self.proofs = byID
+    }
+
+    private var requirements: [Requirement] { groups.flatMap(\.requirements) }
+
+    /// What is wrong with requirements and tests together, in words.
+    /// - Parameter everyRowMustBeProven: whether a requirement without a test is wrong.
+    func problems(everyRowMustBeProven: Bool) -> [String] {
+        let known = Dictionary(requirements.map { ($0.id, $0) }) { first, _ in first }
+        var problems = proofs.keys.filter { known[$0] == nil }.sorted().map { "\($0) is not a requirement; named in \(files($0))" }
+        for requirement in requirements {
+            let isShown = proofs[requirement.id] != nil
+            if requirement.exempt != nil && isShown { problems.append("\(requirement.id) is exempt, and has a test in \(files(requirement.id))") }
+            if everyRowMustBeProven && isOpen(requirement) { problems.append("\(requirement.id) has no test") }
+        }
+        return problems
+    }
+
+    private func files(_ id: String) -> String { (proofs[id] ?? []).map(\.file).joined(separator: ", ") }
+    private func isOpen(_ requirement: Requirement) -> Bool { requirement.exempt == nil && proofs[requirement.id] == nil }
+}
+
+extension RequirementDocument {
+    /// The whole file.
+    var text: String {
+        var lines = Self.introduction + counts
+        for group in groups {
+            lines += ["", "## \(group.title)", "", "| Id | What StrataKit does | Shown by |", "|---|---|---|"]
+            lines += group.requirements.map { "| \($0.id) | \(Self.cell($0.sentence)) | \(shown($0)) |" }
+        }
+        return (lines + open).joined(separator: "\n") + "\n"
+    }
+
+    private static let introduction = [
+        "# What StrataKit does", "",
+        "StrataKit is the client library in `Clients/StrataKit`. Each row of these tables is one thing that it does for an app, and names the tests that",
+        "prove it, or says why no test can be here. What is marked \"not yet\" is meant to be so, and no test shows it. A test names its rows with",
+        "`.proves(\"…\")`. The file is made from `Tests/StrataKitTests/Requirements` and from the sources of the tests, and `RequirementTests` compares it.",
+        "To write it anew:", "",
+        "    STRATA_STRATAKIT_WRITE=1 make test ARGS=\"--filter RequirementTests\"", "",
+    ]
+
+    private var counts: [String] {
+        var lines = ["| | Rows | Shown | No test can be here | Not shown yet |", "|---|--:|--:|--:|--:|"]
+        lines += groups.map { count($0.title, $0.requirements) }
+        return lines + [count("all", requirements)]
+    }
+
+    private func count(_ title: String, _ rows: [Requirement]) -> String {
+        let exempt = rows.count { $0.exempt != nil }
+        let open = rows.count(where: isOpen)
+        return "| \(title) | \(rows.count) | \(rows.count - exempt - open) | \(exempt) | \(open) |"
+    }
+
+    private func shown(_ requirement: Requirement) -> String {
+        if let exempt = requirement.exempt { return "no test: \(Self.cell(exempt))" }
+        return proofs[requirement.id].map { $0.map(Self.link).joined(separator: "; ") } ?? "not yet"
+    }
+
+    private static func link(_ proof: Proof) -> String {
+        "[\(proof.isSuite ? "all of " : "")\(cell(proof.name))](../\(proof.file))"
+    }
+
+    /// The requirements without a test, a line for each group that has one.
+    private var open: [String] {
+        let rows = requirements.filter(isOpen)
+        guard !rows.isEmpty else { return [] }
+        let lines = groups.compactMap { group in
+            let ids = group.requirements.filter(isOpen).map(\.id)
+            return ids.isEmpty ? nil : "* \(group.title): \(ids.joined(separator: ", "))"
+        }
+        return ["", "## Not shown yet: \(rows.count)", ""] + lines
+    }
+
+    /// Text as Markdown that stays within its cell. What stands between backticks is code, and keeps its characters.
+    private static func cell(_ text: String) -> String {
+        let pieces = text.replacing("\n", with: " ").replacing("|", with: "\\|").split(separator: "`", omittingEmptySubsequences: false)
+        return pieces.enumerated().map { index, piece in index.isMultiple(of: 2) ? escaped(piece) : String(piece) }.joined(separator: "`")
+    }
+
+    private static func escaped(_ text: Substring) -> String {
+        String(text.flatMap { "<*_[]".contains($0) ? ["\\", $0] : [$0] })
+    }
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import Foundation
+import GRDB
+import ProtocolClient
+import RequirementTrait
+import Synchronization
+import Testing
+
+@testable import StrataKit
+
+@Suite("the file of a store", .serialized)
+final class StoreFileTests {
+    private let folder: URL
+    private let file: URL
+    private let chat = ConversationID.test(1)
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID().lowercaseText)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        file = folder.appending(path: "store.sqlite")
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    private func open() throws -> (pool: DatabasePool, store: StoreFixture) {
+        let pool = try StoreFile.open(file)
+        return (pool, try StoreFixture(database: pool))
+    }
+
+    private var names: [String] { get throws { try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() } }
+
+    /// Fills a store with a conversation, a message of the server and one that was not sent, and closes it.
+    private func fill() throws {
+        let (pool, store) = try open()
+        try store.addConversation(chat)
+        try store.addMessages(2...40, in: chat)
+        try store.send(.test(100), in: chat, "unsent")
+        try pool.close()
+    }
+
+    /// Has everything in the file itself, and nothing in the log beside it.
+    private func writeLog() throws {
+        let queue = try DatabaseQueue(path: file.path)
+        try queue.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+        try queue.close()
+    }
+
+    /// Overwrites pages of the file that hold these tables.
+    private func damage(_ tables: [String]) throws {
+        let queue = try DatabaseQueue(path: file.path)
+        let (pages, size) = try queue.write { db in
+            let names = tables.map { "'\($0)'" }.joined(separator: ", ")
+            let roots = try Int.fetchAll(db, sql: "SELECT rootpage FROM sqlite_schema WHERE name IN (\(names))")
+            return (roots, try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 4096)
+        }
+        try queue.close()
+        var bytes = try Data(contentsOf: file)
+        for page in pages { bytes.replaceSubrange((page - 1) * size..<page * size, with: Data(repeating: 0xa5, count: size)) }
+        try bytes.write(to: file)
+    }
+
+    @Test("a large file is checked while it is used already; if it is damaged, it is rebuilt the next time", .timeLimit(.minutes(1)))
+    func checkedLater() async throws {
+        try fill()
+        try damage(["message_received"])
+        let mark = folder.appending(path: "store.sqlite.found-damaged").path
+        do {
+            let pool = try StoreFile.open(file, checkedFirst: 0)
+            #expect(try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM operation") } == 1)
+            while !FileManager.default.fileExists(atPath: mark) { try await Task.sleep(for: .milliseconds(5)) }
+            try pool.close()
+        }
+        let (_, store) = try open()
+        #expect(store.pendingNames == ["sendMessage"])
+        #expect(try store.messages(in: chat) == [.test(100)])
+        #expect(!FileManager.default.fileExists(atPath: mark))
+    }
+
+    @Test("a store is ready while its file is still being read, as for damage")
+    func openedWhileRead() throws {
+        try fill()
+        let pool = try StoreFile.open(file)
+        let (isReading, isOpen) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        // Reads until the store is open; or for a minute, if opening waits for the end of reading.
+        let reader = Thread {
+            let result = try? pool.read { _ in
+                isReading.signal()
+                return isOpen.wait(timeout: .now() + 60)
+            }
+            #expect(result == .success)
+            isReading.signal()
+        }
+        reader.start()
+        isReading.wait()
+        #expect(try StoreCore(pool, me: WireJSON.ana, policy: .unreadOnly).queue.all.count == 1)
+        isOpen.signal()
+        isReading.wait()
+    }
+
+    @Test("a store that was marked as damaged opens also if the process ended while it was rebuilt")
+    func markedAndRebuilt() throws {
+        try fill()
+        try writeLog()
+        // The new store is complete, and neither is it in its place nor is the mark gone.
+        try FileManager.default.moveItem(at: file, to: file.appendingPathExtension("rebuilt"))
+        try Data("damaged".utf8).write(to: file)
+        try Data().write(to: file.appendingPathExtension("found-damaged"))
+        let (_, store) = try open()
+        #expect(store.pendingNames == ["sendMessage"])
+        #expect(try !names.contains("store.sqlite.found-damaged"))
+    }
+
+    @Test("what was written is there after the app has ended", .proves("STORE-1", "OFF-1"))
+    func durable() throws {
+        try fill()
+        let (_, store) = try open()
+        #expect(try store.messages(in: chat).count == 40)
+        #expect(store.pendingNames == ["sendMessage"])
+        #expect(try !names.contains("store.sqlite.damaged"))
+    }
+
+    @Test("a reader sees one state while the store is written", .proves("STORE-2"))
+    func reading() throws {
+        let (pool, store) = try open()
+        try store.addConversation(chat)
+        try pool.read { db in
+            let reader = StoreReader(db: db, me: WireJSON.ana, contentFolder: nil)
+            #expect(try reader.conversation(chat)?.totalMessageCount == 0)
+            try store.addMessages(2...3, in: chat)
+            #expect(try reader.conversation(chat)?.totalMessageCount == 0)
+        }
+        #expect(try store.conversation(chat)?.totalMessageCount == 2)
+    }
+
+    @Test("a damaged one is put aside; what was not sent is taken from it and shown again")
+    func damaged() throws {
+        try fill()
+        try damage(["message", "part"])
+        let (_, store) = try open()
+        #expect(try names.contains("store.sqlite.damaged"))
+        #expect(store.pendingNames == ["sendMessage"])
+        #expect(try store.conversation(chat) == nil)
+        #expect(store.core.cursor.timestamp == nil)
+        try store.addConversation(chat)
+        #expect(try store.messages(in: chat) == [.test(100)])
+        #expect(try store.conversation(chat)?.lastMessage?.parts.first?.text == "unsent")
+    }
+
+    @Test("refused changes that the app has not confirmed are taken from a damaged one, too")
+    func damagedWithFailures() throws {
+        try fill()
+        let (pool, before) = try open()
+        try before.refuse(before.queue[0])
+        try pool.close()
+        try damage(["message", "part"])
+        let (rebuilt, _) = try open()
+        let failures = try rebuilt.read { try StoreReader(db: $0, me: WireJSON.ana, contentFolder: nil).failures() }
+        #expect(failures.map(\.operation) == ["sendMessage"])
+    }
+
+    @Test("of one whose queue is damaged, too, nothing is taken")
+    func damagedQueue() throws {
+        try fill()
+        try damage(["message", "operation"])
+        let (_, store) = try open()
+        #expect(store.queue.isEmpty)
+        try store.addConversation(chat)
+        try store.send(.test(101), in: chat)
+        #expect(store.pendingNames == ["sendMessage"])
+    }
+
+    @Test("what is no database at all is put aside")
+    func noDatabase() throws {
+        try Data(repeating: 0x41, count: 10_000).write(to: file)
+        let (_, store) = try open()
+        #expect(store.queue.isEmpty)
+        #expect(try names.contains("store.sqlite.damaged"))
+        try store.addConversation(chat)
+        #expect(try store.conversation(chat) != nil)
+    }
+
+    @Test("of a queue with a damaged page in its middle, what is before that page and behind it is kept")
+    func damagedMiddle() throws {
+        let (pool, store) = try open()
+        try store.addConversation(chat)
+        for number in 100..<200 { try store.send(.test(number), in: chat, "unsent") }
+        try pool.close()
+        try emptyLog()
+        let lost = try overwritePages(with: MessageID.test(150).rawValue.uuidString)
+        #expect(lost >= 1)
+        let sequences = try self.open().store.queue.map(\.sequence)
+        #expect(sequences.first == 1)
+        #expect(sequences.last == 100)
+        #expect((50..<100).contains(sequences.count))
+    }
+
+    /// Has all that was written in the file itself.
+    private func emptyLog() throws {
+        let queue = try DatabaseQueue(path: file.path)
+        _ = try queue.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+        try queue.close()
+        for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
+    }
+
+    /// Overwrites the pages of the file in which this text is.
+    private func overwritePages(with text: String) throws -> Int {
+        var (bytes, count) = (try Data(contentsOf: file), 0)
+        while let place = bytes.firstRange(of: Data(text.utf8)) {
+            let start = place.lowerBound / 4096 * 4096
+            bytes.replaceSubrange(start..<start + 4096, with: Data(repeating: 0xa5, count: 4096))
+            count += 1
+        }
+        try bytes.write(to: file)
+        return count
+    }
+
+    @Test("one in which a change of the queue, or the time of synchronization, cannot be understood is put aside", arguments: [true, false])
+    func notUnderstood(_ isOperation: Bool) throws {
+        try fill()
+        let queue = try DatabaseQueue(path: file.path)
+        try queue.write { db in
+            try db.execute(sql: isOperation ? "UPDATE operation SET record = '{'" : "INSERT OR REPLACE INTO state VALUES ('cursor', 'x')")
+        }
+        try queue.close()
+        let (_, store) = try open()
+        #expect(store.pendingNames == (isOperation ? [] : ["sendMessage"]))
+        #expect(try names.contains("store.sqlite.damaged"))
+    }
+
+    @Test("one whose schema is damaged is put aside")
+    func damagedSchema() throws {
+        try fill()
+        let queue = try DatabaseQueue(path: file.path)
+        try queue.write { try $0.execute(sql: "UPDATE grdb_migrations SET identifier = 'x'") }
+        try queue.close()
+        #expect(try open().store.pendingNames == ["sendMessage"])
+        #expect(try names.contains("store.sqlite.damaged"))
+    }
+
+    /// Has a store rebuilt, and puts the files back as they are when the process ends just before the new one is put in its place.
+    private func interruptRebuilding(_ body: (URL, URL) throws -> Void) throws {
+        try fill()
+        try damage(["message", "part"])
+        let (pool, _) = try open()
+        try pool.close()
+        try emptyLog()
+        let (rebuilt, damaged) = (file.appendingPathExtension("rebuilt"), file.appendingPathExtension("damaged"))
+        try FileManager.default.moveItem(at: file, to: rebuilt)
+        try body(rebuilt, damaged)
+    }
+
+    @Test("the process may end while a rebuilt store is put in the place of the damaged one", arguments: [true, false])
+    func interrupted(_ isDamagedThere: Bool) throws {
+        try interruptRebuilding { _, damaged in
+            if isDamagedThere { try FileManager.default.moveItem(at: damaged, to: file) }
+        }
+        let (_, store) = try open()
+        #expect(store.pendingNames == ["sendMessage"])
+        #expect(try !names.contains { $0.contains("rebuil") })
+    }
+
+    @Test("a store that was only half rebuilt is rebuilt again")
+    func halfRebuilt() throws {
+        try interruptRebuilding { rebuilt, damaged in
+            try FileManager.default.moveItem(at: damaged, to: file)
+            try FileManager.default.removeItem(at: rebuilt)
+            try Data(repeating: 0x41, count: 5000).write(to: file.appendingPathExtension("rebuilding"))
+        }
+        let (_, store) = try open()
+        #expect(store.pendingNames == ["sendMessage"])
+        #expect(try names.contains("store.sqlite.damaged"))
+    }
+
+    @Test("a boundary is told before and after each statement, the last one after the commit")
+    func boundaries() throws {
+        let passed = Mutex(0)
+        let pool = try StoreFile.open(file) { passed.withLock { $0 += 1 } }
+        let opened = passed.withLock { $0 }
+        #expect(opened > 0)
+        try pool.writeWithoutTransaction { try $0.execute(sql: "BEGIN; INSERT INTO state VALUES ('a', 'b'); COMMIT") }
+        #expect(passed.withLock { $0 } == opened + 6)
+    }
+
+    @Test("it goes with all that belongs to it")
+    func removed() throws {
+        try fill()
+        try damage(["message"])
+        let (pool, _) = try open()
+        try pool.close()
+        try StoreFile.remove(file)
+        #expect(try names.isEmpty)
+    }
+}

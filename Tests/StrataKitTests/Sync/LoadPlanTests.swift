@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import ProtocolClient
+import RequirementTrait
+import Testing
+
+@testable import StrataKit
+
+@Suite("loads that are wanted and under way")
+struct LoadPlanTests {
+    private var plan = LoadPlan()
+    private let now = ContinuousClock.now
+
+    private func history(_ numbers: ClosedRange<Int>) -> [SyncLoad] { numbers.map { .history(.test($0)) } }
+
+    private mutating func fail(_ load: SyncLoad, after: Duration? = nil) { plan.loadFailed(load, after: after, at: now, random: 0) }
+
+    @Test("so many at once, in the order they were wanted", .proves("SYNC-64"))
+    mutating func parallel() {
+        plan.want(history: (1...6).map { .test($0) })
+        #expect(plan.nextLoads(for: nil, at: now) == history(1...4))
+        #expect(plan.nextLoads(for: nil, at: now).isEmpty)
+        plan.loadEnded(.history(.test(2)))
+        #expect(plan.nextLoads(for: nil, at: now) == history(5...5))
+    }
+
+    @Test("wanted twice is wanted once, also while it is under way")
+    mutating func once() {
+        for _ in 1...2 { plan.want(history: [.test(1)]) }
+        #expect(plan.nextLoads(for: nil, at: now) == history(1...1))
+        plan.want(history: [.test(1)])
+        plan.loadEnded(.history(.test(1)))
+        #expect(plan.nextLoads(for: nil, at: now).isEmpty && plan.isEmpty)
+    }
+
+    @Test("lists do not take the places of others, and are asked for page by page")
+    mutating func lists() {
+        var listing = SyncCursor.Listing()
+        listing.hasAnnouncements = true
+        plan.want(history: (1...5).map { .test($0) })
+        #expect(plan.nextLoads(for: listing, at: now) == [.conversations(next: nil), .identities(next: nil)] + history(1...4))
+        plan.loadEnded(.conversations(next: nil))
+        listing.nextConversations = "/2"
+        #expect(plan.nextLoads(for: listing, at: now) == [.conversations(next: "/2")])
+    }
+
+    @Test("each failure waits longer, and a server's pause is kept", .proves("OFF-5"))
+    mutating func backoff() throws {
+        plan.want(history: [.test(1)])
+        var pauses: [Duration] = []
+        for _ in 1...4 {
+            _ = plan.nextLoads(for: nil, at: plan.nextRetry ?? now)
+            fail(.history(.test(1)))
+            pauses.append(try #require(plan.nextRetry) - now)
+        }
+        #expect(zip(pauses, pauses.dropFirst()).allSatisfy { $0 < $1 })
+        _ = plan.nextLoads(for: nil, at: now + 60)
+        fail(.history(.test(1)), after: .seconds(50))
+        #expect(plan.nextRetry == now + 50)
+    }
+
+    @Test("one that fails again and again stops no other", .proves("SYNC-64"))
+    mutating func broken() {
+        plan.want(history: (1...5).map { .test($0) })
+        _ = plan.nextLoads(for: nil, at: now)
+        fail(.history(.test(1)))
+        #expect(plan.nextLoads(for: nil, at: now) == history(5...5))
+        #expect(!plan.isEmpty)
+    }
+
+    @Test("while it is tried again nothing is waited for, and it is not made twice")
+    mutating func retried() throws {
+        plan.want(history: [.test(1)])
+        _ = plan.nextLoads(for: nil, at: now)
+        fail(.history(.test(1)))
+        let retry = try #require(plan.nextRetry)
+        #expect(plan.nextLoads(for: nil, at: retry) == history(1...1))
+        #expect(plan.nextRetry == nil)
+        #expect(plan.nextLoads(for: nil, at: retry).isEmpty)
+        plan.loadEnded(.history(.test(1)))
+        #expect(plan.nextLoads(for: nil, at: retry).isEmpty && plan.isEmpty)
+    }
+
+    @Test("each load gets the packets since it began, and none are kept for nothing")
+    mutating func packets() {
+        plan.remember([0])
+        plan.want(history: [.test(1)])
+        _ = plan.nextLoads(for: nil, at: now)
+        plan.remember([1])
+        plan.want(history: [.test(2)])
+        _ = plan.nextLoads(for: nil, at: now)
+        plan.remember([2])
+        #expect(plan.packets(since: .history(.test(1))) == [1, 2])
+        plan.loadEnded(.history(.test(1)))
+        #expect(plan.packets(since: .history(.test(2))) == [2])
+        plan.loadEnded(.history(.test(2)))
+        #expect(plan.packets(since: .history(.test(2))) == nil)
+    }
+}

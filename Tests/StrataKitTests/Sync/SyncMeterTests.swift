@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+import RequirementTrait
+import Testing
+
+@testable import StrataKit
+
+@Suite("how far a synchronization is")
+struct SyncMeterTests {
+    private var meter = SyncMeter()
+
+    private func ids(_ numbers: ClosedRange<Int>) -> [ConversationID] { numbers.map { .test($0) } }
+
+    @Test("conversations count when they have come, of as many as the server says", .proves("PROG-1"))
+    mutating func pages() {
+        #expect(meter.total == 0 && meter.completed == 0)
+        meter.came(ids(1...2), of: 5)
+        #expect(meter.total == 5 && meter.completed == 2)
+        meter.came(ids(2...4), of: 5)
+        #expect(meter.completed == 4)
+        meter.came(ids(5...7), of: 5)
+        #expect(meter.total == 7 && meter.completed == 7)
+    }
+
+    @Test("one whose older messages are being fetched counts when they have come")
+    mutating func histories() {
+        meter.wanted(ids(1...2))
+        meter.came(ids(1...2), of: nil)
+        #expect(meter.total == 2 && meter.completed == 0)
+        meter.historyFetched(of: .test(1))
+        meter.historyFetched(of: .test(1))
+        #expect(meter.completed == 1)
+        meter.wanted(ids(1...1))
+        #expect(meter.completed == 0)
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+import RequirementTrait
+import Testing
+
+@testable import StrataKit
+
+@Suite("typing: the service")
+struct TypingServiceTests {
+    private let chat = ConversationID.random()
+    private let other = ConversationID.random()
+    private let ana = Identity(userID: UserID(trusted: "ana"))
+
+    /// A service that runs, its clock, and what it sends and publishes.
+    private struct Scene {
+        let service: TypingService
+        let clock: ManualClock
+        let sent: AsyncStream<TypingSender.Signal>
+        let published: AsyncStream<TypingIndicator>
+
+        func nextSent() async -> TypingSender.Signal? { await sent.first { _ in true } }
+        func nextPublished() async -> TypingAction? { await published.first { _ in true }?.action }
+    }
+
+    /// - Parameter before: what happens before the service runs.
+    private func run(before: (TypingService) async -> Void = { _ in }, _ body: (Scene) async throws -> Void) async throws {
+        let clock = ManualClock()
+        let (sent, sending) = AsyncStream.makeStream(of: TypingSender.Signal.self)
+        let (published, publishing) = AsyncStream.makeStream(of: TypingIndicator.self)
+        let service = TypingService(user: nil, clock: clock) {
+            sending.yield(.init(action: $0, conversationID: $1))
+        } publish: {
+            publishing.yield($0)
+        }
+        await before(service)
+        let scene = Scene(service: service, clock: clock, sent: sent, published: published)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await service.run() }
+            try await body(scene)
+            group.cancelAll()
+        }
+    }
+
+    @Test("sends begin, then by itself pause and finish, as its clock says", .proves("TYPE-11", "TYPE-12", "TYPE-28"), .timeLimit(.minutes(1)))
+    func sends() async throws {
+        try await run { scene in
+            await scene.service.connectionRestored()
+            await scene.service.sendTypingIndicator(.begin, in: chat)
+            #expect(await scene.nextSent()?.action == .begin)
+            scene.clock.advance(by: .seconds(10))
+            #expect(await scene.nextSent()?.action == .pause)
+            scene.clock.advance(by: .seconds(10))
+            #expect(await scene.nextSent()?.action == .finish)
+        }
+    }
+
+    @Test("an earlier time than the one it waits for is not missed", .proves("TYPE-28"), .timeLimit(.minutes(1)))
+    func earlier() async throws {
+        try await run { scene in
+            await scene.service.connectionRestored()
+            await scene.service.indicatorReceived(TypingIndicator(conversationID: chat, sender: ana, action: .begin), isKnown: true)
+            #expect(await scene.nextPublished() == .begin)
+            await scene.service.sendTypingIndicator(.begin, in: other)
+            #expect(await scene.nextSent()?.action == .begin)
+            scene.clock.advance(by: .seconds(10))
+            #expect(await scene.nextSent()?.action == .pause)
+            scene.clock.advance(by: .seconds(15))
+            #expect(await scene.nextPublished() == .finish)
+        }
+    }
+
+    @Test("what waits to be sent is dropped when it is over", .proves("TYPE-22", "TYPE-23", "TYPE-29"), .timeLimit(.minutes(1)), arguments: 0..<4)
+    func dropped(_ end: Int) async throws {
+        try await run { service in
+            await service.connectionRestored()
+            await service.sendTypingIndicator(.begin, in: chat)
+            switch end {
+            case 0: await service.connectionLost()
+            case 1: await service.messageSent(in: chat)
+            case 2: await service.conversationGone(chat)
+            default: await service.stop()
+            }
+            await service.sendTypingIndicator(.finish, in: chat)
+            await service.connectionRestored()
+            await service.sendTypingIndicator(.begin, in: other)
+        } _: { scene in
+            #expect(await scene.nextSent() == .init(action: .begin, conversationID: other))
+        }
+    }
+
+    @Test("of several signals of a conversation that wait, the last is sent", .proves("TYPE-10"), .timeLimit(.minutes(1)))
+    func collapsed() async throws {
+        try await run { service in
+            await service.connectionRestored()
+            for action in [TypingAction.begin, .pause, .begin, .pause] { await service.sendTypingIndicator(action, in: chat) }
+            await service.sendTypingIndicator(.begin, in: other)
+        } _: { scene in
+            #expect(await scene.nextSent() == .init(action: .pause, conversationID: chat))
+            #expect(await scene.nextSent() == .init(action: .begin, conversationID: other))
+        }
+    }
+
+    @Test(
+        "when the connection is lost, or the app disconnects, typists are gone", .proves("TYPE-24"), .timeLimit(.minutes(1)),
+        arguments: [true, false])
+    func typistsGone(_ isLost: Bool) async throws {
+        try await run { scene in
+            await scene.service.indicatorReceived(TypingIndicator(conversationID: chat, sender: ana, action: .begin), isKnown: true)
+            if isLost { await scene.service.connectionLost() } else { await scene.service.stop() }
+            #expect(await scene.nextPublished() == .begin)
+            #expect(await scene.nextPublished() == .finish)
+        }
+    }
+
+    @Test("it can run again after it was cancelled", .timeLimit(.minutes(1)))
+    func again() async throws {
+        try await run { service in
+            let first = Task { await service.run() }
+            first.cancel()
+            await first.value
+            await service.connectionRestored()
+            await service.sendTypingIndicator(.begin, in: chat)
+        } _: { scene in
+            #expect(await scene.nextSent()?.action == .begin)
+        }
+    }
+
+    @Test("a message, a leaving participant and a conversation that is gone end typing", .proves("TYPE-22", "TYPE-24"), .timeLimit(.minutes(1)))
+    func ends() async throws {
+        try await run { scene in
+            let user = UserID(trusted: "ana")
+            for end in 0..<3 {
+                await scene.service.indicatorReceived(TypingIndicator(conversationID: chat, sender: ana, action: .begin), isKnown: true)
+                switch end {
+                case 0: await scene.service.messageArrived(from: user, in: chat)
+                case 1: await scene.service.participantLeft(user, from: chat)
+                default: await scene.service.conversationGone(chat)
+                }
+                #expect(await scene.nextPublished() == .begin)
+                #expect(await scene.nextPublished() == .finish)
+            }
+        }
+    }
+}

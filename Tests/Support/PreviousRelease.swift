@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Foundation
+import Logging
+public import Postgres
+import Schema
+
+/// The statements that the executables of the previous release prepare, as `Tests/PreviousRelease/<service>.json` has recorded them. While an upgrade goes
+/// on, they run on the schema of the next release.
+///
+/// After a release, `STRATA_RECORD_STATEMENTS=1 scripts/test.sh --filter PreviousReleaseTests` records the present ones in their place.
+public struct PreviousRelease {
+    private struct Record: Codable {
+        struct Entry: Codable {
+            let name: String
+            let sql: String
+            let description: StatementDescription
+        }
+
+        /// Of ``Schema/Schema/functions``.
+        let functionsRevision: Int
+        let functionsChecksum: String
+        let statements: [Entry]
+    }
+
+    /// Of the service's file.
+    let service: String
+    /// All statements of the service now.
+    let statements: [Statement]
+    /// The directories with their declarations.
+    let sources: [String]
+
+    /// - Parameters:
+    ///   - service: names the file.
+    ///   - statements: all statements of the service now.
+    ///   - sources: the directories with their declarations, from the repository's root.
+    public init(_ service: String, statements: [Statement], sources: [String]) {
+        self.service = service
+        self.statements = statements
+        self.sources = sources
+    }
+
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    /// The names of statements that the sources declare and the list lacks. The name is a literal beside the word `Statement`.
+    public func unlisted() throws -> [String] {
+        var names: Set<String> = []
+        for source in sources {
+            let directory = Self.root.appending(path: source)
+            let files = FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil)
+            while let file = files?.nextObject() as? URL {
+                guard file.pathExtension == "swift" else { continue }
+                for match in try String(contentsOf: file, encoding: .utf8).matches(of: /Statement\(\s*"([a-z_.]+)"/) { names.insert(String(match.1)) }
+            }
+        }
+        return names.subtracting(statements.map(\.name)).sorted()
+    }
+
+    /// Prepares the recorded statements on the present schema.
+    /// - Returns: what is not as it was, one line each.
+    public func differences() async throws -> [String] {
+        let migrator = Migrator(configuration: try PostgresConfiguration(url: try await TestServers.postgres()))
+        let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        _ = try await migrator.migrate(Schema.migrations, functions: Schema.functions, logger: quiet)
+        let file = Self.root.appending(path: "Tests/PreviousRelease/\(service).json")
+        if ProcessInfo.processInfo.environment["STRATA_RECORD_STATEMENTS"] != nil {
+            try await record(in: file, migrator)
+            return []
+        }
+        let record = try JSONDecoder().decode(Record.self, from: Data(contentsOf: file))
+        var differences: [String] = []
+        if Self.checksum != record.functionsChecksum, Schema.functions.revision <= record.functionsRevision {
+            differences.append(
+                "functions have changed since the previous release: Schema.functions needs a revision above \(record.functionsRevision)")
+        }
+        for entry in record.statements {
+            do {
+                let now = try await migrator.describe([Statement(entry.name, sql: entry.sql)])
+                if now != [entry.description] { differences.append("\(entry.name): \(now) instead of \(entry.description)") }
+            } catch {
+                differences.append("\(entry.name): \(error.serverDetail ?? "\(error)")")
+            }
+        }
+        return differences
+    }
+
+    private func record(in file: URL, _ migrator: Migrator) async throws {
+        let entries = try await zip(statements, migrator.describe(statements))
+            .map { Record.Entry(name: $0.name, sql: $0.sql, description: $1) }.sorted { $0.name < $1.name }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        let record = Record(functionsRevision: Schema.functions.revision, functionsChecksum: Self.checksum, statements: entries)
+        try (encoder.encode(record) + Data("\n".utf8)).write(to: file)
+    }
+
+    private static var checksum: String {
+        SHA256.hash(data: Data(Schema.functions.files.map { $0.name + $0.sql }.joined().utf8)).map { String(format: "%02x", $0) }.joined()
+    }
+}
