@@ -12,6 +12,8 @@ cd "$(dirname "$0")/.." || exit
 logs=$(mktemp -d)
 declare -A running=() # The names of the processes that run, by their ids.
 
+# The traps call it.
+# shellcheck disable=SC2317
 end() {
     trap - EXIT INT TERM
     # Servers end with the process that started them.
