@@ -74,7 +74,7 @@ extension Statement {
         "sync.read_logs", sql: "SELECT * FROM conversations.read_logs($1, $2, $3::uuid[], $4::int8[], $5, $6, $7)", isIdempotent: true)
     static let readChanges = Statement(
         "sync.read_changes", sql: "SELECT * FROM conversations.read_changes($1, $2, $3, $4::text[], $5)", isIdempotent: true)
-    /// Questions about more than two minutes are answered for these: the log's recent rows, not its history. One about a time that has not come yet, as after
+    /// $1 since when, of which the last two minutes count: only the log's recent rows are read, not its history. One about a time that has not come yet, as after
     /// the clock was set back, is one about now.
     static let heads = Statement(
         "sync.heads",

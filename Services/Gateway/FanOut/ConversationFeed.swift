@@ -36,7 +36,7 @@ struct ConversationFeed {
     enum Wait: Equatable {
         /// What is missing may be on its way.
         case gapPatience
-        /// The log could not be read, or did not have what it must have.
+        /// The log could not be read, or did not have what it must have; or a head tells of a change whose publication may be on its way.
         case repairPause
         case none
     }
@@ -46,7 +46,7 @@ struct ConversationFeed {
     private(set) var isRepairing = false
     /// A position known to exist that may not have come yet.
     private(set) var target = Position.zero
-    /// What was made since then may be missing, as heads or another log told before the sequence had its start.
+    /// While the start of the sequence is not known: changes since this time may be missing, as heads or another log told.
     private var missingSince: Timestamp?
     /// Numbers are to be read although no change may be missing.
     private var areNumbersMissing = false

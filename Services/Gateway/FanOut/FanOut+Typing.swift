@@ -14,7 +14,7 @@ extension FanOut {
         conversations[signal.conversationID]?.loops.forEach { registries[$0].enqueue { $0.deliverTyping(signal) } }
     }
 
-    /// If Redis has restarted empty, no service will say that these typists have finished.
+    /// If Redis has restarted empty, or no presence service runs, no publication will say that these typists have finished.
     private func scheduleTypistCheck() {
         typists.timer = loop.scheduleTask(in: .seconds(1)) {
             for signal in self.typists.table.takeEnded(at: self.loop.now) { self.dispatchTyping(signal) }

@@ -8,11 +8,11 @@ import StrataModel
 /// stamped much later than the last comparison: a client that loses its connection then replays from before the change that was still unknown.
 struct HeadReconciler {
     /// How far beyond the last comparison packets may be stamped. With the heads' usual interval this never shows. Replays start 30 s before the time
-    /// of the last packet; what is left of them is for changes that were stamped before that comparison and committed after it.
+    /// of the last packet; the other 5 s are for transactions that were open at that comparison.
     static let trust = Duration.seconds(25)
-    /// Services answer for the last 120 s. Who has not compared for longer has missed what no comparison will show any more.
+    /// Services answer for the last 120 s, and 30 s more for slow transactions. A gateway that has not compared for longer has missed what no comparison will show.
     static let memory = TimeAmount.seconds(110)
-    /// The first question is answered for the last 30 s.
+    /// The first question, which says no time, is answered for the last 30 s.
     static let firstMemory = TimeAmount.seconds(25)
 
     /// What a comparison shows.

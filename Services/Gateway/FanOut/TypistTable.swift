@@ -2,7 +2,7 @@
 import NIOCore
 import StrataModel
 
-/// Who is typing in the conversations of this gateway, as far as the gateway was told. It serves only to end what Redis may have forgotten
+/// Who is typing in the conversations of this gateway, as far as the gateway was told. It serves only to end what is not announced any more
 /// (docs/architecture.md §7).
 ///
 /// The presence service says how long a signal is valid, since it knows when it would say more.

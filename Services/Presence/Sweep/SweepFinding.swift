@@ -4,7 +4,7 @@
 enum SweepFinding: Sendable, Equatable {
     /// Nothing is due; the time until something will be, nil if there is nothing.
     case nothing(next: Duration?)
-    /// This was done, the most overdue of it so late; with a full batch, after which there may be more.
+    /// Something was due, and was ended. `lateness`: of the most overdue. `isBatchFull`: there may be more.
     case work(lateness: Duration, isBatchFull: Bool = false)
     /// Redis did not answer, or not all that was due could be done.
     case failed

@@ -14,7 +14,7 @@ protocol Sweepable: Sendable {
     func sweep(_ shards: [Int]) async -> [SweepFinding]
 }
 
-/// Looks at all shards again and again. Every instance does: one script takes what is due and announces it, so it is announced once whichever
+/// Again and again, sweeps the shards in which something may be due. Every instance does: one script takes what is due and announces it, so it is announced once whichever
 /// instance comes first, and no instance has to be elected.
 struct SweepLoop<Target: Sweepable>: Service {
     private let target: Target

@@ -9,7 +9,7 @@ import Redis
 ///   `paused` and `finished`. They are kept since the sweep may run on an instance that has never heard of this user.
 /// - `td:{shard}` is a sorted set of the same members by the time (ms) when the state ends.
 ///
-/// Both expire together if nothing sweeps them any more.
+/// Both expire some time after the last event of the shard (`timeToLive`): then no instance has swept them.
 struct TypingScripts: Sendable {
     /// One event of a typist.
     ///

@@ -3,7 +3,7 @@
 public import ServiceKit
 import StrataModel
 
-/// The periods of typing. Every instance must have the same.
+/// The periods of typing. Every instance must have the same, but for the time of a change from some to others.
 public struct TypingSettings: Sendable {
     /// `STRATA_TYPING_PAUSE` (10s; 100ms to 10m): how long `started` lasts unless it is renewed; then it becomes `paused`.
     public var pauseAfter: Duration = .seconds(10)
@@ -30,8 +30,8 @@ public struct TypingSettings: Sendable {
         sweepBatch = try settings.int("STRATA_TYPING_SWEEP_BATCH", default: sweepBatch, in: 1...10_000)
     }
 
-    /// How long the announcement of `action` is good for. A gateway that hears nothing more for so long has missed the end, or Redis has lost it,
-    /// and tells its clients `finished` itself.
+    /// How long the announcement of `action` is good for. A gateway that hears nothing more for so long has missed the end, or no
+    /// instance could announce it, and tells its clients `finished` itself.
     ///
     /// The longest silence after `started`: a repetition that is not announced may come up to ``repeatAfter`` later, and then both periods run. The 2.5 s are
     /// for the sweep and the network.
