@@ -47,7 +47,7 @@ extension RPCClient {
         }
         let answer: ByteBuffer
         do {
-            answer = try await call(endpoint.method, payload, deadline: deadline, trace: trace, isIdempotent: effect != .once)
+            answer = try await call(endpoint.method, with: payload, deadline: deadline, trace: trace, isIdempotent: effect != .once)
         } catch {
             let failure = Failure(rpcError: error)
             // A caller that is told "access denied" must be able to rely on it that nothing was done.

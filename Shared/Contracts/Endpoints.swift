@@ -101,7 +101,7 @@ public enum ConversationsAPI {
 
     /// Where one user's logs stand, and stood a margin before a given time: how a socket's catch-up begins.
     public static let baseline = Endpoint<ProtoBaselineRequest, ProtoBaselineResponse>(30, .read)
-    /// What one user is owed after given positions, merged by time, at most 1000 entries, with the user's numbers as they are now.
+    /// What one user is owed after given positions, merged by time, at most 1000 entries, with the user's counts as they are now.
     public static let readLogs = Endpoint<ProtoReadLogsRequest, ProtoReadLogsResponse>(31, .read)
     /// The log of one conversation after a position, at most 1000 changes, as it was published: how a gateway fills a gap.
     ///

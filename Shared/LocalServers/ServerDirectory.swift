@@ -23,7 +23,7 @@ enum ServerDirectory {
             return path
         }
         let fallback = try fallbackDirectory(for: path, user: user)
-        try attempt("link \(path) to \(fallback)") { try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: fallback) }
+        try attempt(to: "link \(path) to \(fallback)") { try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: fallback) }
         notice("PostgreSQL runs as user \(user.name), who cannot enter \(parent); its files are in \(fallback)")
         return fallback
     }
@@ -40,7 +40,7 @@ enum ServerDirectory {
     }
 
     private static func makeParents(_ path: String) throws {
-        try attempt("make \(path)") { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+        try attempt(to: "make \(path)") { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
     }
 
     /// Whether the user can enter a directory, asked of the system itself: modes, lists and mounts all count.
@@ -72,7 +72,7 @@ enum ServerDirectory {
         LocalServerError(.unusableDirectory, "\(path) cannot be \(verb): \(String(cString: strerror(errno)))")
     }
 
-    private static func attempt(_ what: String, _ body: () throws -> Void) throws {
+    private static func attempt(to what: String, _ body: () throws -> Void) throws {
         do {
             try body()
         } catch {

@@ -69,7 +69,7 @@ public final class AcceptGuard: ChannelDuplexHandler {
         let channel = unwrapInboundIn(data)
         guard !isReserveReached(context.channel) else {
             channel.close(promise: nil)
-            return failed(EMFILE, Self.limit(EMFILE) ?? "")
+            return failed(with: EMFILE, limit: Self.limit(EMFILE) ?? "")
         }
         if isFailing {
             isFailing = false
@@ -81,10 +81,10 @@ public final class AcceptGuard: ChannelDuplexHandler {
     /// One could not be accepted.
     public func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, let limit = Self.limit(error.errnoCode) else { return context.fireErrorCaught(error) }
-        failed(error.errnoCode, limit)
+        failed(with: error.errnoCode, limit: limit)
     }
 
-    private func failed(_ errno: CInt, _ limit: String) {
+    private func failed(with errno: CInt, limit: String) {
         onFailure()
         pausedUntil = .now() + Self.pause
         guard !isFailing else { return }

@@ -59,14 +59,14 @@ public final class Mailbox<Item: Sendable>: Sendable {
         mutating func put(_ item: Item, cost: Cost, limit: Cost) -> Put {
             guard phase == .open else { return .refused }
             // An item that is alone is taken whatever its cost, or it never would be.
-            guard held == Cost() || fits(cost, limit) else { return .full }
+            guard held == Cost() || fits(cost, within: limit) else { return .full }
             held.items += cost.items
             held.bytes += cost.bytes
             return append(item)
         }
 
         @inlinable
-        func fits(_ cost: Cost, _ limit: Cost) -> Bool {
+        func fits(_ cost: Cost, within limit: Cost) -> Bool {
             cost.items <= limit.items - held.items && cost.bytes <= limit.bytes - held.bytes
         }
 

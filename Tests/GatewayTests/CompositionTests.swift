@@ -36,7 +36,7 @@ struct CompositionTests {
             }
             let key = UserKey(app: Fixture.app, user: Fixture.ben)
             let answers = CountedAnswers()
-            let view = try await harness.services.conversation(Fixture.conversation, GatewayServices.Call(key, answers: answers))
+            let view = try await harness.services.conversation(Fixture.conversation, for: GatewayServices.Call(key, answers: answers))
             #expect(fake.looks(at: Fixture.conversation) == (isPatched ? 2 : 1))
             // What was read to find that out is counted for the request too: the view, the tree and the log.
             if !isPatched { #expect(answers.count == 3) }

@@ -44,8 +44,8 @@ final class GatewayHarness: Sendable {
         let unreachable = RPCClientConfiguration(
             target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: String(repeating: "x", count: 32), name: "none")
         var settings = GatewaySettings(
-            publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: "", conversations: unreachable,
-            metadata: unreachable, presence: unreachable)
+            publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: "",
+            backends: GatewaySettings.Backends(conversations: unreachable, metadata: unreachable, presence: unreachable))
         change(&settings)
         services = GatewayServices(
             conversations: conversations ?? client("conversations"), metadata: metadata ?? client("metadata"),

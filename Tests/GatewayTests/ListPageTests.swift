@@ -43,7 +43,7 @@ struct ListPageTests {
             }
             let before = loaded(Fixture.conversation, at: 8, messages: 3)
             let call = GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben))
-            var page = LoadedBatches([before], harness.services, call)
+            var page = LoadedBatches([before], from: harness.services, for: call)
             let after = try #require(await page.next()?.first)
             #expect(page.isFinished)
             #expect(after.view.conversation.position == Position(9) && after.view.conversation.metadata?.leaves.count == 1)
@@ -63,7 +63,7 @@ struct ListPageTests {
                     return ([], 700_000)
                 }
             }
-            var page = LoadedBatches(items, harness.services, GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben)))
+            var page = LoadedBatches(items, from: harness.services, for: GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ben)))
             var shown: [LoadedConversation] = []
             var held = [page.heldBytes]
             while let batch = try await page.next() {

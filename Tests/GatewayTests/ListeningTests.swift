@@ -93,7 +93,7 @@ struct ListeningTests {
         #expect(beginnings == (isLongAgo ? now.advanced(by: .seconds(-11)) : Self.made <= now ? Self.made : now.advanced(by: .seconds(-11))))
         // When the database has been read, it is known for good.
         let known = try await harness.onLoop { harness in
-            socket.met(databaseAt: Self.made.advanced(by: .seconds(5)))
+            socket.learn(databaseTime: Self.made.advanced(by: .seconds(5)))
             harness.registry.clock = nil
             return socket.beginning
         }

@@ -77,8 +77,8 @@ struct PresenceCallsTests {
         let calling = Task { try await clients[2].run() }
         let settings = GatewaySettings(
             publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: secret,
-            conversations: configuration("conversations"),
-            metadata: configuration("metadata"), presence: configuration("presence"))
+            backends: GatewaySettings.Backends(
+                conversations: configuration("conversations"), metadata: configuration("metadata"), presence: configuration("presence")))
         let services = GatewayServices(
             conversations: clients[0], metadata: clients[1], presence: clients[2], settings: settings, logger: logger)
         defer {
@@ -106,9 +106,9 @@ struct PresenceCallsTests {
         try await withServices { services, fake in
             let users = (1...12_001).map { UserID(trusted: "u\($0)") }
             let call = GatewayServices.Call(UserKey(app: Fixture.app, user: Fixture.ana), budget: .seconds(60))
-            let found = try await services.presences(of: users, call)
+            let found = try await services.presences(of: users, for: call)
             #expect(found.map(\.user) == users)
-            #expect(try await services.presences(of: [], call).isEmpty)
+            #expect(try await services.presences(of: [], for: call).isEmpty)
             #expect(fake.state.withLock { $0.asked.allSatisfy { !$0.isEmpty } })
         }
     }

@@ -18,7 +18,7 @@ struct ReplayPlanTests {
             ], userPosition: .zero, userAfter: .zero, asOf: Fixture.time(0), isComplete: true)
     }
 
-    private func page(metHeads: Bool, numbersAt position: Int64? = nil, isParticipant: Bool = true, isListed: Bool = true) -> LogPage {
+    private func page(reachesHeads: Bool, numbersAt position: Int64? = nil, isParticipant: Bool = true, isListed: Bool = true) -> LogPage {
         let numbers = position.map {
             [
                 id: LogPage.Numbers(
@@ -26,7 +26,7 @@ struct ReplayPlanTests {
                     isListed: isListed)
             ]
         }
-        return LogPage(entries: [], metHeads: metHeads, numbers: numbers ?? [:])
+        return LogPage(entries: [], reachesHeads: reachesHeads, numbers: numbers ?? [:])
     }
 
     @Test("what happened since is owed, and read to the heads before anything is attached")
@@ -35,9 +35,9 @@ struct ReplayPlanTests {
         #expect(!plan.isEverythingRead)
         #expect(plan.owedCursors == [id: Position(5)])
         plan.advance(id, to: Position(9))
-        plan.finish(page(metHeads: false))
+        plan.finish(page(reachesHeads: false))
         #expect(!plan.isEverythingRead)
-        plan.finish(page(metHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, numbersAt: 9))
         #expect(plan.isEverythingRead)
         #expect(plan.joinPoints.map(\.position) == [Position(9)])
     }
@@ -46,7 +46,7 @@ struct ReplayPlanTests {
     func newerNumbers() {
         var plan = ReplayPlan(baseline(position: 9, after: 5))
         plan.advance(id, to: Position(9))
-        plan.finish(page(metHeads: true, numbersAt: 10))
+        plan.finish(page(reachesHeads: true, numbersAt: 10))
         #expect(plan.owedCursors == [id: Position(9)])
     }
 
@@ -56,10 +56,10 @@ struct ReplayPlanTests {
         let message = Fixture.message(1, at: 6)
         let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
         for change in [Fixture.change(6, .messageCreated(id: message.id, ordinal: 1, message)), Fixture.change(7, removal)] {
-            _ = plan.met(change, by: Fixture.ben)
+            _ = plan.decide(on: change, for: Fixture.ben)
             plan.advance(id, to: change.position)
         }
-        plan.finish(page(metHeads: true, numbersAt: 7, isParticipant: false))
+        plan.finish(page(reachesHeads: true, numbersAt: 7, isParticipant: false))
         let summary = plan.summaries[id]
         #expect(summary?.total == 3)
         plan.userRefused()
@@ -75,10 +75,10 @@ struct ReplayPlanTests {
         let message = Fixture.message(1, at: 6)
         let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)
         for change in [Fixture.change(6, .messageCreated(id: message.id, ordinal: 1, message)), Fixture.change(7, removal)] {
-            _ = plan.met(change, by: Fixture.ben)
+            _ = plan.decide(on: change, for: Fixture.ben)
             plan.advance(id, to: change.position)
         }
-        plan.finish(page(metHeads: true, numbersAt: 7, isParticipant: false))
+        plan.finish(page(reachesHeads: true, numbersAt: 7, isParticipant: false))
         var view = Fixture.view(at: 7)
         (view.isParticipant, view.messageCount) = (false, 3)
         view.numbers = UserNumbers(uncounted: 2, hidden: 1, position: Position(7))
@@ -97,7 +97,7 @@ struct ReplayPlanTests {
         #expect(unverified == [id])
         plan.owe(unverified)
         #expect(plan.owedCursors == [id: Position(9)])
-        plan.finish(page(metHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, numbersAt: 9))
         #expect(plan.isEverythingRead)
         #expect(plan.takeUnverified().isEmpty)
     }
@@ -106,7 +106,7 @@ struct ReplayPlanTests {
     func fanOutAhead() {
         var plan = ReplayPlan(baseline(position: 9, after: 8))
         plan.advance(id, to: Position(9))
-        plan.finish(page(metHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, numbersAt: 9))
         plan.fanOutIsAt(Position(12), in: id)
         #expect(plan.owedCursors == [id: Position(9)])
     }
@@ -126,7 +126,7 @@ struct ReplayPlanTests {
         plan.advance(id, to: Position(1))
         #expect(plan.joinPoints.isEmpty)
         plan.shown(Fixture.view(at: 1))
-        plan.finish(page(metHeads: true, numbersAt: 1))
+        plan.finish(page(reachesHeads: true, numbersAt: 1))
         #expect(plan.joinPoints.map(\.id) == [id])
         #expect(plan.joinPoints.map(\.isHidden) == [false])
         plan.shown(Fixture.view(at: 3, isParticipant: false))
@@ -137,18 +137,18 @@ struct ReplayPlanTests {
     func nothingToShow() {
         var plan = ReplayPlan(joined: [id: .zero])
         plan.advance(id, to: Position(4))
-        plan.finish(page(metHeads: false, numbersAt: 5))
+        plan.finish(page(reachesHeads: false, numbersAt: 5))
         #expect(plan.joinPoints.isEmpty)
-        plan.finish(page(metHeads: true, numbersAt: 5))
+        plan.finish(page(reachesHeads: true, numbersAt: 5))
         #expect(plan.joinPoints.isEmpty)
         plan.advance(id, to: Position(5))
-        plan.finish(page(metHeads: true, numbersAt: 5, isListed: false))
+        plan.finish(page(reachesHeads: true, numbersAt: 5, isListed: false))
         #expect(plan.unshown.isEmpty)
         #expect(plan.joinPoints.map(\.isHidden) == [true])
         #expect(plan.isGone(id))
         var other = ReplayPlan(joined: [id: .zero])
         other.advance(id, to: Position(4))
-        other.finish(page(metHeads: true, numbersAt: 4, isParticipant: false))
+        other.finish(page(reachesHeads: true, numbersAt: 4, isParticipant: false))
         #expect(other.joinPoints.isEmpty)
         #expect(other.leaveRecords.mapValues(\.position) == [id: Position(4)])
     }
@@ -157,7 +157,7 @@ struct ReplayPlanTests {
     func nothingToShowButListed() {
         var plan = ReplayPlan(joined: [id: .zero])
         plan.advance(id, to: Position(4))
-        plan.finish(page(metHeads: true, numbersAt: 4))
+        plan.finish(page(reachesHeads: true, numbersAt: 4))
         #expect(plan.joinPoints.isEmpty)
         #expect(plan.unshown == [id])
         plan.shown(Fixture.view(at: 4))
@@ -169,10 +169,10 @@ struct ReplayPlanTests {
     func concerned() {
         var plan = ReplayPlan(baseline(position: 9, after: 9))
         plan.concerns(id)
-        plan.finish(page(metHeads: true))
+        plan.finish(page(reachesHeads: true))
         #expect(plan.owedCursors == [id: Position(9)])
         plan.concerns(id)
-        plan.finish(page(metHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, numbersAt: 9))
         #expect(plan.isEverythingRead)
     }
 
@@ -181,7 +181,7 @@ struct ReplayPlanTests {
         var plan = ReplayPlan(baseline(position: 9, after: 8))
         plan.left(id)
         plan.advance(id, to: Position(9))
-        plan.finish(page(metHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, numbersAt: 9))
         #expect(plan.members == [id])
         #expect(plan.unshown == [id])
     }
@@ -203,10 +203,10 @@ struct ReplayPlanTests {
         #expect(plan.isContained(Fixture.change(6)))
         #expect(!plan.isContained(Fixture.change(7)))
         plan.advance(id, to: Position(4))
-        plan.finish(page(metHeads: true, numbersAt: 4))
+        plan.finish(page(reachesHeads: true, numbersAt: 4))
         #expect(!plan.isEverythingRead)
         plan.advance(id, to: Position(6))
-        plan.finish(page(metHeads: true, numbersAt: 6))
+        plan.finish(page(reachesHeads: true, numbersAt: 6))
         #expect(plan.isEverythingRead)
     }
 
@@ -221,20 +221,20 @@ struct ReplayPlanTests {
             Fixture.change(position, .participantsChanged(added: added, removed: removed, distinctCleared: true, conversation: nil))
         }
         let contained = change(5, added: [cleo, dora], removed: [Fixture.ana])
-        #expect(plan.met(contained, by: Fixture.ben) == .change)
+        #expect(plan.decide(on: contained, for: Fixture.ben) == .change)
         #expect(participants(told: plan, contained) == Told(added: [cleo, dora], removed: [dora.userID]))
         #expect(participants(told: plan, change(5, added: [cleo])) == Told(added: [cleo]))
-        #expect(plan.met(change(5, added: [dora]), by: Fixture.ben) == .change)
-        #expect(plan.met(change(6, added: [], removed: [Fixture.ana]), by: Fixture.ben) == .nothing)
+        #expect(plan.decide(on: change(5, added: [dora]), for: Fixture.ben) == .change)
+        #expect(plan.decide(on: change(6, added: [], removed: [Fixture.ana]), for: Fixture.ben) == .nothing)
         // The user who is told may be one of them: removed and added again between the reading of the log and that of the object.
         let own = change(6, added: [BasicIdentity(userID: Fixture.ben)])
-        #expect(plan.met(own, by: Fixture.ben) == .change)
-        #expect(plan.met(Fixture.change(1, .conversationCreated(nil)), by: Fixture.ben) == .nothing)
+        #expect(plan.decide(on: own, for: Fixture.ben) == .change)
+        #expect(plan.decide(on: Fixture.change(1, .conversationCreated(nil)), for: Fixture.ben) == .nothing)
         var unknown = plan
         unknown.mustBeShown(id)
-        #expect(unknown.met(own, by: Fixture.ben) == .nothing)
+        #expect(unknown.decide(on: own, for: Fixture.ben) == .nothing)
         let new = change(7, added: [dora], removed: [Fixture.ana])
-        #expect(plan.met(new, by: Fixture.ben) == .change)
+        #expect(plan.decide(on: new, for: Fixture.ben) == .change)
         #expect(participants(told: plan, new) == Told(added: [dora], removed: [Fixture.ana], distinctCleared: true))
     }
 
@@ -246,7 +246,7 @@ struct ReplayPlanTests {
         view.conversation.participants = []
         plan.shown(view)
         let last = Fixture.change(6, .participantsChanged(added: [cleo], removed: [Fixture.ben], distinctCleared: false, conversation: nil))
-        #expect(plan.met(last, by: Fixture.ben) == .change)
+        #expect(plan.decide(on: last, for: Fixture.ben) == .change)
         #expect(participants(told: plan, last) == Told(added: [cleo], removed: [cleo.userID]))
     }
 
@@ -267,7 +267,7 @@ struct ReplayPlanTests {
         var plan = ReplayPlan(baseline(position: 9, after: 9))
         plan.attached(except: [id])
         #expect(plan.owedCursors == [id: Position(9)])
-        plan.finish(page(metHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, numbersAt: 9))
         plan.attached(except: [])
         #expect(plan.joinPoints.isEmpty)
         #expect(plan.isEverythingRead)
@@ -279,7 +279,7 @@ struct ReplayPlanTests {
         #expect(plan.summaries.isEmpty)
         plan.countsChanged(in: id)
         plan.advance(id, to: Position(9))
-        plan.finish(page(metHeads: true, numbersAt: 9))
+        plan.finish(page(reachesHeads: true, numbersAt: 9))
         #expect(plan.summaries[id] == ReplayPlan.Summary(id: id, position: Position(9), unread: 2, total: 3))
         plan.attached(except: [])
         #expect(plan.summaries.isEmpty)
@@ -290,7 +290,7 @@ struct ReplayPlanTests {
         var plan = ReplayPlan(baseline(position: 9, after: 5))
         plan.countsChanged(in: id)
         plan.advance(id, to: Position(9))
-        plan.finish(page(metHeads: true, numbersAt: 9, isParticipant: false))
+        plan.finish(page(reachesHeads: true, numbersAt: 9, isParticipant: false))
         #expect(plan.summaries[id]?.unread == 2)
         plan.attached(except: [])
         #expect(plan.summaries.isEmpty)
@@ -298,7 +298,7 @@ struct ReplayPlanTests {
         deleted.countsChanged(in: id)
         deleted.left(id)
         deleted.advance(id, to: Position(9))
-        deleted.finish(page(metHeads: true))
+        deleted.finish(page(reachesHeads: true))
         #expect(deleted.summaries.isEmpty)
     }
 
@@ -338,7 +338,7 @@ struct ReplayPlanTests {
             asked += read.count
             guard !read.isEmpty, read.count <= 4 else { break }
             let changes = read.map { Fixture.change($0.value.rawValue + 1, of: $0.key) }.sorted { $0.createdAt < $1.createdAt }
-            let page = plan.due(LogPage(entries: changes.map { .change($0) }, metHeads: true, numbers: [:]))
+            let page = plan.due(LogPage(entries: changes.map { .change($0) }, reachesHeads: true, numbers: [:]))
             for change in changes.prefix(page.entries.count) {
                 told.append(change.conversationID)
                 plan.advance(change.conversationID, to: change.position)
@@ -358,10 +358,10 @@ struct ReplayPlanTests {
         let page = LogPage(
             entries: [
                 .change(Fixture.change(1, of: ids[0])), .userChange(own), .change(Fixture.change(3, of: ids[1])), .skipped(ids[1], Position(4)),
-            ], metHeads: true, numbers: numbers([ids[0]], at: 1).merging(numbers([ids[1]], at: 4)) { $1 })
+            ], reachesHeads: true, numbers: numbers([ids[0]], at: 1).merging(numbers([ids[1]], at: 4)) { $1 })
         let due = plan.due(page)
         #expect(due.entries.count == 2)
-        #expect(!due.metHeads)
+        #expect(!due.reachesHeads)
         plan.advance(ids[0], to: Position(1))
         plan.finish(due)
         // The first has been read to where it ended, the second has not.
@@ -377,6 +377,6 @@ struct ReplayPlanTests {
         var (plan, ids) = crowd([5, 5, 5, 5, 5, 9], width: 2)
         #expect(Set(cursors(&plan).keys) == Set(ids[..<5]))
         let entry = LogPage.Entry.change(Fixture.change(5, of: ids[0]))
-        #expect(plan.due(LogPage(entries: [entry], metHeads: true, numbers: [:])).entries.count == 1)
+        #expect(plan.due(LogPage(entries: [entry], reachesHeads: true, numbers: [:])).entries.count == 1)
     }
 }

@@ -17,8 +17,8 @@ struct SettingsDescriptionTests {
         let client = RPCClientConfiguration(target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: secret, name: "a")
         let server = RPCServerConfiguration(port: 1, clusterSecret: secret)
         let settings = GatewaySettings(
-            publicURL: "https://chat.example.org", redisURL: "redis://:\(secret)@127.0.0.1", clusterSecret: secret, conversations: client,
-            metadata: client, presence: client)
+            publicURL: "https://chat.example.org", redisURL: "redis://:\(secret)@127.0.0.1", clusterSecret: secret,
+            backends: GatewaySettings.Backends(conversations: client, metadata: client, presence: client))
         var dumped = ""
         dump(Holder(settings: settings), to: &dumped)
         dump(client, to: &dumped)

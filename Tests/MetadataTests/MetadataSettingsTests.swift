@@ -13,7 +13,7 @@ struct MetadataSettingsTests {
             "STRATA_CLUSTER_SECRET": "secret of this cluster, long enough",
         ]
         let settings = Settings(environment: required.merging(changes) { $1 })
-        return try MetadataSettings(settings, CommonSettings(settings))
+        return try MetadataSettings(settings, common: CommonSettings(settings))
     }
 
     @Test("a tree has 1 MB unless an operator wants something else, and as many keys as fit in it")

@@ -9,7 +9,7 @@ final class BalancerTests {
 
     func connect(_ addresses: [String]) -> [RPCBalancer<String, String>.Member] {
         let started = balancer.resolved(addresses).started
-        for member in started { #expect(balancer.connected(member, "to \(member.address)") == true) }
+        for member in started { #expect(balancer.connected(member, with: "to \(member.address)") == true) }
         return started
     }
 
@@ -30,8 +30,8 @@ final class BalancerTests {
         let new = balancer.resolved(["a"]).started[0]
         #expect(new != old)
         #expect(!balancer.isWanted(old))
-        #expect(balancer.connected(old, "late") == false)
-        #expect(balancer.connected(new, "to a") == true)
+        #expect(balancer.connected(old, with: "late") == false)
+        #expect(balancer.connected(new, with: "to a") == true)
         balancer.disconnected(old)
         #expect(balancer.readyCount == 1)
     }
@@ -57,12 +57,12 @@ final class BalancerTests {
     func settles() {
         #expect(!balancer.isSettled)
         let members = balancer.resolved(["a", "b"]).started
-        balancer.connectFailed(members[0], .unavailable)
+        balancer.connectFailed(members[0], error: .unavailable)
         #expect(!balancer.isSettled)
-        balancer.connectFailed(members[1], .unauthenticated)
+        balancer.connectFailed(members[1], error: .unauthenticated)
         #expect(balancer.isSettled)
         #expect(balancer.lastFailure == .unauthenticated)
-        #expect(balancer.connected(members[0], "to a") == true)
+        #expect(balancer.connected(members[0], with: "to a") == true)
         #expect(balancer.lastFailure == nil)
     }
 

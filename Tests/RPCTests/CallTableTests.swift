@@ -12,23 +12,23 @@ final class CallTableTests {
     var table = RPCCallTable<String>(maxAnswerBytes: 10)
 
     func begin(_ id: UInt64, after delay: Duration = .seconds(10)) {
-        #expect(table.started(id, "call \(id)", deadline: start + delay) == true)
+        #expect(table.started(id, token: "call \(id)", deadline: start + delay) == true)
     }
 
     @Test("an answer completes its call, once")
     func answer() {
         begin(1)
         begin(2)
-        #expect(table.answered(2, ByteBuffer(string: "two")).outcome == .completed("call 2", .success(ByteBuffer(string: "two"))))
-        #expect(table.answered(2, ByteBuffer(string: "two")).outcome == .none)
+        #expect(table.answered(2, with: ByteBuffer(string: "two")).outcome == .completed("call 2", .success(ByteBuffer(string: "two"))))
+        #expect(table.answered(2, with: ByteBuffer(string: "two")).outcome == .none)
         #expect(table.count == 1)
     }
 
     @Test("an id in use is refused and the first call stays")
     func idInUse() {
         begin(1)
-        #expect(table.started(1, "other", deadline: start) == false)
-        #expect(table.failed(1, .internal).outcome == .completed("call 1", .failure(.internal)))
+        #expect(table.started(1, token: "other", deadline: start) == false)
+        #expect(table.failed(1, error: .internal).outcome == .completed("call 1", .failure(.internal)))
     }
 
     @Test("parts are put together, up to the limit")
@@ -36,12 +36,12 @@ final class CallTableTests {
         begin(1)
         begin(2)
         begin(3)
-        #expect(table.partAnswered(1, ByteBuffer(string: "12345")).outcome == .none)
-        #expect(table.answered(1, ByteBuffer(string: "67890")).outcome == .completed("call 1", .success(ByteBuffer(string: "1234567890"))))
-        #expect(table.partAnswered(2, ByteBuffer(string: "1234567890")).outcome == .none)
-        #expect(table.partAnswered(2, ByteBuffer(string: "1")).outcome == .completedAndCancelled("call 2", .failure(.answerTooLarge)))
-        #expect(table.partAnswered(2, ByteBuffer(string: "1")).outcome == .none)
-        #expect(table.answered(3, ByteBuffer(string: "12345678901")).outcome == .completed("call 3", .failure(.answerTooLarge)))
+        #expect(table.partAnswered(1, with: ByteBuffer(string: "12345")).outcome == .none)
+        #expect(table.answered(1, with: ByteBuffer(string: "67890")).outcome == .completed("call 1", .success(ByteBuffer(string: "1234567890"))))
+        #expect(table.partAnswered(2, with: ByteBuffer(string: "1234567890")).outcome == .none)
+        #expect(table.partAnswered(2, with: ByteBuffer(string: "1")).outcome == .completedAndCancelled("call 2", .failure(.answerTooLarge)))
+        #expect(table.partAnswered(2, with: ByteBuffer(string: "1")).outcome == .none)
+        #expect(table.answered(3, with: ByteBuffer(string: "12345678901")).outcome == .completed("call 3", .failure(.answerTooLarge)))
         #expect(table.isEmpty)
     }
 
@@ -52,23 +52,23 @@ final class CallTableTests {
         var other = RPCCallTable<String>(maxAnswerBytes: 1000, arriving: arriving)
         let part = ByteBuffer(repeating: 0x61, count: 40)
         for id in 1...4 { begin(UInt64(id)) }
-        for id in 1...2 { #expect(other.started(UInt64(id), "other \(id)", deadline: start + .seconds(UInt64(id) == 1 ? 5 : 10)) == true) }
+        for id in 1...2 { #expect(other.started(UInt64(id), token: "other \(id)", deadline: start + .seconds(UInt64(id) == 1 ? 5 : 10)) == true) }
         // Alone, any.
-        for _ in 0..<3 { #expect(table.partAnswered(1, part).outcome == .none) }
-        #expect(table.partAnswered(2, part).outcome == .completedAndCancelled("call 2", .failure(.overloaded)))
+        for _ in 0..<3 { #expect(table.partAnswered(1, with: part).outcome == .none) }
+        #expect(table.partAnswered(2, with: part).outcome == .completedAndCancelled("call 2", .failure(.overloaded)))
         #expect(arriving.inUse == 120)
-        #expect(table.answered(1, part).outcome == .completed("call 1", .success(ByteBuffer(repeating: 0x61, count: 160))))
+        #expect(table.answered(1, with: part).outcome == .completed("call 1", .success(ByteBuffer(repeating: 0x61, count: 160))))
         #expect(arriving.inUse == 0)
-        #expect(table.partAnswered(3, part).outcome == .none)
-        #expect(other.partAnswered(1, part).outcome == .none)
+        #expect(table.partAnswered(3, with: part).outcome == .none)
+        #expect(other.partAnswered(1, with: part).outcome == .none)
         // Whichever call goes over it is refused with all that has come.
-        #expect(table.partAnswered(3, part).outcome == .completedAndCancelled("call 3", .failure(.overloaded)))
+        #expect(table.partAnswered(3, with: part).outcome == .completedAndCancelled("call 3", .failure(.overloaded)))
         #expect(arriving.inUse == 40)
-        #expect(table.partAnswered(4, part).outcome == .none)
-        #expect(table.failed(4, .internal).outcome == .completed("call 4", .failure(.internal)))
+        #expect(table.partAnswered(4, with: part).outcome == .none)
+        #expect(table.failed(4, error: .internal).outcome == .completed("call 4", .failure(.internal)))
         #expect(other.expired(at: start + .seconds(5)).map(\.id) == [1])
         #expect(arriving.inUse == 0)
-        #expect(other.partAnswered(2, part).outcome == .none)
+        #expect(other.partAnswered(2, with: part).outcome == .none)
         #expect(other.closed().count == 1)
         #expect(arriving.inUse == 0)
     }
@@ -78,9 +78,9 @@ final class CallTableTests {
         begin(1)
         #expect(table.cancelled(1).outcome == .completedAndCancelled("call 1", .failure(.cancelled)))
         #expect(table.cancelled(1).outcome == .none)
-        #expect(table.answered(1, ByteBuffer()).outcome == .none)
-        #expect(table.failed(1, .internal).outcome == .none)
-        #expect(table.partAnswered(1, ByteBuffer()).outcome == .none)
+        #expect(table.answered(1, with: ByteBuffer()).outcome == .none)
+        #expect(table.failed(1, error: .internal).outcome == .none)
+        #expect(table.partAnswered(1, with: ByteBuffer()).outcome == .none)
     }
 
     @Test("deadlines expire in time, and the earliest is known")
@@ -100,7 +100,7 @@ final class CallTableTests {
     func closed() {
         begin(1)
         begin(2)
-        _ = table.partAnswered(2, ByteBuffer(string: "1"))
+        _ = table.partAnswered(2, with: ByteBuffer(string: "1"))
         let lost = table.closed()
         #expect(lost.map(\.token).sorted() == ["call 1", "call 2"])
         #expect(lost.allSatisfy { $0.result == .failure(.transportLost) })
@@ -119,9 +119,9 @@ final class CallTableTests {
             case 0...2:
                 started += 1
                 begin(UInt64(started), after: .milliseconds(Int.random(in: 0...400, using: &random)))
-            case 3: ended += table.answered(id, ByteBuffer(string: "1234")).completion
-            case 4: ended += table.partAnswered(id, ByteBuffer(string: "1234")).completion
-            case 5: ended += table.failed(id, .internal).completion
+            case 3: ended += table.answered(id, with: ByteBuffer(string: "1234")).completion
+            case 4: ended += table.partAnswered(id, with: ByteBuffer(string: "1234")).completion
+            case 5: ended += table.failed(id, error: .internal).completion
             case 6: ended += table.cancelled(id).completion
             default: ended += table.expired(at: start + .milliseconds(step)).map(\.completion)
             }

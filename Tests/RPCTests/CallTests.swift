@@ -23,7 +23,7 @@ struct CallTests {
         }) { (client: RPCClient) async throws in
             let deadline = ContinuousClock.now + .seconds(60)
             let method = RPCMethod(rawValue: 777)
-            #expect(try await client.call(method, ByteBuffer(string: "hello"), deadline: deadline, trace: trace) == ByteBuffer(string: "hello"))
+            #expect(try await client.call(method, with: ByteBuffer(string: "hello"), deadline: deadline, trace: trace) == ByteBuffer(string: "hello"))
             let context = try #require(await contexts.next())
             #expect(context.method == method)
             #expect(context.trace == trace)
@@ -77,7 +77,7 @@ struct CallTests {
             context.method == echoMethod ? payload : ByteBuffer(repeating: 1, count: 16 << 20)
         }) { (client: RPCClient) async throws in
             let long = Task { () async throws in
-                try await client.call(.init(rawValue: 2), ByteBuffer(), deadline: .now + .seconds(60), trace: .random())
+                try await client.call(.init(rawValue: 2), with: ByteBuffer(), deadline: .now + .seconds(60), trace: .random())
             }
             for _ in 0..<20 { #expect(try await client.echo(ByteBuffer(string: "short")) == ByteBuffer(string: "short")) }
             #expect(try await long.value.readableBytes == 16 << 20)
@@ -137,7 +137,7 @@ struct CallTests {
             let expected: [RPCError] = [.application(payload), .unknownMethod, .cancelled, .internal]
             for (method, error) in zip([1, 2, 3, 4] as [UInt16], expected) {
                 await #expect(throws: error) {
-                    try await client.call(.init(rawValue: method), payload, deadline: .now + .seconds(60), trace: .random())
+                    try await client.call(.init(rawValue: method), with: payload, deadline: .now + .seconds(60), trace: .random())
                 }
             }
         }

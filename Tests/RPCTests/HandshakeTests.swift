@@ -15,39 +15,39 @@ struct HandshakeTests {
     @Test("both sides holding the secret open the connection")
     func opens() throws {
         var client = client()
-        guard case .send(let hello) = client.received(server.challenge) else { throw Unexpected() }
-        guard case .welcome(let welcome) = server.received(hello) else { throw Unexpected() }
-        #expect(client.received(welcome) == .established)
+        guard case .send(let hello) = client.frameReceived(server.challenge) else { throw Unexpected() }
+        guard case .welcome(let welcome) = server.frameReceived(hello) else { throw Unexpected() }
+        #expect(client.frameReceived(welcome) == .established)
     }
 
     @Test("a client with another secret is refused")
     func wrongSecret() throws {
         var client = client("some other secret, just as long as the right one")
-        guard case .send(let hello) = client.received(server.challenge) else { throw Unexpected() }
-        #expect(server.received(hello) == .refuse(.error(id: 0, code: .unauthenticated, payload: ByteBuffer()), reason: "wrong cluster secret"))
+        guard case .send(let hello) = client.frameReceived(server.challenge) else { throw Unexpected() }
+        #expect(server.frameReceived(hello) == .refuse(.error(id: 0, code: .unauthenticated, payload: ByteBuffer()), reason: "wrong cluster secret"))
     }
 
     @Test("a proof made for another connection is refused")
     func replay() throws {
         var client = client()
-        guard case .send(let hello) = client.received(server.challenge) else { throw Unexpected() }
+        guard case .send(let hello) = client.frameReceived(server.challenge) else { throw Unexpected() }
         let other = RPCServerHandshake(secret: RPCSecret(secret), nonce: .random())
-        guard case .refuse = other.received(hello) else { throw Unexpected() }
+        guard case .refuse = other.frameReceived(hello) else { throw Unexpected() }
     }
 
     @Test("a server that sends the client's own proof back is refused")
     func reflection() throws {
         var client = client()
-        guard case .send(.hello(_, _, let proof)) = client.received(server.challenge) else { throw Unexpected() }
-        #expect(client.received(.welcome(proof: proof)) == .fail(.unauthenticated, reason: "the server does not hold the cluster secret"))
+        guard case .send(.hello(_, _, let proof)) = client.frameReceived(server.challenge) else { throw Unexpected() }
+        #expect(client.frameReceived(.welcome(proof: proof)) == .fail(.unauthenticated, reason: "the server does not hold the cluster secret"))
     }
 
     @Test("another protocol version is refused by both sides")
     func version() throws {
         var client = client()
-        guard case .fail(.unavailable, _) = client.received(.challenge(version: 2, nonce: .random())) else { throw Unexpected() }
+        guard case .fail(.unavailable, _) = client.frameReceived(.challenge(version: 2, nonce: .random())) else { throw Unexpected() }
         let hello = RPCFrame.hello(version: 2, nonce: .random(), proof: RPCProof(bytes: Array(repeating: 0, count: 32)))
-        #expect(server.received(hello) == .refuse(.error(id: 0, code: .malformed, payload: ByteBuffer()), reason: "protocol version 2"))
+        #expect(server.frameReceived(hello) == .refuse(.error(id: 0, code: .malformed, payload: ByteBuffer()), reason: "protocol version 2"))
     }
 
     @Test(
@@ -60,7 +60,7 @@ struct HandshakeTests {
     func service(_ wanted: String?, _ offered: String?, _ isTaken: Bool) throws {
         let server = RPCServerHandshake(secret: RPCSecret(secret), nonce: .random(), service: offered)
         var client = RPCClientHandshake(secret: RPCSecret(secret), nonce: .random(), service: wanted)
-        let action = client.received(server.challenge)
+        let action = client.frameReceived(server.challenge)
         if isTaken {
             guard case .send = action else { throw Unexpected() }
         } else {
@@ -82,14 +82,14 @@ struct HandshakeTests {
     @Test("anything but a hello is refused", arguments: FrameTests.frames.filter { if case .hello = $0 { false } else { true } })
     func notAHello(_ frame: RPCFrame) throws {
         #expect(
-            server.received(frame)
+            server.frameReceived(frame)
                 == .refuse(.error(id: 0, code: .unauthenticated, payload: ByteBuffer()), reason: "the first frame was not a hello"))
     }
 
     @Test("a client takes nothing out of turn", arguments: FrameTests.frames.filter { if case .challenge = $0 { false } else { true } })
     func outOfTurn(_ frame: RPCFrame) throws {
         var client = client()
-        guard case .fail = client.received(frame) else { throw Unexpected() }
+        guard case .fail = client.frameReceived(frame) else { throw Unexpected() }
     }
 }
 

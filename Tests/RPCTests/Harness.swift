@@ -84,7 +84,7 @@ func withPair(
 
 extension RPCClient {
     func echo(_ payload: ByteBuffer, within limit: Duration = .seconds(60), isIdempotent: Bool = false) async throws(RPCError) -> ByteBuffer {
-        try await call(echoMethod, payload, deadline: .now + limit, trace: .random(), isIdempotent: isIdempotent)
+        try await call(echoMethod, with: payload, deadline: .now + limit, trace: .random(), isIdempotent: isIdempotent)
     }
 
     /// The error a call ends with, or nil if it succeeds.

@@ -51,15 +51,15 @@ struct LivenessTests {
 
     private func opened(_ peer: Peer) throws {
         var handshake = RPCClientHandshake(secret: RPCSecret(secret), nonce: .random())
-        guard case .send(let hello) = handshake.received(try #require(try peer.sent().first)) else { throw Unexpected() }
+        guard case .send(let hello) = handshake.frameReceived(try #require(try peer.sent().first)) else { throw Unexpected() }
         try peer.receive(hello)
-        #expect(handshake.received(try #require(try peer.sent().first)) == .established)
+        #expect(handshake.frameReceived(try #require(try peer.sent().first)) == .established)
     }
 
     private func openedClient(_ peer: Peer) throws {
         let handshake = RPCServerHandshake(secret: RPCSecret(secret), nonce: .random())
         try peer.receive(handshake.challenge)
-        guard case .welcome(let welcome) = handshake.received(try #require(try peer.sent().first)) else { throw Unexpected() }
+        guard case .welcome(let welcome) = handshake.frameReceived(try #require(try peer.sent().first)) else { throw Unexpected() }
         try peer.receive(welcome)
     }
 

@@ -53,7 +53,7 @@ enum RawPeer {
         /// Opens the connection as a client with a secret does.
         mutating func open(secret text: String = secret) async throws -> RPCFrame? {
             var handshake = RPCClientHandshake(secret: RPCSecret(text), nonce: .random())
-            guard let challenge = try await next(), case .send(let hello) = handshake.received(challenge) else { return nil }
+            guard let challenge = try await next(), case .send(let hello) = handshake.frameReceived(challenge) else { return nil }
             try await send(hello)
             return try await next()
         }

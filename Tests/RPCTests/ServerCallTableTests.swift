@@ -9,8 +9,8 @@ final class ServerCallTableTests {
     var table = RPCServerCallTable<String>()
 
     func begin(_ id: UInt64, after delay: Duration = .seconds(10)) {
-        #expect(table.received(id, deadline: now + delay, at: now) == .start)
-        table.attached(id, "handler \(id)")
+        #expect(table.requestReceived(id, deadline: now + delay, at: now) == .start)
+        table.attached(toCall: id, handler: "handler \(id)")
     }
 
     @Test("a call is answered once")
@@ -22,16 +22,16 @@ final class ServerCallTableTests {
 
     @Test("a request that comes too late starts nothing")
     func late() {
-        #expect(table.received(1, deadline: now, at: now) == .expired)
+        #expect(table.requestReceived(1, deadline: now, at: now) == .expired)
         #expect(table.count == 0)
     }
 
     @Test("an id that is in use is a protocol error, also while its long answer is on the way")
     func duplicate() {
         begin(1)
-        #expect(table.received(1, deadline: now + .seconds(1), at: now) == .duplicate)
+        #expect(table.requestReceived(1, deadline: now + .seconds(1), at: now) == .duplicate)
         #expect(table.finished(1, isLong: true) == .answer)
-        #expect(table.received(1, deadline: now + .seconds(1), at: now) == .duplicate)
+        #expect(table.requestReceived(1, deadline: now + .seconds(1), at: now) == .duplicate)
         table.sent(1)
         begin(1)
     }

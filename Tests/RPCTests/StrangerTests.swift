@@ -171,7 +171,7 @@ private final class BadServer: ChannelInboundHandler {
         reader.append(unwrapInboundIn(data))
         while let frame = try? reader.next(limit: 1 << 20) {
             var buffer = ByteBuffer()
-            if case .welcome(let welcome) = handshake.received(frame) {
+            if case .welcome(let welcome) = handshake.frameReceived(frame) {
                 buffer.writeFrame(welcome)
             } else {
                 buffer.writeBytes([0, 0, 0, 9, 99, 0, 0, 0, 0, 0, 0, 0, 1])

@@ -9,9 +9,9 @@ struct SupportTests {
     @Test("long answers give a piece in turn, and a cancelled one no more")
     func longAnswers() {
         var answers = RPCLongAnswers(pieceBytes: 3)
-        answers.add(1, ByteBuffer(string: "abcdef"))
-        answers.add(2, ByteBuffer(string: "ABCD"))
-        answers.add(3, ByteBuffer(string: "xyz123"))
+        answers.add(ByteBuffer(string: "abcdef"), forCall: 1)
+        answers.add(ByteBuffer(string: "ABCD"), forCall: 2)
+        answers.add(ByteBuffer(string: "xyz123"), forCall: 3)
         #expect(answers.next() == .init(id: 1, payload: ByteBuffer(string: "abc"), isLast: false))
         #expect(answers.next() == .init(id: 2, payload: ByteBuffer(string: "ABC"), isLast: false))
         #expect(answers.next() == .init(id: 3, payload: ByteBuffer(string: "xyz"), isLast: false))

@@ -22,7 +22,7 @@ private struct GreetingSettings: ServiceSettings {
     var rpc: RPCServerConfiguration
     var longestName = 20
 
-    init(_ settings: Settings, _ common: CommonSettings) throws {
+    init(_ settings: Settings, common: CommonSettings) throws {
         rpc = try settings.rpcServer(name: "greeting", common)
         longestName = try settings.int("STRATA_GREETING_LONGEST_NAME", default: longestName, in: 1...100)
     }
@@ -73,7 +73,7 @@ struct FifthServiceTests {
         ])
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let environment = ServiceEnvironment(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger)
-        let service = try GreetingService(settings: GreetingSettings(settings, CommonSettings(settings)), environment: environment)
+        let service = try GreetingService(settings: GreetingSettings(settings, common: CommonSettings(settings)), environment: environment)
         let running = Task { try await service.run() }
         let endpoint = RPCEndpoint(host: "127.0.0.1", port: try await service.rpcPort)
         let client = RPCClient(

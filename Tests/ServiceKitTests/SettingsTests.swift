@@ -140,7 +140,7 @@ struct SettingsTests {
         #expect(server.maxCallsInFlight == 17)
         #expect(server.tls == nil)
         #expect(server.service == "metadata")
-        let client = try settings.rpcClient("STRATA_METADATA", name: "metadata", CommonSettings(settings))
+        let client = try settings.rpcClient("STRATA_METADATA", name: "metadata", common: CommonSettings(settings))
         #expect(client.target == .dns(host: "metadata", port: 7400))
         #expect(client.name == "metadata")
         #expect(client.service == "metadata")
@@ -149,7 +149,7 @@ struct SettingsTests {
         environment["STRATA_RPC_TLS_CA"] = "/nonexistent/file"
         let wrong = Settings(environment: environment)
         #expect(throws: SettingsError.self) { try wrong.rpcServer(name: "metadata", CommonSettings(wrong)) }
-        #expect(throws: SettingsError.self) { try wrong.rpcClient("STRATA_METADATA", name: "metadata", CommonSettings(wrong)) }
+        #expect(throws: SettingsError.self) { try wrong.rpcClient("STRATA_METADATA", name: "metadata", common: CommonSettings(wrong)) }
     }
 
     @Test("a secret is never shown")

@@ -9,7 +9,7 @@ extension StrataClient {
     /// - Throws: as ``execute(_:)``.
     public func identifiers<Element>(_ query: Query<Element>) async throws -> [Element.ID] { try await signedIn().read { try $0.ids(query) } }
 
-    /// How many objects a query finds.
+    /// The number of objects that a query finds.
     /// - Throws: as ``execute(_:)``.
     public func count<Element>(_ query: Query<Element>) async throws -> Int { try await signedIn().read { try $0.count(query) } }
 

@@ -25,7 +25,7 @@ struct ConnectionMachine: Sendable {
         case timerDue
     }
 
-    /// What is to be done.
+    /// An action that the owner carries out.
     enum Action: Hashable, Sendable {
         case open(SocketNumber)
         /// Close the socket, open or not, and ignore its later events.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
 
-/// The bytes of a file, in pieces, read on a thread of their own as fast as they are taken.
+/// The bytes of a file, in pieces. A separate thread reads them as fast as the receiver takes them.
 struct FileChunks: AsyncSequence, Sendable {
     typealias Element = Data
     typealias Failure = any Error
@@ -9,7 +9,7 @@ struct FileChunks: AsyncSequence, Sendable {
     let url: URL
     /// Bytes of a piece.
     var chunkSize = 256 << 10
-    /// Called with the number of bytes before each piece when it is taken, and with that of all bytes at the end.
+    /// Called when a piece is taken, with the number of bytes before it, and at the end with the number of all bytes.
     var taken: @Sendable (Int) -> Void = { _ in }
 
     func makeAsyncIterator() -> Iterator { Iterator(chunks: self) }
@@ -46,7 +46,7 @@ struct PartialFile: Sendable {
     private let handle: FileHandle
     let url: URL
 
-    /// Opens the file, and makes it if there is none.
+    /// Opens the file, and creates it if there is none.
     /// - Returns: the file, and how many bytes are in it.
     /// - Throws: ``StrataError`` with ``StrataError/Code/devicePersistenceFailure``.
     static func open(_ url: URL) async throws -> (file: PartialFile, size: Int) {
@@ -65,10 +65,10 @@ struct PartialFile: Sendable {
         }
     }
 
-    /// Keeps the first bytes only.
+    /// Shortens the file to its first bytes.
     func truncate(to size: Int) async throws { try await Self.work("be written") { try handle.truncate(atOffset: UInt64(size)) } }
 
-    /// Writes nothing more.
+    /// Closes the file.
     func close() async throws { try await Self.work("be closed") { try handle.close() } }
 
     private static func work<Value: Sendable>(_ what: String, _ body: @escaping @Sendable () throws -> Value) async throws -> Value {

@@ -5,13 +5,13 @@ import StrataModel
 
 /// The folder with the files of content. All methods block; call them by ``run(_:)``.
 ///
-/// A file is written under a name that ends in `.part`, and gets its own when it is complete and on the disk. So whatever happens to the process, a file
-/// with a name of its own is whole.
+/// A file is written under a name that ends in `.part`. It gets its final name when it is complete and on the disk. So a file with a final name is always
+/// complete, even if the process was killed.
 struct ContentFolder: Hashable, Sendable {
     /// Where the folder is.
     let url: URL
 
-    /// Makes the folder if there is none.
+    /// Creates the folder if there is none.
     /// - Throws: ``StrataError`` with ``StrataError/Code/devicePersistenceFailure``.
     init(url: URL) throws(StrataError) {
         self.url = url
@@ -22,13 +22,13 @@ struct ContentFolder: Hashable, Sendable {
         }
     }
 
-    /// Does blocking work on a thread of its own.
+    /// Does blocking work on a separate thread.
     /// - Throws: what `body` throws; a `CancellationError` if the task was cancelled before the work began.
     static func runBlocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await NIOThreadPool.singleton.runIfActive(body)
     }
 
-    /// A folder that was made before.
+    /// A folder that exists already.
     init(existing url: URL) { self.url = url }
 
     // MARK: Names
@@ -36,15 +36,15 @@ struct ContentFolder: Hashable, Sendable {
     /// The file of downloaded content.
     static func name(of content: ContentID, mimeType: String) -> String { "\(content).\(MIMEType.fileExtension(mimeType))" }
 
-    /// The file of a part of this device, which it keeps after the upload.
+    /// The file of a part that was sent from this device. The part keeps it after the upload.
     static func name(ofPart part: UUID, mimeType: String) -> String {
         "upload-\(part.uuidString.lowercased()).\(MIMEType.fileExtension(mimeType))"
     }
 
-    /// Where a file is.
+    /// The location of a file.
     func file(_ name: String) -> URL { url.appendingPathComponent(name, isDirectory: false) }
 
-    /// Where what was downloaded so far is.
+    /// The location of an incomplete download.
     func partialFile(of content: ContentID) -> URL { file("\(content).part") }
 
     // MARK: Writing
@@ -73,7 +73,7 @@ struct ContentFolder: Hashable, Sendable {
         return name
     }
 
-    /// Gives a whole file its name. A file that has this name already stays: content never changes.
+    /// Gives a complete file its final name. An existing file with this name stays, because content never changes.
     func complete(_ partial: URL, as name: String) throws(StrataError) {
         do {
             let handle = try FileHandle(forUpdating: partial)
@@ -102,15 +102,15 @@ struct ContentFolder: Hashable, Sendable {
         names.reduce(0) { $0 + (size(of: file($1)) ?? 0) }
     }
 
-    /// Removes files; one that is not there does no harm.
+    /// Removes files. Missing files are ignored.
     func removeFiles(_ names: some Sequence<String>) {
         for name in names { try? FileManager.default.removeItem(at: file(name)) }
     }
 
-    /// Removes what no part refers to, as after a process that was killed.
+    /// Removes files that no part refers to, which a killed process may have left.
     /// - Parameters:
     ///   - kept: names of the files that parts refer to.
-    ///   - resumable: content whose download may go on where it stopped.
+    ///   - resumable: content whose download can continue where it stopped.
     func removeLeftovers(keeping kept: Set<String>, resumable: Set<ContentID>) {
         let partials = Set(resumable.map { partialFile(of: $0).lastPathComponent })
         removeFiles(names.filter { !kept.contains($0) && !partials.contains($0) })

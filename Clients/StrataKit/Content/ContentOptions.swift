@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which content is downloaded without being asked for, and how much of it is kept.
+/// Which content is downloaded automatically, and how much of it is kept.
 ///
 /// This concerns content beside messages. Parts that are stored with their message always come with it.
 public struct ContentOptions: Hashable, Sendable {
-    /// Bytes that content may take on this device; 0: no limit. Above it, the content that was used least recently is deleted until 80 % of it are left.
-    /// What waits to be uploaded is never deleted.
+    /// Bytes that content may take on this device. 0 means no limit. Above it, the least recently used content is deleted until 80 % of the limit is left.
+    /// Content that waits for its upload is never deleted.
     public var diskCapacity: Int
-    /// MIME types whose content is downloaded without being asked for; nil: all; empty: none. Parameters of a type do not count.
+    /// MIME types whose content is downloaded automatically. Nil means all types, an empty set none. Parameters of a type are ignored.
     public var autodownloadMIMETypes: Set<String>?
-    /// The largest content, in bytes, that is downloaded without being asked for; 0: none is.
+    /// The size in bytes of the largest content that is downloaded automatically. 0 means that none is.
     public var autodownloadMaximumContentSize: Int
 
-    /// No limit of the disk, and no downloads without being asked, unless said otherwise.
+    /// By default there is no limit of the disk, and no automatic download.
     public init(diskCapacity: Int = 0, autodownloadMIMETypes: Set<String>? = ["text/plain"], autodownloadMaximumContentSize: Int = 0) {
         self.diskCapacity = diskCapacity
         self.autodownloadMIMETypes = autodownloadMIMETypes
         self.autodownloadMaximumContentSize = autodownloadMaximumContentSize
     }
 
-    /// Whether content is downloaded without being asked for.
-    /// - Parameter wasPurged: whether it was on this device and was deleted; such content comes again only when it is asked for.
+    /// Whether content is downloaded automatically.
+    /// - Parameter wasPurged: whether it was on this device and was deleted. Such content is downloaded again only when the app asks for it.
     func downloads(mimeType: String, size: Int, wasPurged: Bool) -> Bool {
         guard !wasPurged, autodownloadMaximumContentSize > 0, size <= autodownloadMaximumContentSize else { return false }
         guard let types = autodownloadMIMETypes else { return true }

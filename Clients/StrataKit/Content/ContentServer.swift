@@ -3,12 +3,12 @@ import Foundation
 import ProtocolClient
 import StrataModel
 
-/// Where content is on the server.
+/// The URLs of content on the server.
 struct ContentLocation: Hashable, Sendable {
     let id: ContentID
     /// Bytes.
     let size: Int
-    /// Only in the answer to an announcement.
+    /// Only the answer to the announcement of an upload has this URL.
     let uploadURL: String?
     /// Nil until all bytes are on the server.
     let downloadURL: String?
@@ -16,32 +16,32 @@ struct ContentLocation: Hashable, Sendable {
     let expires: Date?
 }
 
-/// What content transfers ask of the server. A test has one of its own.
+/// The requests that content transfers make. Tests have another implementation.
 ///
 /// All methods throw ``RequestFailure``, or a `CancellationError`.
 protocol ContentServer: Sendable {
     /// Announces an upload.
     /// - Parameter name: the same name, type and size give the same content each time, with a new upload URL.
     func announce(mimeType: String, size: Int, name: UUID) async throws -> ContentLocation
-    /// Uploads a whole file. The server takes no parts of an upload: one that breaks off leaves nothing there, and begins again.
-    /// - Parameter sent: called with the number of bytes that are on their way.
+    /// Uploads a whole file. The server does not keep an interrupted upload, so it begins again from the start.
+    /// - Parameter sent: called with the number of bytes that were sent so far.
     func upload(_ file: URL, size: Int, mimeType: String, to url: String, sent: @escaping @Sendable (Int) -> Void) async throws
     /// Asks for a fresh download URL.
     func locate(_ id: ContentID) async throws -> ContentLocation
-    /// Downloads what is there from an offset on.
-    /// - Parameter receive: is given each piece and its offset, in order; the first offset may be 0 whatever was asked for.
+    /// Downloads the bytes from an offset on.
+    /// - Parameter receive: receives each piece and its offset, in order. The first offset may be 0 even if another one was requested.
     func download(
         _ url: String, from offset: Int, receive: @escaping @Sendable (Int, Data) async throws -> Void
     ) async throws -> DownloadEnd
 }
 
-/// How a download has ended that did not fail.
+/// The end of a download that did not fail.
 enum DownloadEnd: Hashable, Sendable {
-    /// All bytes came that the server has.
+    /// All bytes of the content have arrived.
     case complete
-    /// There is nothing at the offset.
+    /// The content has no bytes at the offset.
     case beyondEnd
-    /// The URL is no good, or not any more.
+    /// The URL does not work, or does not work any more.
     case refused
 }
 
@@ -129,18 +129,18 @@ struct ProtocolContentServer: ContentServer {
 
 /// The address by which the server names itself.
 ///
-/// It may be another one than that by which this client reaches it, as behind a forwarded port. What the server keeps itself is then reached by the client's
-/// address; URLs of other places, such as an object store, are used as they are.
+/// It may differ from the address that this client uses, for example behind a forwarded port. Content of the server itself is then requested at the client's
+/// address. URLs of other places, such as an object store, are used unchanged.
 struct PublicBase: Hashable, Sendable {
     private let base: String?
 
-    /// - Parameter refreshURL: of content: its REST resource below the server's address.
+    /// - Parameter refreshURL: the REST resource of content, below the server's address.
     init(refreshURL: String?, id: ContentID) {
         let path = "/content/\(id)"
         base = refreshURL.flatMap { $0.hasSuffix(path) ? String($0.dropLast(path.count)) : nil }
     }
 
-    /// The URL as this client reaches it.
+    /// The URL at the address that this client uses.
     func reachable(_ url: String, by address: String) -> String {
         guard let base, url.hasPrefix(base + "/") else { return url }
         return address + url.dropFirst(base.count)

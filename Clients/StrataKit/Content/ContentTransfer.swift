@@ -6,7 +6,7 @@ import StrataModel
 struct ContentUpload: Hashable, Sendable {
     /// The part it belongs to.
     let part: UUID
-    /// By which the server knows a repeated upload again.
+    /// The name by which the server recognizes a repeated upload.
     let name: UUID
     /// The name of the file; see ``ContentFolder/stage(_:id:)``.
     let file: String
@@ -19,9 +19,9 @@ struct ContentUpload: Hashable, Sendable {
 struct ContentDownload: Hashable, Sendable {
     let id: ContentID
     let mimeType: String
-    /// Bytes, as the message says.
+    /// The size in bytes that the message gives.
     let size: Int
-    /// A URL that came with the message; nil: the server is asked for one.
+    /// The URL in the message. If it is nil, the library asks the server for one.
     var url: String?
     /// When ``url`` stops working; nil if that is not known.
     var expires: Date?
@@ -32,7 +32,7 @@ struct ContentTransfer: Sendable {
     let server: any ContentServer
     let folder: ContentFolder
     let progress: TransferProgress
-    /// The time of the device, by which URLs that are too old are not tried.
+    /// The time of the device. URLs that have expired by it are not tried.
     var now: @Sendable () -> Date = { Date() }
 
     // MARK: Uploads
@@ -54,7 +54,7 @@ struct ContentTransfer: Sendable {
 
     // MARK: Downloads
 
-    /// Gets what is missing of the content.
+    /// Downloads the missing bytes of the content.
     /// - Returns: the name of the complete file.
     func download(_ download: ContentDownload) async throws -> String {
         let folder = folder
@@ -73,7 +73,7 @@ struct ContentTransfer: Sendable {
         return name
     }
 
-    /// How much of a file there is.
+    /// The state of a file.
     private struct Place {
         let file: PartialFile
         var size: Int
@@ -86,7 +86,7 @@ struct ContentTransfer: Sendable {
         guard let url = location.downloadURL else {
             throw StrataError(.synchronizationFailure, "the server does not have the bytes of this content")
         }
-        // What the sender said of the size may be wrong; the server has counted.
+        // The size that the sender gave may be wrong. The server has counted the bytes.
         place.expected = location.size
         for _ in 0..<2 {
             if try await reset(&place) { return }

@@ -3,11 +3,11 @@ import Foundation
 import StrataModel
 import Synchronization
 
-/// What becomes of transfers.
+/// What happens to transfers.
 enum ContentTransferEvent: Sendable {
     /// A transfer was added. It may have to wait for others.
     case began(TransferID, TransferProgress)
-    /// A transfer is over.
+    /// A transfer has ended.
     case ended(TransferID, Result)
     /// Transfers wait until a user has signed in.
     case signInNeeded(nonce: String?)
@@ -22,10 +22,10 @@ enum ContentTransferEvent: Sendable {
     }
 }
 
-/// Uploads and downloads content, a few at a time, and again where that can help.
+/// Uploads and downloads content, a few transfers at a time, and repeats failed transfers where that can help.
 ///
-/// ``run()`` must be running for anything to happen. Transfers do not outlive it: after a start of the process the owner asks again for what is still needed,
-/// downloads then go on where they stopped, and uploads begin again.
+/// Transfers need a running ``run()``, and end with it. After a start of the process the owner adds the transfers again that are still needed. Then
+/// downloads continue where they stopped, and uploads begin again.
 actor ContentTransfers {
     private enum Work: Sendable {
         case upload(ContentUpload)
@@ -35,7 +35,7 @@ actor ContentTransfers {
     private struct Job {
         let work: Work
         let progress: TransferProgress
-        /// Breaks off the try that is under way.
+        /// Stops the present attempt.
         var stop = Wakeup()
         var waiters: [CheckedContinuation<ContentTransferEvent.Result, Never>] = []
     }
@@ -66,8 +66,8 @@ actor ContentTransfers {
         requests = Requests(changed: changed)
     }
 
-    /// Works until the task is cancelled; then all transfers that are not over count as cancelled. Only one task may run it, and only once: a transfer that
-    /// is asked for afterwards is cancelled at once.
+    /// Works until the task is cancelled. All transfers that have not ended then count as cancelled. Only one task may run it, and only once. A transfer that
+    /// is added afterwards is cancelled at once.
     func run() async {
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
@@ -110,7 +110,7 @@ actor ContentTransfers {
         return folder.file(file)
     }
 
-    /// Begins a transfer without waiting for it; see ``ContentTransferEvent``. One that is in the queue already goes on.
+    /// Begins a transfer without waiting for it; see ``ContentTransferEvent``. A transfer that is already in the queue continues.
     @discardableResult
     func beginDownload(_ download: ContentDownload, rank: TransferQueue.Rank) -> TransferProgress {
         addTransfer(.download(download.id), work: .download(download), size: download.size, rank: rank)
@@ -122,13 +122,13 @@ actor ContentTransfers {
         addTransfer(.upload(upload.part), work: .upload(upload), size: upload.size, rank: .init(isRequested: true))
     }
 
-    /// How far a transfer is; nil if there is none.
+    /// The progress of a transfer. Nil if there is none.
     func progress(of id: TransferID) -> TransferProgress? { jobs[id]?.progress }
 
     /// Ends a transfer.
     func cancel(_ id: TransferID) { performActions(queue.cancel(id)) }
 
-    /// There is a connection, or there is none.
+    /// Tells whether there is a connection.
     func connectionChanged(isConnected: Bool) { performActions(queue.connectionChanged(isConnected: isConnected)) }
 
     /// A user has signed in.
@@ -165,7 +165,7 @@ actor ContentTransfers {
         }
     }
 
-    /// Carries out what an event has led to, and has ``run()`` look at the queue again.
+    /// Carries out the actions of an event, and makes ``run()`` look at the queue again.
     private func performActions(_ actions: [TransferQueue.Action]) {
         carryOut(actions)
         changed.signal()
@@ -199,7 +199,7 @@ actor ContentTransfers {
     }
 
     private func performTransfer(_ id: TransferID) async {
-        // Cancelled or paused after it was started and before it has begun: there is nothing to stop.
+        // The transfer was cancelled or paused before its task began, so there is nothing to stop.
         guard let job = jobs[id], !queue.isStopping(id) else { return stopped(id) }
         let before = job.progress.completed
         let transfer = ContentTransfer(server: server, folder: folder, progress: job.progress)
@@ -249,7 +249,7 @@ actor ContentTransfers {
     }
 }
 
-/// What apps have asked for by progress objects, which cannot wait for the actor.
+/// The requests that apps make through progress objects, which cannot wait for the actor.
 private final class Requests: Sendable {
     private let list = Mutex<[(TransferID, TransferProgress.Request)]>([])
     private let changed: Wakeup

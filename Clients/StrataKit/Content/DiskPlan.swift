@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which files of content go when they take too much of the disk.
+/// Which files of content are deleted when they take too much of the disk.
 struct DiskPlan: Hashable, Sendable {
     /// One file of content.
     struct File: Hashable, Sendable {
@@ -9,7 +9,7 @@ struct DiskPlan: Hashable, Sendable {
         let size: Int
         /// When its content was last read, in microseconds since 1970.
         let usedAt: Int64
-        /// Whether it can be downloaded again. One that waits for its upload cannot.
+        /// Whether it can be downloaded again. A file that waits for its upload cannot.
         let isOnServer: Bool
     }
 
@@ -18,7 +18,7 @@ struct DiskPlan: Hashable, Sendable {
 
     /// - Parameters:
     ///   - files: all files of content.
-    ///   - capacity: bytes that they may take together; 0: any number. Once there are more, files are deleted until at most 80 % of it are left.
+    ///   - capacity: bytes that they may take together. 0 means no limit. Above it, files are deleted until at most 80 % of it are left.
     init(files: [File], capacity: Int) {
         var used = files.reduce(0) { $0 + $1.size }
         guard capacity > 0, used > capacity else {

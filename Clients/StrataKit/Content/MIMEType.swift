@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Questions about MIME types, which the library carries as plain text.
+/// Functions for MIME types, which the library keeps as plain text.
 enum MIMEType {
     /// The longest type that the server takes for content beside a message.
     static let longest = 255
@@ -18,7 +18,7 @@ enum MIMEType {
     /// Type and subtype in lower case, without parameters: `text/plain` for `Text/Plain;charset=utf-8`.
     static func essence(_ text: String) -> String { String(text.prefix { $0 != ";" && !$0.isWhitespace }).lowercased() }
 
-    /// The extension of a file with content of this type. It has only small letters and digits, whatever a sender calls the type.
+    /// The extension of a file with content of this type. It has only small letters and digits, even if the sender's type has others.
     static func fileExtension(_ text: String) -> String {
         let essence = essence(text)
         if let known = extensions[essence] { return known }
@@ -28,7 +28,7 @@ enum MIMEType {
         return isDerivable && parts[1].utf8.count <= 8 ? String(parts[1]) : "bin"
     }
 
-    /// Where the extension is not the subtype itself.
+    /// The extensions that differ from the subtype.
     private static let extensions = [
         "application/gzip": "gz", "application/javascript": "js", "application/msword": "doc", "application/octet-stream": "bin",
         "application/vnd.ms-excel": "xls", "application/vnd.ms-powerpoint": "ppt",

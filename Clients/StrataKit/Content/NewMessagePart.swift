@@ -6,7 +6,7 @@ public import Foundation
 /// A part of up to 2,048 characters of text, or 2,048 bytes of anything else, is sent with the message. The bytes of a larger one are uploaded first; the
 /// message goes out when all of them are on the server.
 public struct NewMessagePart: Hashable, Sendable {
-    /// Where the bytes are.
+    /// Where the bytes of the part are.
     enum Source: Hashable, Sendable {
         case data(Data)
         case file(URL)

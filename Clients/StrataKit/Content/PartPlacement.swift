@@ -5,9 +5,9 @@ import StrataModel
 
 /// How the bytes of a part reach the server.
 enum PartPlacement: Hashable, Sendable {
-    /// With the message, as they are.
+    /// The bytes are in the message, as text.
     case text(String)
-    /// With the message, encoded.
+    /// The bytes are in the message, encoded.
     case base64(Data)
     /// Uploaded as content before the message is sent.
     case content
@@ -15,7 +15,7 @@ enum PartPlacement: Hashable, Sendable {
     /// The most bytes that can be 2,048 UTF-16 units: a character of three bytes is one unit.
     private static let textBytes = Limits.inlinePartUnits * 3
 
-    /// What a part of this type with these bytes is, apart from what else is in the message.
+    /// The placement of a part with this type and these bytes, without regard to the other parts of the message.
     init(mimeType: String, data: Data) {
         if let text = Self.text(mimeType: mimeType, data: data) {
             self = text.utf16.count <= Limits.inlinePartUnits ? .text(text) : .content
@@ -24,7 +24,7 @@ enum PartPlacement: Hashable, Sendable {
         }
     }
 
-    /// What a part is, apart from what else is in the message.
+    /// The placement of a part, without regard to the other parts of the message.
     /// - Throws: ``StrataError`` with ``StrataError/Code/invalidArgument`` if its file cannot be read any more.
     init(_ part: NewMessagePart) throws(StrataError) {
         guard part.size <= Self.textBytes else {
@@ -41,7 +41,7 @@ enum PartPlacement: Hashable, Sendable {
         }
     }
 
-    /// What the parts of one message are. The server takes ``Limits/inlineMessageBytes`` of all of them together; the largest are uploaded if there are more.
+    /// The placements of the parts of one message. Together they may have ``Limits/inlineMessageBytes`` in the message; beyond it the largest are uploaded.
     /// - Throws: ``StrataError`` with ``StrataError/Code/invalidArgument`` if a file cannot be read any more, ``StrataError/Code/dataLengthExceedsMaximum``.
     static func plan(for parts: [NewMessagePart]) throws(StrataError) -> [PartPlacement] {
         var placements: [PartPlacement] = []
@@ -67,7 +67,7 @@ enum PartPlacement: Hashable, Sendable {
         }
     }
 
-    /// The members of a part on the wire that say what is in it; none for content.
+    /// The members of a part on the wire that carry its bytes. Uploaded content has none.
     var members: [String: JSONValue] {
         switch self {
         case .text(let text): ["body": .string(text)]
@@ -76,7 +76,7 @@ enum PartPlacement: Hashable, Sendable {
         }
     }
 
-    /// The text of a part; nil where the bytes are no text that the server stores, which has no NUL.
+    /// The text of a part. Nil if the bytes are not UTF-8, or have a NUL, which the server does not store.
     private static func text(mimeType: String, data: Data) -> String? {
         guard MIMEType.isText(mimeType), !data.contains(0) else { return nil }
         return String(data: data, encoding: .utf8)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// How far something is that takes time: an upload or download of content, a fetch of older messages, or a synchronization.
+/// The progress of an upload or download of content, of a fetch of older messages, or of a synchronization.
 ///
 /// Iterate over it for the fraction that is done, from 0 to 1: the present one first, then the newest whenever it has changed, until it is over. Several
 /// tasks may iterate at once. The fraction goes back if an upload has to begin again: the server takes uploads whole, so one that broke off cannot be
@@ -16,7 +16,7 @@ public final class TransferProgress: Sendable {
         case conversations
     }
 
-    /// What the app asks for.
+    /// A request of the app.
     enum Request: Sendable, Hashable { case cancel, pause, resume }
 
     private struct State {
@@ -29,7 +29,7 @@ public final class TransferProgress: Sendable {
         var lastObserver = 0
     }
 
-    /// What is counted.
+    /// The unit of the counts.
     public let unit: Unit
     /// Whether ``cancel()`` has an effect. Transfers of content and fetches of older messages can be cancelled.
     public let isCancellable: Bool
@@ -38,7 +38,7 @@ public final class TransferProgress: Sendable {
     private let state: Mutex<State>
     private let request: @Sendable (Request) -> Void
 
-    /// - Parameter request: called with what the app asks for, if that is possible and not over.
+    /// - Parameter request: called with a request of the app, if it is possible and the work has not ended.
     init(
         total: Int = 0, unit: Unit = .bytes, isCancellable: Bool = false, isPausable: Bool = false,
         request: @escaping @Sendable (Request) -> Void = { _ in }
@@ -50,21 +50,21 @@ public final class TransferProgress: Sendable {
         self.request = request
     }
 
-    /// How much there is, in the ``unit``; 0 while that is not known. It may grow, for example as messages come while older ones are fetched.
+    /// The whole amount, in the ``unit``. 0 while it is not known. It may grow, for example when messages arrive during a fetch of older ones.
     public var total: Int { state.withLock { $0.total } }
-    /// How much is done.
+    /// The completed amount.
     public var completed: Int { state.withLock { $0.completed } }
-    /// Whether it is over: done, failed or cancelled.
+    /// Whether the work has ended: done, failed or cancelled.
     public var isFinished: Bool { state.withLock { $0.isFinished } }
     /// Whether ``cancel()`` came before the end.
     public var isCancelled: Bool { state.withLock { $0.isCancelled } }
-    /// Whether it waits for ``resume()``.
+    /// Whether the work waits for ``resume()``.
     public var isPaused: Bool { state.withLock { $0.isPaused } }
     /// From 0 to 1. Where there is nothing to be done, or the total is not known, it is 0 until the end.
     public var fraction: Double { AggregateProgress([self]).fraction }
 
-    /// Ends it, if it can be cancelled. A message whose upload is cancelled is not sent: it fails. What was downloaded so far is kept for the next time, and so
-    /// are messages that were fetched.
+    /// Cancels the work, if that is possible. A message whose upload is cancelled is not sent: it fails. Bytes that were downloaded are kept for the next time,
+    /// and so are messages that were fetched.
     public func cancel() {
         sendRequest(.cancel) { state in
             guard isCancellable, !state.isCancelled else { return false }
@@ -73,8 +73,8 @@ public final class TransferProgress: Sendable {
         }
     }
 
-    /// Breaks it off until ``resume()``, if it can be paused. What was downloaded so far is kept. A pause does not outlast the connection that the app has asked
-    /// for: it ends with ``StrataClient/disconnect()``.
+    /// Pauses the work until ``resume()``, if that is possible. Bytes that were downloaded are kept. A pause does not outlast the connection that the app has
+    /// requested: it ends with ``StrataClient/disconnect()``.
     public func pause() {
         sendRequest(.pause) { state in
             guard isPausable, !state.isPaused, !state.isCancelled else { return false }
@@ -83,7 +83,7 @@ public final class TransferProgress: Sendable {
         }
     }
 
-    /// Goes on after ``pause()``.
+    /// Continues after ``pause()``.
     public func resume() {
         sendRequest(.resume) { state in
             guard state.isPaused else { return false }
@@ -97,7 +97,7 @@ public final class TransferProgress: Sendable {
     }
 
     /// Sets how much is done.
-    /// - Parameter total: nil: as before.
+    /// - Parameter total: the new total. Nil leaves it unchanged.
     func update(completed: Int, total: Int? = nil) {
         change { state in
             guard !state.isFinished, state.completed != completed || total.map({ $0 != state.total }) ?? false else { return false }
@@ -107,7 +107,7 @@ public final class TransferProgress: Sendable {
         }
     }
 
-    /// Ends it for all who iterate.
+    /// Ends all iterations.
     /// - Parameter isComplete: whether all is done.
     func finish(isComplete: Bool) {
         change { state in
@@ -152,8 +152,9 @@ extension TransferProgress: AsyncSequence {
     public func makeAsyncIterator() -> AsyncStream<Double>.Iterator { AggregateProgress([self]).makeAsyncIterator() }
 }
 
-/// How far several transfers are together, for example all uploads of one message. They should count the same ``TransferProgress/Unit``. Iterate over it as over
-/// ``TransferProgress``; it ends when all of them are over.
+/// The progress of several transfers together, for example of all uploads of one message. They should have the same ``TransferProgress/Unit``.
+///
+/// Iterate over it as over ``TransferProgress``. The iteration ends when all of them have ended.
 public struct AggregateProgress: Sendable {
     /// The transfers.
     public let children: [TransferProgress]
@@ -161,9 +162,9 @@ public struct AggregateProgress: Sendable {
     /// The progress of these transfers together.
     public init(_ children: [TransferProgress]) { self.children = children }
 
-    /// How much there is in all.
+    /// The whole amount of all transfers.
     public var total: Int { children.reduce(0) { $0 + $1.total } }
-    /// How much is done.
+    /// The completed amount.
     public var completed: Int { children.reduce(0) { $0 + $1.completed } }
     /// Whether all transfers are over.
     public var isFinished: Bool { children.allSatisfy(\.isFinished) }
@@ -189,7 +190,7 @@ public struct AggregateProgress: Sendable {
         for child in children { child.pause() }
     }
 
-    /// Has all transfers go on that are paused.
+    /// Resumes all paused transfers.
     public func resume() {
         for child in children { child.resume() }
     }
@@ -204,7 +205,7 @@ extension AggregateProgress: AsyncSequence {
     /// Begins with the present fraction.
     public func makeAsyncIterator() -> AsyncStream<Double>.Iterator {
         let (stream, continuation) = AsyncStream.makeStream(of: Double.self, bufferingPolicy: .bufferingNewest(1))
-        // Transfers change at the same time: without this, an older fraction could come after a newer one.
+        // Transfers change at the same time. Without the lock, an older fraction could follow a newer one.
         let turn = TurnTaker()
         let tell: @Sendable () -> Void = {
             turn.takeTurn { _ = continuation.yield(fraction) }
@@ -219,7 +220,7 @@ extension AggregateProgress: AsyncSequence {
     }
 }
 
-/// Lets one thread at a time do something.
+/// A lock: one thread at a time runs the given code.
 private final class TurnTaker: Sendable {
     private let lock = Mutex(())
     func takeTurn(_ body: () -> Void) { lock.withLock { _ in body() } }

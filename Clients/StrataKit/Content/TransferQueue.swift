@@ -4,25 +4,25 @@ import StrataModel
 
 /// Names one upload or download of content.
 enum TransferID: Hashable, Sendable {
-    /// Of the part with this id, whose content has no id before the server gives it one.
+    /// The upload of the part with this id. Its content has no id until the server gives it one.
     case upload(UUID)
     case download(ContentID)
 
     var isUpload: Bool { if case .upload = self { true } else { false } }
 }
 
-/// Decides which transfers run: a few at a time, downloads of new messages before those of old ones, failed ones again later, and paused ones not at all.
+/// Decides which transfers run: a few at a time, and downloads of new messages before those of old ones. Failed ones run again later, paused ones do not run.
 ///
-/// The owner carries out the actions that each event returns, says how each started transfer has ended, and calls ``timerDue(at:)`` when ``deadline`` has come.
+/// The owner carries out the actions that each event returns, reports how each started transfer has ended, and calls ``timerDue(at:)`` at ``deadline``.
 struct TransferQueue: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// What is to be done.
+    /// An action that the owner carries out.
     enum Action: Hashable, Sendable {
         case start(TransferID)
-        /// Break the transfer off, and call ``TransferQueue/stopped(_:)`` when it has ended.
+        /// Stop the transfer, and call ``TransferQueue/stopped(_:)`` when it has ended.
         case stop(TransferID)
-        /// The transfer is over without success; nil: it was cancelled. A running one may not have ended yet.
+        /// The transfer has failed. A nil error means that it was cancelled. A running one may not have ended yet.
         case end(TransferID, StrataError?)
         /// Transfers wait until a user has signed in.
         case askForSignIn(nonce: String?)
@@ -34,7 +34,7 @@ struct TransferQueue: Sendable {
         var downloads = 15
     }
 
-    /// Which transfer comes first: one that was asked for, then the newest message's, then the one that came first.
+    /// The order of transfers: first those that the app asked for, then those of newer messages, then those that were added earlier.
     struct Rank: Hashable, Sendable, Comparable {
         var isRequested: Bool
         /// The place of the message among all others.
@@ -56,13 +56,13 @@ struct TransferQueue: Sendable {
     private enum State {
         case waiting
         case running
-        /// Waits for its next try.
+        /// The transfer waits for its next attempt.
         case resting
-        /// Waits for ``TransferQueue/resume(_:)``.
+        /// The transfer waits for ``TransferQueue/resume(_:)``.
         case paused
-        /// Paused, and not ended yet. It still takes a place.
+        /// The transfer was paused and has not ended yet. It still takes a place.
         case pausing(isResumed: Bool)
-        /// Cancelled, and not ended yet. It still takes a place. With a rank, it was added again meanwhile.
+        /// The transfer was cancelled and has not ended yet. It still takes a place. If it has a rank, it was added again meanwhile.
         case stopping(addedAgain: Rank?)
     }
 
@@ -77,7 +77,7 @@ struct TransferQueue: Sendable {
     private var isConnected: Bool
     private var needsSignIn = false
     private var transfers: [TransferID: Transfer] = [:]
-    /// Those that wait, the first one last.
+    /// The waiting transfers. The next one to run is the last.
     private var uploads: [(rank: Rank, id: TransferID)] = []
     private var downloads: [(rank: Rank, id: TransferID)] = []
     private var runningUploads = 0
@@ -112,7 +112,7 @@ struct TransferQueue: Sendable {
 
     // MARK: Events
 
-    /// A transfer is wanted. Of one that is in the queue only the rank can change, to a better one.
+    /// Adds a transfer. If it is already in the queue, only its rank can change, to a better one.
     mutating func addTransfer(_ id: TransferID, rank: Rank) -> [Action] {
         lastSequence += 1
         var rank = rank
@@ -138,7 +138,7 @@ struct TransferQueue: Sendable {
 
     /// A try of a started transfer has failed.
     /// - Parameters:
-    ///   - madeProgress: whether it got on, so that what failed before does not count.
+    ///   - madeProgress: whether it transferred bytes, so that earlier failures do not count.
     ///   - random: from 0 up to 1.
     mutating func transferFailed(_ id: TransferID, failure: RequestFailure, madeProgress: Bool, at now: Instant, random: Double) -> [Action] {
         guard var transfer = transfers[id], case .running = transfer.state else { return [] }
@@ -214,7 +214,7 @@ struct TransferQueue: Sendable {
         return startNext()
     }
 
-    /// A transfer that was to stop has ended, in whatever way.
+    /// A transfer that was to stop has ended, with or without success.
     mutating func stopped(_ id: TransferID) -> [Action] {
         guard let transfer = transfers[id] else { return [] }
         switch transfer.state {
@@ -230,13 +230,13 @@ struct TransferQueue: Sendable {
         return startNext()
     }
 
-    /// Moves those back into the queue whose time has come.
+    /// Moves transfers whose time has come back into the queue.
     mutating func timerDue(at now: Instant) -> [Action] {
         retry(resting.filter { $0.value <= now })
         return startNext()
     }
 
-    /// There is a connection, and everything is tried at once; or there is none, and nothing new begins. What runs may go on.
+    /// The connection has changed. With one, every waiting transfer may start at once. Without one, no transfer starts, and running transfers continue.
     mutating func connectionChanged(isConnected: Bool) -> [Action] {
         self.isConnected = isConnected
         guard isConnected else { return [] }
@@ -309,7 +309,7 @@ struct TransferQueue: Sendable {
         }
     }
 
-    /// Where the rank is or belongs. No two transfers have the same.
+    /// The index at which the rank is or belongs. No two transfers have the same rank.
     private static func place(of rank: Rank, in list: [(rank: Rank, id: TransferID)]) -> Int {
         var range = 0..<list.count
         while !range.isEmpty {

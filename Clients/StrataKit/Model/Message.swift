@@ -111,7 +111,7 @@ public struct Announcement: Hashable, Sendable, Identifiable {
     public var sender: Identity
     /// When the operator sent it.
     public var sentAt: Date
-    /// When this device first saw it.
+    /// When it arrived on this device.
     public var receivedAt: Date
     /// Whether this user has not read it.
     public var isUnread: Bool

@@ -11,13 +11,13 @@ extension Announcement: Queryable {
         public let position = Query<Announcement>.Property<Int64, QueryOperators.Order>("position", .column("announcement.position"), .integer)
         /// When it was sent.
         public let sentAt = Query<Announcement>.Property<Date, QueryOperators.Order>("sentAt", .column("announcement.sent_at"), .date)
-        /// When this device first saw it.
+        /// When it arrived on this device.
         public let receivedAt = Query<Announcement>.Property<Date, QueryOperators.Order>("receivedAt", .column("announcement.received_at"), .date)
         /// Always true: users cannot send announcements.
         public let isSent = Query<Announcement>.Property<Bool, QueryOperators.Equality>("isSent", .column("TRUE"), .bool)
         /// Whether this user has not read it.
         public let isUnread = Query<Announcement>.Property<Bool, QueryOperators.Equality>("isUnread", .column("announcement.is_unread"), .bool)
-        /// Who sent it.
+        /// Its sender.
         public let sender = SenderProperties<Announcement>(table: "announcement")
         /// Its parts.
         public let parts = PartsProperties<Announcement>(owner: "announcement.id")

@@ -5,11 +5,11 @@ import GRDB
 extension Conversation: Queryable {
     /// The properties of conversations that queries can name.
     public struct QueryProperties: Sendable {
-        /// Its id; one that it had before finds it too.
+        /// Its id. A former id finds it too.
         public let id = Query<Conversation>.Property<ConversationID, QueryOperators.Lists>("identifier", .column("conversation.id"), .conversation)
-        /// Who is in it.
+        /// Its participants.
         public let participants = Query<Conversation>.Property<Set<UserID>, QueryOperators.Users>("participants", .participants, .users)
-        /// When it was made.
+        /// When it was created.
         public let createdAt = Query<Conversation>.Property<Date, QueryOperators.Order>("createdAt", .column("conversation.created_at"), .date)
         /// Whether an unread message of it is on this device.
         public let hasUnreadMessages = Query<Conversation>
@@ -19,7 +19,7 @@ extension Conversation: Queryable {
             .Property<Bool, QueryOperators.Equality>("isDistinct", .column("conversation.is_distinct"), .bool)
         /// The newest message on this device.
         public let lastMessage = LastMessageProperties()
-        /// All metadata, to be compared as a whole; with a key path the text there.
+        /// All metadata, compared as a whole. With a key path: the text at that path.
         public let metadata = Query<Conversation>
             .Property<Metadata, QueryOperators.Unsorted<QueryOperators.Equality>>("metadata", .metadata(table: "conversation"), .metadata)
 
@@ -39,7 +39,7 @@ extension Conversation: Queryable {
         /// When it was sent.
         public let sentAt = Query<Conversation>
             .Property<Date, QueryOperators.Order>("lastMessage.sentAt", .column("conversation.last_sent_at"), .date)
-        /// When this device first saw it.
+        /// When it arrived on this device.
         public let receivedAt = Query<Conversation>
             .Property<Date, QueryOperators.Order>("lastMessage.receivedAt", .column("conversation.last_received_at"), .date)
     }

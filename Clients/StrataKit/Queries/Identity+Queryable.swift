@@ -23,14 +23,14 @@ extension Identity: Queryable {
         public let avatarImageURL = Query<Identity>.Property<String, QueryOperators.Lists>("avatarImageURL", .column("identity.avatar_url"), .text)
         /// The public key.
         public let publicKey = Query<Identity>.Property<String, QueryOperators.Lists>("publicKey", .column("identity.public_key"), .text)
-        /// Whether changes of this identity are told to this user.
+        /// Whether this user is told of changes of this identity.
         public let isFollowed = Query<Identity>.Property<Bool, QueryOperators.Lists>("followed", .column("identity.is_followed"), .bool)
         /// Whether the user is online, as far as it is known.
         public let presenceStatus = Query<Identity>
             .Property<PresenceStatus, QueryOperators.Lists>("presenceStatus", .column("identity.presence_status"), .presenceStatus)
         /// When the user was last online.
         public let lastSeenAt = Query<Identity>.Property<Date, QueryOperators.Order>("lastSeenAt", .column("identity.last_seen_at"), .date)
-        /// All metadata, to be compared as a whole; with a key path the text there.
+        /// All metadata, compared as a whole. With a key path: the text at that path.
         public let metadata = Query<Identity>
             .Property<[String: String], QueryOperators.Unsorted<QueryOperators.Equality>>("metadata", .metadata(table: "identity"), .metadata)
 

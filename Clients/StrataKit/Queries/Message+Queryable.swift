@@ -7,21 +7,21 @@ extension Message: Queryable {
     public struct QueryProperties: Sendable {
         /// Its id.
         public let id = Query<Message>.Property<MessageID, QueryOperators.Lists>("identifier", .column("message.id"), .message)
-        /// The conversation it is in, by an id that it has or had.
+        /// Its conversation, by the present id or a former one.
         public let conversationID = Query<Message>
             .Property<ConversationID, QueryOperators.Lists>("conversation", .column("message.conversation"), .conversation)
-        /// Its place in the order of the conversation; without a value until the server has accepted it. In a sorted result such messages are the greatest.
+        /// Its place in the order of the conversation. It has no value until the server has accepted the message. Such messages sort as the greatest.
         public let position = Query<Message>
             .Property<Int64, QueryOperators.Order>("position", .column("message.position"), .integer, sortColumn: "message.ordering")
         /// When it was sent.
         public let sentAt = Query<Message>.Property<Date, QueryOperators.Order>("sentAt", .column("message.sent_at"), .date)
-        /// When this device first saw it.
+        /// When it arrived on this device.
         public let receivedAt = Query<Message>.Property<Date, QueryOperators.Order>("receivedAt", .column("message.received_at"), .date)
         /// Whether the server has accepted it.
         public let isSent = Query<Message>.Property<Bool, QueryOperators.Equality>("isSent", .column("message.is_sent"), .bool)
         /// Whether another user sent it and this user has not read it.
         public let isUnread = Query<Message>.Property<Bool, QueryOperators.Equality>("isUnread", .column("message.is_unread"), .bool)
-        /// Who sent it.
+        /// Its sender.
         public let sender = SenderProperties<Message>(table: "message")
         /// Its parts.
         public let parts = PartsProperties<Message>(owner: "message.id")
@@ -52,9 +52,9 @@ extension Message: Queryable {
 
 /// The properties of a sender.
 public struct SenderProperties<Element: Queryable>: Sendable {
-    /// The user; without a value if the sender is no user.
+    /// The user. It has no value if the sender is no user.
     public let userID: Query<Element>.Property<UserID, QueryOperators.Lists>
-    /// The name as it is now.
+    /// The present name.
     public let displayName: Query<Element>.Property<String, QueryOperators.Lists>
 
     init(table: String) {
@@ -76,7 +76,7 @@ public struct PartsProperties<Element: Queryable>: Sendable {
     public let mimeType: Query<Element>.Property<String, QueryOperators.Unsorted<QueryOperators.Lists>>
     /// Bytes.
     public let size: Query<Element>.Property<Int, QueryOperators.Unsorted<QueryOperators.Numbers>>
-    /// Where the bytes are.
+    /// Where the bytes of the part are.
     public let transferStatus: Query<Element>.Property<ContentTransferStatus, QueryOperators.Unsorted<QueryOperators.Lists>>
 
     init(owner: String) {
@@ -89,6 +89,6 @@ public struct PartsProperties<Element: Queryable>: Sendable {
 }
 
 extension [QueryProperty] {
-    /// By the names that LayerKit has for them.
+    /// The properties by their LayerKit names.
     var byName: [String: QueryProperty] { Dictionary(map { ($0.name, $0) }) { $1 } }
 }

@@ -8,9 +8,9 @@ extension MessagePart: Queryable {
     public struct QueryProperties: Sendable {
         /// Its id.
         public let id = Query<MessagePart>.Property<UUID, QueryOperators.Lists>("identifier", .column("part.id"), .part)
-        /// The message it is a part of.
+        /// The message that contains it.
         public let messageID = Query<MessagePart>.Property<MessageID, QueryOperators.Lists>("message", .column("part.message"), .message)
-        /// The conversation of that message, by an id that it has or had.
+        /// The conversation of that message, by the present id or a former one.
         public let conversationID = Query<MessagePart>
             .Property<ConversationID, QueryOperators.Lists>("message.conversation", .column("message.conversation"), .conversation)
         /// For example `text/plain`.
@@ -19,7 +19,7 @@ extension MessagePart: Queryable {
         public let index = Query<MessagePart>.Property<Int, QueryOperators.Numbers>("index", .column("part.idx"), .integer)
         /// Bytes.
         public let size = Query<MessagePart>.Property<Int, QueryOperators.Numbers>("size", .column("part.size"), .integer)
-        /// Where the bytes are.
+        /// Where the bytes of the part are.
         public let transferStatus = Query<MessagePart>
             .Property<ContentTransferStatus, QueryOperators.Lists>("transferStatus", .column("part.transfer_status"), .transferStatus)
 

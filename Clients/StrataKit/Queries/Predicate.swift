@@ -34,11 +34,11 @@ extension Query {
             return Predicate(property, comparison, value)
         }
 
-        /// Holds if all of them hold; with none of them, always.
+        /// Holds if all of these predicates hold. Without any predicate it always holds.
         public static func and(_ predicates: [Predicate]) -> Predicate { Predicate(.all(predicates.map(\.node))) }
-        /// Holds if one of them holds; with none of them, never.
+        /// Holds if one of these predicates holds. Without any predicate it never holds.
         public static func or(_ predicates: [Predicate]) -> Predicate { Predicate(.any(predicates.map(\.node))) }
-        /// Holds if the other does not.
+        /// Holds if the given predicate does not.
         public static func not(_ predicate: Predicate) -> Predicate { Predicate(.not(predicate.node)) }
 
         /// Holds if both hold.
@@ -51,13 +51,13 @@ extension Query {
             if case .any(let nodes) = a.node { return Predicate(.any(nodes + [b.node])) }
             return Predicate(.any([a.node, b.node]))
         }
-        /// Holds if the other does not.
+        /// Holds if the given predicate does not.
         public static prefix func ! (predicate: Predicate) -> Predicate { not(predicate) }
     }
 }
 
 extension Query.Predicate.Node {
-    /// How many comparisons and combinations of them it has.
+    /// The number of its comparisons and combinations.
     var size: Int {
         switch self {
         case .comparison: 1
@@ -66,7 +66,7 @@ extension Query.Predicate.Node {
         }
     }
 
-    /// How deep combinations are nested in each other.
+    /// The depth of its nested combinations.
     var depth: Int {
         switch self {
         case .comparison: 0

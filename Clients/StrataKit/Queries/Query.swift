@@ -11,9 +11,9 @@
 /// A query finds what is on this device: it asks the server for nothing. It finds neither deleted objects nor conversations that were made on this device
 /// and have no message yet.
 public struct Query<Element: Queryable>: Hashable, Sendable {
-    /// What holds for the objects; nil: all objects of this kind.
+    /// The condition on the objects. Nil selects all objects of this kind.
     public var predicate: Predicate?
-    /// At most so many objects; nil: all.
+    /// The most objects to find. Nil means all.
     public var limit: Int?
     /// How many objects to skip at the beginning. Without a ``limit`` it has no effect.
     public var offset: Int
@@ -21,7 +21,7 @@ public struct Query<Element: Queryable>: Hashable, Sendable {
     /// Objects without a value come first in an ascending order and last in a descending one.
     public var sortDescriptors: [SortDescriptor]
 
-    /// A query with a predicate that was made before, or none.
+    /// A query with an existing predicate, or without one.
     public init(predicate: Predicate? = nil, sortBy sortDescriptors: [SortDescriptor] = [], limit: Int? = nil, offset: Int = 0) {
         self.predicate = predicate
         self.sortDescriptors = sortDescriptors
@@ -29,7 +29,7 @@ public struct Query<Element: Queryable>: Hashable, Sendable {
         self.offset = offset
     }
 
-    /// A query for the objects of which the predicate holds.
+    /// A query for the objects for which the predicate holds.
     /// - Parameter predicate: makes the predicate from the properties of these objects.
     public init(
         where predicate: (Element.QueryProperties) -> Predicate, sortBy sortDescriptors: [SortDescriptor] = [], limit: Int? = nil, offset: Int = 0
@@ -48,7 +48,7 @@ public struct Query<Element: Queryable>: Hashable, Sendable {
             self.isAscending = isAscending
         }
 
-        /// By the property with this name of LayerKit's, for example `lastMessage.receivedAt` or `metadata.title`.
+        /// Sorts by the property with this LayerKit name, for example `lastMessage.receivedAt` or `metadata.title`.
         /// - Throws: ``StrataError/Code/unsupportedSort`` if there is no such property, or it cannot be sorted by.
         public init(_ name: String, ascending: Bool) throws {
             guard let property = Element.querySource.property(named: name), property.isSortable else {

@@ -5,9 +5,9 @@ import GRDB
 /// A query as SQL, with all values bound as arguments.
 struct CompiledQuery<Element: Queryable> {
     private let source = Element.querySource
-    /// What holds for the objects.
+    /// The condition on the objects.
     let condition: SQL
-    /// What they are sorted by; the last one is the id.
+    /// The keys of the order. The last one is the id.
     let order: [(expression: SQL, isAscending: Bool)]
     let limit: Int?
     let offset: Int
@@ -16,9 +16,9 @@ struct CompiledQuery<Element: Queryable> {
     struct Slice {
         /// Objects of the result to skip.
         var offset = 0
-        /// Nil: all.
+        /// Nil means all.
         var limit: Int?
-        /// From the end of the result, which must have no limit of its own.
+        /// Counted from the end of the result. The query must have no limit.
         var isReversed = false
     }
 
@@ -56,13 +56,13 @@ struct CompiledQuery<Element: Queryable> {
     }
 }
 
-/// Makes SQL of queries.
+/// Translates queries into SQL.
 ///
 /// A comparison with a property that has no value may come out as NULL, which counts as false: AND and OR keep that, and NOT is `IS NOT TRUE`.
 struct QueryCompiler {
     /// The signed-in user.
     let me: UserID
-    /// The id that a conversation has now.
+    /// The present id of a conversation.
     let resolve: (ConversationID) throws -> ConversationID
 
     /// SQLite refuses much larger predicates.
@@ -118,7 +118,7 @@ struct QueryCompiler {
     private func columnCondition(_ column: SQL, type: QueryProperty.ValueType, comparison: PredicateOperator, operand: QueryProperty.Operand) -> SQL {
         switch operand {
         case .null: return comparison == .isNotEqualTo ? "\(column) IS NOT NULL" : "\(column) IS NULL"
-        // In this form, and not compared with 1, the condition allows an index over the rows for which it holds.
+        // In this form, without a comparison with 1, SQLite can use an index over the rows for which the condition holds.
         case .value(let value) where type == .bool:
             return (value == 1.databaseValue) == (comparison == .isEqualTo) ? column : "NOT \(column)"
         case .value(let value):
@@ -148,7 +148,7 @@ struct QueryCompiler {
 
     private func list(_ values: [DatabaseValue]) -> SQL { "(\(values.map { SQL("\($0)") }.joined(separator: ", ")))" }
 
-    /// Puts the present ids of conversations in place of those they had before.
+    /// Replaces former ids of conversations with the present ones.
     private func resolved(_ operand: QueryProperty.Operand, for property: QueryProperty) throws -> QueryProperty.Operand {
         guard property.type == .conversation else { return operand }
         let resolve = { (value: DatabaseValue) throws -> DatabaseValue in
@@ -166,7 +166,7 @@ struct QueryCompiler {
 
     private func order<Element>(_ query: Query<Element>) -> [(expression: SQL, isAscending: Bool)] {
         let keys = query.sortDescriptors.map { (expression: sortKey($0.property), isAscending: $0.isAscending) }
-        // In the direction of the last key, so that an index over both is walked in one direction.
+        // The id has the direction of the last key, so that SQLite reads an index over both in one direction.
         return keys + [(SQL(sql: Element.querySource.idColumn), keys.last?.isAscending ?? true)]
     }
 
@@ -198,7 +198,7 @@ extension PredicateOperator {
         }
     }
 
-    /// The operator of which this one is the opposite, or this one.
+    /// The operator whose opposite this one is, or this one itself.
     fileprivate var positive: (PredicateOperator, isNegated: Bool) {
         switch self {
         case .isNotEqualTo: (.isEqualTo, true)

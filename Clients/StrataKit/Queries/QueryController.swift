@@ -17,7 +17,7 @@ public actor QueryController<Element: Queryable> {
 
     /// The query.
     public nonisolated let query: Query<Element>
-    /// The properties that make updates if they change; nil: all. Inserts, deletes and moves do not depend on it.
+    /// The properties whose changes are reported as updates. Nil means all. Inserts, deletes and moves do not depend on it.
     public nonisolated let updatableProperties: [any PartialKeyPath<Element> & Sendable]?
 
     private let fetch: Fetch
@@ -28,20 +28,20 @@ public actor QueryController<Element: Queryable> {
     private var hasResult = false
     private var hasEnded = false
     private var window: ResultWindow
-    /// Counts how often the app set the window; a result for an earlier window does not replace it.
+    /// Counts how often the app has set the window. A result for an earlier window does not replace a newer one.
     private var windowRevision = 0
     /// The revision of the window that ``objects`` fill. Only such objects can make the window grow.
     private var shownRevision = 0
     /// Objects that are not read again while they have the same revision.
     private var known: [Element.ID: ReadObject<Element>] = [:]
-    /// Objects of other kinds that belong to the known ones have changed: their revisions do not tell.
+    /// Whether objects of other kinds that belong to the known objects have changed. The revisions do not show that.
     private var isKnownOutdated = false
     private var observers: [Int: AsyncStream<ResultUpdate<Element>>.Continuation] = [:]
     private var lastObserver = 0
 
     /// The objects within the window, in order; none before ``execute()``.
     public private(set) var objects: [Element] = []
-    /// How many objects the result has, within the window and outside it.
+    /// The number of objects in the result, inside and outside the window.
     public private(set) var totalNumberOfObjects = 0
     /// Why the result could not be read again after the latest change in the store; nil if it could. The next change is another attempt.
     public private(set) var failure: (any Error)?
@@ -77,14 +77,14 @@ public actor QueryController<Element: Queryable> {
         try await refresh()
     }
 
-    /// How many objects are within the window.
+    /// The number of objects in the window.
     public var count: Int { objects.count }
 
-    /// Always one: LayerKit counts sections.
+    /// Always 1. LayerKit has sections.
     public var numberOfSections: Int { 1 }
 
-    /// How many objects are shown: a positive number for the first ones, a negative one for the last ones, nil for all. It grows by itself when objects come
-    /// in between those that are shown.
+    /// How many objects are shown: a positive number for the first ones, a negative number for the last ones, nil for all. It grows by itself when objects
+    /// are inserted between those that are shown.
     public var paginationWindow: Int? { window.paginationWindow }
 
     /// Shows more, fewer or other objects of the result. Observers are told of objects that come in and go as inserts and deletes.
@@ -95,23 +95,23 @@ public actor QueryController<Element: Queryable> {
         if hasResult || refreshing != nil { try await refresh() }
     }
 
-    /// The object at a place within the window; nil if there is none.
+    /// The object at an index in the window. Nil if there is none.
     public func object(at index: Int) -> Element? { objects.indices.contains(index) ? objects[index] : nil }
 
-    /// The place of an object; nil if it is not within the window.
+    /// The index of an object. Nil if it is not in the window.
     public func index(of object: Element) -> Int? { index(of: object.id) }
 
-    /// The place of the object with this id; nil if it is not within the window.
+    /// The index of the object with this id. Nil if it is not in the window.
     public func index(of id: Element.ID) -> Int? { objects.firstIndex { $0.id == id } }
 
-    /// The places of the objects with these ids; ids that are not within the window are left out.
+    /// The indexes of the objects with these ids. Ids that are not in the window are left out.
     public func indexes(of ids: Set<Element.ID>) -> [Element.ID: Int] {
         Dictionary(objects.enumerated().lazy.filter { ids.contains($1.id) }.map { ($1.id, $0) }) { first, _ in first }
     }
 
     // MARK: Observers
 
-    /// Each access gives a stream of its own with all updates from now on, in order. An update is kept until it is taken, and slow observers delay nothing.
+    /// Each access returns a new stream with all updates from now on, in order. An update is kept until it is taken, so slow observers delay nothing.
     public var updates: AsyncStream<ResultUpdate<Element>> {
         let (stream, observer) = AsyncStream.makeStream(of: ResultUpdate<Element>.self)
         guard !hasEnded else {
@@ -156,13 +156,13 @@ public actor QueryController<Element: Queryable> {
     private func refresh() async throws {
         let running = refreshing
         wantRefresh()
-        // A reading that was under way may have missed what this one is for; the next one starts at its end.
+        // The present reading may have missed the change. The next one starts when it ends.
         await running?.value
         await refreshing?.value
         if let failure { throw failure }
     }
 
-    /// Starts to read the result, or has it read again after the reading that is under way. Many notices during one reading make one reading more.
+    /// Starts to read the result, or reads it again after the present reading. Many notices during one reading cause one more reading.
     private func wantRefresh() {
         guard refreshing == nil else {
             isRefreshWanted = true

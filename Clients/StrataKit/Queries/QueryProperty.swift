@@ -2,13 +2,13 @@
 import Foundation
 import GRDB
 
-/// A property that queries can name: where its value is in the store, what it can be compared with, and how.
+/// A property that queries can name: the place of its value in the store, and the comparisons that it allows.
 struct QueryProperty: Hashable, Sendable {
-    /// Where the value is. Texts are SQL of ours, never the app's.
+    /// The place of the value. The texts are SQL of this library, never of the app.
     enum Source: Hashable, Sendable {
         /// A column, or an expression over columns.
         case column(String)
-        /// A column of the parts of the message or announcement with this column as its id. It holds if it holds for a part.
+        /// A column of the parts of the message or announcement whose id is in this column. A comparison holds if it holds for one part.
         case parts(String, owner: String)
         /// The participants of a conversation.
         case participants
@@ -18,7 +18,7 @@ struct QueryProperty: Hashable, Sendable {
         case metadataPath(table: String, path: String)
     }
 
-    /// What values are compared with.
+    /// The type of the values.
     enum ValueType: String, Hashable, Sendable {
         case bool, integer, date, text, conversation, message, announcement, part, user, identity, transferStatus, presenceStatus
         /// A set of users.
@@ -26,13 +26,13 @@ struct QueryProperty: Hashable, Sendable {
         case metadata
     }
 
-    /// The name that LayerKit has for it.
+    /// Its LayerKit name.
     let name: String
     let source: Source
     let type: ValueType
     let operators: Set<PredicateOperator>
     let isSortable: Bool
-    /// What queries are sorted by, where that is not the value itself.
+    /// The sort key, if it is not the value itself.
     var sortColumn: String?
 
     init(_ name: String, _ source: Source, _ type: ValueType, _ operators: (some QueryOperatorSet).Type, sortColumn: String? = nil) {
@@ -51,14 +51,14 @@ struct QueryProperty: Hashable, Sendable {
 
     // MARK: Values
 
-    /// A value as the store has it.
+    /// The value in the form of the store.
     enum Operand: Hashable {
         case null
         case value(DatabaseValue)
         case list([DatabaseValue])
     }
 
-    /// Checks a comparison and makes its value one of the store.
+    /// Checks a comparison, and converts its value to the form of the store.
     /// - Throws: ``StrataError/Code/unsupportedPredicate`` if the property cannot be compared in this way or with this value.
     func operand(for comparison: PredicateOperator, value: QueryValue) throws -> Operand {
         guard operators.contains(comparison) else { throw unsupported("\(name) cannot be compared by \(comparison)") }
@@ -140,7 +140,7 @@ extension QueryProperty.ValueType {
 }
 
 extension QueryValue.Content {
-    /// What the value is, without the value, for error messages.
+    /// The kind of the value, without the value, for error messages.
     fileprivate var kind: String {
         switch self {
         case .null: "nil"

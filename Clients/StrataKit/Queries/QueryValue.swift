@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Foundation
 
-/// A value that a property is compared with. Made from what conforms to ``QueryValueConvertible``.
+/// A value for a comparison with a property. It is created from a type that conforms to ``QueryValueConvertible``.
 public struct QueryValue: Hashable, Sendable {
     indirect enum Content: Hashable, Sendable {
         case null
@@ -26,20 +26,20 @@ public struct QueryValue: Hashable, Sendable {
 
     init(_ content: Content) { self.content = content }
 
-    /// A list of values, whose order means nothing.
+    /// A list of values. Their order has no meaning.
     init(_ values: some Sequence<some QueryValueConvertible>) { content = .list(values.map(\.queryValue)) }
 
     /// No value.
     static let null = QueryValue(.null)
 }
 
-/// What can be the value of a predicate: texts, numbers, dates, ids, objects (which stand for their ids), metadata, and arrays and sets of these.
+/// A possible value of a predicate: texts, numbers, dates, ids, objects (which stand for their ids), metadata, and arrays and sets of these.
 public protocol QueryValueConvertible: Sendable {
     /// The value.
     var queryValue: QueryValue { get }
 }
 
-/// What names a user: a ``UserID``, its text, or an ``Identity``.
+/// A reference to a user: a ``UserID``, its text, or an ``Identity``.
 public protocol UserReference: QueryValueConvertible {}
 
 extension UserID: UserReference {
@@ -122,7 +122,7 @@ extension Announcement: QueryValueConvertible {
 }
 
 extension Array: QueryValueConvertible where Element: QueryValueConvertible {
-    /// The values in it, whose order means nothing.
+    /// The values in it. Their order has no meaning.
     public var queryValue: QueryValue { QueryValue(self) }
 }
 extension Set: QueryValueConvertible where Element: QueryValueConvertible {

@@ -14,28 +14,28 @@ public protocol Queryable: Hashable, Identifiable, Sendable where ID: Sendable {
     static var querySource: QuerySource<Self> { get }
 }
 
-/// Where the objects of one kind are in the store, and how they are read.
+/// The place of the objects of one kind in the store, and the way to read them.
 public struct QuerySource<Element: Queryable>: Sendable {
-    /// The tables, as after FROM.
+    /// The tables, in the form of a FROM clause.
     let tables: String
     /// The columns that ``load`` reads.
     let columns: String
-    /// What holds for every object that the app is shown; nil if every row is one.
+    /// The condition on visible objects. Nil if every row is visible.
     let condition: String?
-    /// The column with the id; ties in the order are broken by it.
+    /// The column with the id, which orders objects that are otherwise equal.
     let idColumn: String
-    /// By the names that LayerKit has for them.
+    /// The properties by their LayerKit names.
     let properties: [String: QueryProperty]
     /// Other names for some of ``properties``.
     let aliases: [String: String]
     /// The table whose column `metadata` is queried by `metadata.<key path>`; nil if there is none.
     let metadataTable: String?
-    /// The kinds of objects that an object of this kind shows something of.
+    /// The kinds of objects whose data an object of this kind contains.
     let dependencies: Set<ChangedKind>
     /// The kind of the objects themselves.
     let kind: ChangedKind
-    /// The column that has another number after each change of the row and of what belongs to the object, except of objects of other ``dependencies``; nil:
-    /// there is none, and all objects are read after each change.
+    /// The column whose number changes with each change of the row and of the object's own data, but not with objects of other ``dependencies``. Nil means that
+    /// there is none, and that all objects are read after each change.
     var revisionColumn: String? = nil
     /// The id in a row with ``idColumn`` as its first column.
     let id: @Sendable (Row) -> Element.ID
@@ -50,5 +50,5 @@ public struct QuerySource<Element: Queryable>: Sendable {
     }
 }
 
-/// What a batch of changes is about. Query controllers skip batches that cannot concern their result.
+/// The kinds of objects in a batch of changes. Query controllers skip batches that cannot concern their result.
 enum ChangedKind: Hashable, Sendable, CaseIterable { case conversation, message, messagePart, announcement, identity }

@@ -2,7 +2,7 @@
 
 /// One difference between two results of a query.
 public enum ResultChange<Element: Queryable>: Hashable, Sendable {
-    /// An object came into the result. The index is its place in the list after the update.
+    /// An object has entered the result. The index is its place in the list after the update.
     case insert(Element, at: Int)
     /// An object is no longer in the result. The index was its place in the list before the update; the object is as it was then.
     case delete(Element, at: Int)
@@ -11,7 +11,7 @@ public enum ResultChange<Element: Queryable>: Hashable, Sendable {
     /// An object has other properties. The index was its place in the list before the update.
     case update(Element, at: Int)
 
-    /// The object; as it is now unless it was deleted.
+    /// The object, in its present state unless it was deleted.
     public var object: Element {
         switch self {
         case .insert(let object, _), .delete(let object, _), .move(let object, _, _), .update(let object, _): object
@@ -41,8 +41,8 @@ public enum ResultChange<Element: Queryable>: Hashable, Sendable {
 /// collection views take them. To change a list step by step: replace updated objects; remove deleted and moved ones by their old indexes, from the last to
 /// the first; insert new and moved ones by their new indexes, from the first to the last.
 public struct ResultUpdate<Element: Queryable>: Hashable, Sendable {
-    /// At least one: first updates, then deletes from the last to the first, then inserts and moves in the order of the new indexes. An object that has
-    /// other properties and another place has an update and a move.
+    /// The updates, at least one: first updates, then deletes from the last to the first, then inserts and moves in the order of the new indexes. An object
+    /// that has other properties and another place has an update and a move.
     public let changes: [ResultChange<Element>]
     /// The list after the update.
     public let snapshotAfter: [Element]
@@ -52,7 +52,7 @@ public struct ResultUpdate<Element: Queryable>: Hashable, Sendable {
     init(from old: [Element], to new: [Element], updatable: [any PartialKeyPath<Element> & Sendable]? = nil) {
         snapshotAfter = new
         var oldIndexes = Dictionary(old.enumerated().map { ($1.id, $0) }) { first, _ in first }
-        // For each new object its old index, each of which is used once.
+        // The old index of each new object. Each old index is used once.
         let sources = new.map { oldIndexes.removeValue(forKey: $0.id) }
         let survivors = sources.indices.filter { sources[$0] != nil }
         let stays = Set(longestIncreasingSubsequence(of: survivors.compactMap { sources[$0] }).map { survivors[$0] })

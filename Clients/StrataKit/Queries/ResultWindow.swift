@@ -2,9 +2,9 @@
 
 /// How much of a result a query controller shows: its first objects, its last objects, or all.
 struct ResultWindow: Hashable, Sendable {
-    /// At most so many; nil: all.
+    /// The most objects to show. Nil means all.
     private(set) var length: Int?
-    /// The last ones, not the first.
+    /// Whether the window shows the last objects instead of the first.
     let isAtEnd: Bool
 
     /// All objects.
@@ -22,20 +22,20 @@ struct ResultWindow: Hashable, Sendable {
         self.init(length: count.map { Int(clamping: $0.magnitude) }, isAtEnd: (count ?? 0) < 0)
     }
 
-    /// As an app sets it.
+    /// The value that an app sets.
     var paginationWindow: Int? { length.map { isAtEnd ? -$0 : $0 } }
 
-    /// The places in a result of `count` objects.
+    /// The indexes in a result of `count` objects.
     func range(in count: Int) -> Range<Int> {
         let shown = min(length ?? count, count)
         return isAtEnd ? count - shown..<count : 0..<shown
     }
 
-    /// Makes room for objects that have come in between those that are shown, so that these stay. Deleted objects make room, too; and for an object that
-    /// has moved away the window does not grow.
+    /// Makes room for objects that were inserted between the shown objects, so that these stay. Deleted objects make room, too. The window does not grow for an
+    /// object that has moved away.
     /// - Parameters:
     ///   - shown: the ids that were shown until now, in order.
-    ///   - places: the places in the result that those of `shown` have now which are still in it, counted from the end at which the window is.
+    ///   - places: the present indexes of those of `shown` that are still in the result, counted from the end at which the window is.
     mutating func grow<ID: Hashable>(shown: [ID], places: [ID: Int]) {
         guard let length else { return }
         let kept = (isAtEnd ? shown.reversed() : shown).compactMap { places[$0] }
@@ -44,7 +44,7 @@ struct ResultWindow: Hashable, Sendable {
     }
 }
 
-/// The indexes of one of the longest runs of ascending numbers that remains if other numbers are left out; of several, one that ends with the least number.
+/// The indexes of a longest increasing subsequence. If there are several, it is one that ends with the least number.
 /// - Parameter numbers: no number twice.
 func longestIncreasingSubsequence(of numbers: [Int]) -> [Int] {
     // ends[n]: the index of the least number with which a run of n + 1 numbers ends. before[i]: the index of the number before that at i in its run.

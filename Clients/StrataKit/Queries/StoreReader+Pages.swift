@@ -2,9 +2,9 @@
 import Foundation
 import GRDB
 
-/// Loads many objects with few statements: one for each kind of object that belongs to them, not one for each object.
+/// Loads many objects with few statements: one for each kind of related object, not one for each object.
 extension StoreReader {
-    /// Those of these conversations that the app is shown, in any order.
+    /// The visible ones of these conversations, in any order.
     func visibleConversations(_ ids: [ConversationID]) throws -> [Conversation] {
         var found: [Row] = []
         try rows("SELECT * FROM conversation WHERE is_visible AND id IN", keys: ids.map(\.blob)) { found.append($0.copy()) }
@@ -27,7 +27,7 @@ extension StoreReader {
             }
     }
 
-    /// The messages of these records, which come without their parts.
+    /// The messages of these records. The records have no parts.
     func messages(_ records: [MessageRecord]) throws -> [Message] {
         let parts = try partRecords(of: records.map(\.id.rawValue))
         let identities = try identities(of: Set(records.compactMap(\.sender)))
@@ -38,7 +38,7 @@ extension StoreReader {
         }
     }
 
-    /// The announcements of these records, which come without their parts.
+    /// The announcements of these records. The records have no parts.
     func announcements(_ records: [AnnouncementRecord]) throws -> [Announcement] {
         let parts = try partRecords(of: records.map(\.id.rawValue))
         let identities = try identities(of: Set(records.compactMap(\.sender)))
@@ -76,7 +76,7 @@ extension StoreReader {
 
     private func partRecords(of owners: [UUID]) throws -> [UUID: [PartRecord]] {
         var records: [UUID: [PartRecord]] = [:]
-        // In the order of the primary key: the parts of each message in theirs.
+        // The rows are in the order of the primary key, so the parts of each message are in order.
         try rows("SELECT * FROM part WHERE message IN", keys: owners.map(\.data), order: "ORDER BY message, idx") { row in
             records[row[PartColumn.message], default: []].append(Self.partRecord(row))
         }
@@ -92,7 +92,7 @@ extension StoreReader {
         return identities
     }
 
-    /// Reads the rows with these keys, many at a time. Statements for a few keys are kept: they come again and again.
+    /// Reads the rows with these keys, many at a time. Statements for a few keys are cached, because they are used often.
     private func rows(
         _ select: String, keys: [some DatabaseValueConvertible & Sendable], order: String = "", read: (Row) -> Void
     ) throws {

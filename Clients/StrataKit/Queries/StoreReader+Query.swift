@@ -11,7 +11,7 @@ extension StoreReader {
         return try Array(Row.fetchCursor(db, SQLRequest<Row>(literal: try compile(query).ids())).map(source.id))
     }
 
-    /// How many objects a query finds.
+    /// The number of objects that a query finds.
     func count<Element>(_ query: Query<Element>) throws -> Int { try count(compile(query)) }
 
     /// The part of a query's result that a controller shows.
@@ -57,7 +57,7 @@ extension StoreReader {
 
     private func count<Element>(_ compiled: CompiledQuery<Element>) throws -> Int { try SQLRequest<Int>(literal: compiled.count).fetchOne(db) ?? 0 }
 
-    /// The objects of a part of the result. Of most live queries all objects but one or two are known.
+    /// The objects of a part of the result. Most live queries already know all objects except one or two.
     private func load<Element>(
         _ compiled: CompiledQuery<Element>, slice: CompiledQuery<Element>.Slice, known: [Element.ID: ReadObject<Element>]
     ) throws -> [ReadObject<Element>] {
@@ -76,7 +76,7 @@ extension StoreReader {
         return ids.compactMap { objects[$0] ?? known[$0] }
     }
 
-    /// As many ids as are looked up one by one rather than with the whole part of the result.
+    /// The most ids that are looked up one by one. For more ids the whole part of the result is read.
     private static let mostMissing = 500
 
     private func load<Element: Queryable>(_ sql: SQL) throws -> [ReadObject<Element>] {
@@ -98,7 +98,7 @@ struct ReadObject<Element: Queryable>: Sendable {
 /// The part of a query's result that a controller shows.
 struct ResultPage<Element: Queryable>: Sendable {
     var objects: [ReadObject<Element>]
-    /// How many objects the result has in all.
+    /// The number of objects in the whole result.
     var totalCount: Int
     /// The window that `objects` fill; it may have grown.
     var window: ResultWindow

@@ -18,7 +18,7 @@ struct OutgoingSchedule: Sendable {
         case rest
     }
 
-    /// What is to be done.
+    /// An action that the owner carries out.
     enum Step: Hashable, Sendable {
         case send(UUID, Transport)
         /// The content of its parts is to be uploaded first.

@@ -29,10 +29,10 @@ extension UserID: Codable {
     }
 }
 
-/// A conversation as the server shows it to this user; or, with pending changes applied, as the app is shown it.
+/// A conversation as the server shows it to this user, or, with pending changes applied, as the app sees it.
 struct ConversationRecord: Codable, Hashable, Sendable {
     var id: ConversationID
-    /// Microseconds since 1970, as all times in the store.
+    /// Microseconds since 1970, like all times in the store.
     var createdAt: Int64
     /// In byte order; empty if this user is not in it.
     var participants: [UserID]
@@ -42,32 +42,32 @@ struct ConversationRecord: Codable, Hashable, Sendable {
     var metadata: [String: String]
     var unreadCount: Int
     var totalCount: Int
-    /// False: not sent yet, or to be deleted.
+    /// False if the conversation is not sent yet, or is to be deleted.
     var isVisible = true
 
-    /// The participants as the column has them.
+    /// The text of the participants' column.
     var participantLines: String { participants.map(\.rawValue).joined(separator: "\n") }
 
-    /// As a tree; ``metadata`` has each text by its key path.
+    /// The metadata as a tree. ``metadata`` has each text by its key path.
     var tree: MetadataTree {
         get { MetadataTree(leaves: metadata.map { MetadataLeaf(path: MetadataPath(trusted: $0), value: $1) }) }
         set { metadata = newValue.leaves.reduce(into: [:]) { $0[$1.path.dotted] = $1.value } }
     }
 }
 
-/// A message as the server shows it to this user; or, with pending changes applied, as the app is shown it.
+/// A message as the server shows it to this user, or, with pending changes applied, as the app sees it.
 struct MessageRecord: Codable, Hashable, Sendable {
     var id: MessageID
     var conversation: ConversationID
-    /// Nil: the server does not have it.
+    /// Nil if the server does not have the message.
     var position: Int64?
-    /// The position; of a message that is not sent, ``unsent`` and the number of its operation.
+    /// The position. For a message that is not sent: ``unsent`` plus the number of its operation.
     var ordering: Int64
     /// Nil for a sender that is no user.
     var sender: UserID?
     var senderName: String?
     var sentAt: Int64
-    /// When this device first saw it; the server knows nothing of this.
+    /// When this device received the message first. The server does not know this time.
     var receivedAt: Int64
     var updatedAt: Int64?
     var isUnread: Bool
@@ -76,17 +76,17 @@ struct MessageRecord: Codable, Hashable, Sendable {
     var statuses: [UserID: RecipientStatus]
     var parts: [PartRecord]
 
-    /// More than any position: messages that are not sent come last, in the order of sending.
+    /// A value above every position. Messages that are not sent come last, in the order of sending.
     static let unsent: Int64 = 1 << 62
 }
 
 extension MessageRecord {
-    /// The statuses as the column has them: a line for each recipient, a digit and the user id.
+    /// The text of the statuses' column: one line for each recipient, with a digit and the user id.
     var statusLines: String {
         statuses.sorted { $0.key < $1.key }.map { "\($1.rawValue)\($0.rawValue)" }.joined(separator: "\n")
     }
 
-    /// Reads what ``statusLines`` wrote; skips what is not a line of that kind.
+    /// Reads the text that ``statusLines`` wrote, and skips lines of any other form.
     static func statuses(fromLines text: String) -> [UserID: RecipientStatus] {
         var statuses: [UserID: RecipientStatus] = [:]
         for line in text.split(separator: "\n") {
@@ -112,14 +112,14 @@ struct PartRecord: Codable, Hashable, Sendable {
     var transferStatus: ContentTransferStatus = .complete
     /// The name of the file with the content, in the store's content folder.
     var file: String?
-    /// When the content came to this device, was last read by the app, or was removed; nil: it was never here.
+    /// When the content arrived on this device, was last read by the app, or was removed. Nil if it was never on this device.
     var usedAt: Int64?
     var updatedAt: Int64?
 }
 
 extension ContentTransferStatus: Codable {}
 
-/// An identity as the server showed it, whole or with its name and picture only.
+/// An identity as the server showed it: the whole identity, or its name and picture only.
 struct IdentityRecord: Codable, Hashable, Sendable {
     var userID: UserID
     var displayName: String?
@@ -131,12 +131,12 @@ struct IdentityRecord: Codable, Hashable, Sendable {
     var publicKey: String?
     var metadata: [String: String] = [:]
     var isFollowed = false
-    /// False: known from a message or a list of participants only.
+    /// False if only a message or a list of participants told of the user.
     var isFull = false
     var presenceStatus: String?
     var lastSeenAt: Int64?
 
-    /// Whether the user is known to be seen by others now.
+    /// Whether the server has told that others see the user as present now.
     var isOnline: Bool {
         switch presenceStatus.flatMap(PresenceStatus.init) {
         case .available, .busy, .away: true
@@ -157,7 +157,7 @@ struct AnnouncementRecord: Codable, Hashable, Sendable {
     var parts: [PartRecord]
 }
 
-/// An error of the server, kept with what it is about.
+/// An error of the server, stored with the object that it concerns.
 struct StoredError: Codable, Hashable, Sendable {
     var number: Int
     var name: String
@@ -199,7 +199,7 @@ extension Int64 {
 }
 
 extension Date {
-    /// Microseconds since 1970; the nearest possible number for dates too far away.
+    /// Microseconds since 1970. For a date outside the range this is the nearest possible number.
     var microseconds: Int64 {
         let microseconds = (timeIntervalSince1970 * 1_000_000).rounded()
         return Int64(exactly: microseconds) ?? (microseconds < 0 ? .min : .max)

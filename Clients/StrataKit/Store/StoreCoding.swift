@@ -4,7 +4,7 @@ import ProtocolClient
 
 /// How the store writes values into columns of text.
 enum StoreCoding {
-    /// Texts by key path, in the order of the paths, so that equal metadata are equal texts.
+    /// Writes the texts by key path, in the order of the paths, so that equal metadata give equal texts.
     static func text(_ strings: [String: String]) -> String { JSONValue.object(strings.mapValues { .string($0) }).text }
 
     /// Reads what ``text(_:)`` wrote.

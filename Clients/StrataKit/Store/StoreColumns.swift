@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import GRDB
 
-/// The columns of a table in the order in which ``StoreSchema`` makes them, for rows that have all of them. To find columns by their names takes several
-/// times as long as to read them.
+/// The columns of a table in the order of ``StoreSchema``, for rows that have all columns. Finding a column by its name takes several
+/// times as long as reading it.
 enum ConversationColumn: Int, CaseIterable {
     case id, createdAt, participants, isDistinct, deliveryReceipts, readReceipts, metadata, unreadCount, totalCount, isVisible, hasUnread
     case lastMessage, lastSentAt, lastReceivedAt

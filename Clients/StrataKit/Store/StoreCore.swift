@@ -6,7 +6,7 @@ import StrataModel
 
 /// The local store of one user: a database, and the queue of pending changes beside it in memory.
 ///
-/// Not safe to be used by several tasks at once: ``LocalStore`` serializes writes. Reads go to the database directly and never wait for writes.
+/// Only one task at a time may use it: ``LocalStore`` serializes writes. Reads go to the database directly and never wait for writes.
 final class StoreCore {
     let database: any DatabaseWriter
     let me: UserID
@@ -17,18 +17,18 @@ final class StoreCore {
     var policy: SyncPolicy
     private let newID: () -> UUID
 
-    /// What a transaction did, besides its result.
+    /// The effects of a transaction, besides its result.
     struct Outcome<Value> {
         var value: Value
-        /// To be published, in order.
+        /// The changes to publish, in order.
         var changes: [ObjectChange]
         var findings: SyncFindings
     }
 
-    /// Reads what the library keeps in memory, and forgets conversations that were made and never sent.
+    /// Reads the state that the library keeps in memory, and deletes conversations that were created and never sent.
     /// - Parameters:
-    ///   - database: has the tables of ``StoreSchema``.
-    ///   - newID: gives the ids of changes and conversations.
+    ///   - database: a database with the tables of ``StoreSchema``.
+    ///   - newID: creates the ids of changes and conversations.
     init(
         _ database: any DatabaseWriter, me: UserID, policy: SyncPolicy, contentFolder: URL? = nil, owner: SnapshotOwner = SnapshotOwner(nil),
         newID: @escaping () -> UUID = { UUID() }
@@ -44,13 +44,13 @@ final class StoreCore {
         cursor = stored.cursor
         let drafts = queue.all.filter { $0.state == .draft }
         if !drafts.isEmpty { _ = try write(at: 0) { store in for draft in drafts { try store.removeOperation(draft) } } }
-        // What was saved from a damaged store is shown again.
+        // The app sees the changes again that were saved from a damaged store.
         if stored.cursor == SyncCursor(), !queue.isEmpty {
             _ = try write(at: 0) { store in for operation in store.queue.all { try store.touchTargets(of: operation) } }
         }
     }
 
-    /// Runs one transaction. If it throws, nothing has changed, in the database or in memory.
+    /// Runs one transaction. If the transaction throws, it changes nothing, neither in the database nor in memory.
     /// - Parameter now: microseconds since 1970.
     func write<Value>(at now: Int64, _ body: (StoreTransaction) throws -> Value) throws -> Outcome<Value> {
         var result: (outcome: Outcome<Value>, queue: OutgoingQueue, cursor: SyncCursor)?
@@ -76,13 +76,13 @@ final class StoreCore {
     }
 }
 
-/// What of a store is kept in memory as well.
+/// The part of the store that is in memory as well.
 struct StoredState {
     let operations: [QueuedOperation]
     let lastSequence: Int64
     let cursor: SyncCursor
 
-    /// - Throws: `DecodingError` for what this library did not write.
+    /// - Throws: `DecodingError` if the data were not written by this library.
     init(_ db: Database) throws {
         operations = try String.fetchAll(db, sql: "SELECT record FROM operation ORDER BY sequence")
             .map { try StoreCoding.value(QueuedOperation.self, from: $0) }

@@ -6,18 +6,18 @@ import StrataModel
 
 /// The file of a user's store.
 enum StoreFile {
-    /// Opens the store, and makes it if there is none. A damaged file is put aside; changes that were not sent are taken from it as far as they can be read,
-    /// and everything else is loaded again.
+    /// Opens the store, and creates it if there is none. If the file is damaged, the library builds a new store. It copies the unsent changes that it can read,
+    /// and loads everything else from the server again.
     /// - Parameters:
-    ///   - checkedFirst: a file of at most so many bytes is read through before it is used. A larger one is read through while it is used: the app need not
-    ///     wait for that, and if it is damaged, it is rebuilt when it is opened next time.
-    ///   - boundary: called before and after each statement of each connection; nil costs nothing.
+    ///   - checkedFirst: a file of at most this many bytes is read completely before it is used. A larger file is read while it is in use, so that the app does
+    ///     not wait. If the larger file is damaged, the library rebuilds it when it opens it next time.
+    ///   - boundary: called before and after each statement of each connection.
     static func open(
         _ url: URL, checkedFirst: Int = checkedFirst, atBoundary boundary: (@Sendable () -> Void)? = nil
     ) throws -> DatabasePool {
-        // The process ended while it put the new store in the place of a damaged one.
+        // The last process ended while it replaced a damaged store.
         if exists(rebuilt(url)) { try install(url) }
-        // A marked file is checked first, whatever its size: the process may have ended when it was rebuilt and the mark was still there.
+        // A marked file is checked first, at any size: the process may have ended after the rebuilding and before it removed the mark.
         let checkedFirst = exists(foundDamaged(url)) ? .max : checkedFirst
         let pool: DatabasePool
         do {
@@ -30,10 +30,10 @@ enum StoreFile {
         return pool
     }
 
-    /// Some ten milliseconds' reading.
+    /// Reading this many bytes takes about ten milliseconds.
     static let checkedFirst = 8 << 20
 
-    /// Opens the store if all that the library cannot do without can be read.
+    /// Opens the store if the data that the library needs at the start are readable.
     private static func openIntact(_ url: URL, checkedFirst: Int, boundary: (@Sendable () -> Void)?) throws -> DatabasePool {
         let size = (try? FileManager.default.attributesOfItem(atPath: path(url))[.size] as? Int) ?? 0
         let pool = try DatabasePool(path: path(url), configuration: configuration(boundary))
@@ -54,8 +54,8 @@ enum StoreFile {
         guard problems == ["ok"] else { throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: problems.first) }
     }
 
-    /// Reads the file through, and leaves a mark beside a damaged one. On a connection of its own: what the pool does for all its connections, as closing
-    /// them, would wait for it.
+    /// Reads the whole file, and creates a mark beside a damaged file. The reading has its own connection, because operations of the pool on all its
+    /// connections, such as closing them, would wait for it.
     private static func checkLater(_ url: URL) {
         DispatchQueue.global(qos: .utility)
             .async {
@@ -64,7 +64,7 @@ enum StoreFile {
                 } catch  where isDamage(error) {
                     _ = FileManager.default.createFile(atPath: path(foundDamaged(url)), contents: nil)
                 } catch {
-                    // The device cannot read now; next time it may.
+                    // The device cannot read now. A later attempt may succeed.
                 }
             }
     }
@@ -76,28 +76,28 @@ enum StoreFile {
         configuration.busyMode = .timeout(5)
         configuration.prepareDatabase { db in
             if let boundary { db.trace(options: [.statement, .profile]) { _ in boundary() } }
-            // After the end of the process nothing is lost; after a failure of power the last changes may be, but the store is whole.
+            // The end of the process loses nothing. A power failure may lose the last changes, but never damages the store.
             try db.execute(sql: "PRAGMA synchronous = NORMAL")
         }
         return configuration
     }
 
-    /// Whether an error while opening says that the file is not what was written to it, rather than that the device cannot read or write now.
+    /// Whether an error while opening means that the file is damaged, and not that the device cannot read or write now.
     static func isDamage(_ error: any Error) -> Bool {
         guard let error = error as? DatabaseError else { return error is DecodingError }
-        // The last ones come of a damaged schema, or of a damaged list of the schema's steps.
+        // The last of these codes come from a damaged schema, or from a damaged list of the schema's steps.
         return [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT, .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH]
             .contains(error.resultCode.primaryResultCode)
     }
 
     // MARK: Rebuilding
 
-    /// Makes a new store, with what was not sent from the damaged one, and puts it in its place. The process may end at any moment, or the disk be full: the
-    /// damaged one is left alone until the new one is complete, and next time this goes on.
+    /// Builds a new store with the unsent changes of the damaged store, and replaces the damaged store with it. The process may end at any moment, and the
+    /// disk may be full, so the damaged store stays until the new one is complete. The next start continues the work.
     private static func rebuild(_ url: URL, boundary: (@Sendable () -> Void)?) throws {
         let new = url.appendingPathExtension("rebuilding")
         try removeFiles(of: new)
-        // A queue, not a pool: then there is one file, which can be renamed as a whole.
+        // A queue, unlike a pool, has one file, which one rename moves.
         let queue = try DatabaseQueue(path: path(new), configuration: configuration(boundary))
         do {
             try StoreSchema.migrator.migrate(queue)
@@ -111,7 +111,7 @@ enum StoreFile {
         try install(url)
     }
 
-    /// Puts a rebuilt store in its place. The log of the damaged one goes first: the database library would apply it to the new one.
+    /// Moves a rebuilt store to its place. The log of the damaged store is removed first, because SQLite would apply it to the new store.
     private static func install(_ url: URL) throws {
         let damaged = url.appendingPathExtension("damaged")
         for suffix in ["-wal", "-shm", "-journal", ""] {
@@ -123,7 +123,7 @@ enum StoreFile {
         try FileManager.default.moveItem(at: rebuilt(url), to: url)
     }
 
-    /// Takes what was not sent from a damaged store.
+    /// Reads the unsent changes from a damaged store.
     private static func salvage(from damaged: URL, into new: DatabaseQueue) throws {
         let rows = readableOperations(of: damaged)
         try new.write { db in
@@ -157,7 +157,7 @@ enum StoreFile {
         return try DatabaseQueue(path: path(url), configuration: configuration)
     }
 
-    /// Reads from both ends up to a page that cannot be read, and one by one what may be between two such pages.
+    /// Reads from both ends up to an unreadable page, and reads the rows between two such pages one by one.
     private static func readableOperations(of damaged: URL) -> [SavedRow] {
         guard let old = try? readOnly(damaged) else { return [] }
         defer { try? old.close() }
@@ -170,10 +170,10 @@ enum StoreFile {
         return first + between + last.reversed()
     }
 
-    /// More than any queue holds; a damaged number must not keep the app waiting.
+    /// A queue never has this many rows. The bound keeps a damaged number from delaying the app.
     private static let mostSearched = 100_000
 
-    /// The rows before the first that cannot be read, and whether that is all of them.
+    /// The rows before the first unreadable row, and whether these are all rows.
     private static func rows(of table: String, in old: DatabaseQueue, _ clause: String) -> (rows: [SavedRow], isWhole: Bool) {
         var found: [SavedRow] = []
         do {
@@ -201,10 +201,10 @@ enum StoreFile {
 
     private static func path(_ url: URL) -> String { url.path(percentEncoded: false) }
     private static func exists(_ url: URL) -> Bool { FileManager.default.fileExists(atPath: path(url)) }
-    /// A store that is complete and waits to be put in the place of the damaged one.
+    /// The complete new store, before it replaces the damaged one.
     private static func rebuilt(_ url: URL) -> URL { url.appendingPathExtension("rebuilt") }
 
-    /// Says that the store beside it is damaged.
+    /// The mark: a file which means that the store beside it is damaged.
     private static func foundDamaged(_ url: URL) -> URL { url.appendingPathExtension("found-damaged") }
 
     private static func removeFiles(of url: URL) throws {
@@ -215,7 +215,7 @@ enum StoreFile {
 
     /// Removes the store from the device.
     static func remove(_ url: URL) throws {
-        // The rebuilt one first: as long as it is there, it is taken for the store.
+        // The rebuilt store goes first, because the library uses it as the store while it exists.
         for name in ["rebuilt", "rebuilding", "damaged", "found-damaged"] { try removeFiles(of: url.appendingPathExtension(name)) }
         try removeFiles(of: url)
     }

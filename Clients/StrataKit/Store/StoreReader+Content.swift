@@ -3,10 +3,10 @@ import Foundation
 import GRDB
 import StrataModel
 
-/// Where the content of parts is.
+/// Finds the content of parts.
 extension StoreReader {
     /// A part of a message or announcement.
-    /// - Parameter message: nil: of an announcement.
+    /// - Parameter message: nil for a part of an announcement.
     func partRecord(_ id: UUID, of message: MessageID?) throws -> PartRecord? {
         guard let message else {
             let query = "SELECT * FROM part WHERE id = ? AND message IN (SELECT id FROM announcement)"
@@ -16,7 +16,7 @@ extension StoreReader {
             .one([id.data, message.blob], in: db) { Self.partRecord($0) }
     }
 
-    /// The parts with this content, as the app is shown them.
+    /// The parts with this content, as the app sees them.
     func parts(with content: ContentID) throws -> [MessagePart] {
         try db.cachedStatement(
             sql: "SELECT part.*, message.id IS NOT NULL AS is_message FROM part LEFT JOIN message ON message.id = part.message WHERE content = ?"
@@ -31,12 +31,12 @@ extension StoreReader {
 
     /// A file with content on this device.
     struct ContentFile {
-        /// Nil while it waits for its upload.
+        /// Nil while the content waits for its upload.
         var content: ContentID?
         var file: DiskPlan.File
     }
 
-    /// All files with content on this device. What is not sent counts as not on the server, which may forget it.
+    /// All files with content on this device. Unsent content counts as missing on the server, because the server may delete it.
     func contentFiles() throws -> [ContentFile] {
         try db.cachedStatement(
             sql: """
@@ -53,18 +53,18 @@ extension StoreReader {
         }
     }
 
-    /// Of these files those that no part has.
+    /// Those of the given files that no part refers to.
     func unusedFiles(among names: Set<String>) throws -> [String] {
         try names.filter { name in
             try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM part WHERE file = ?)").one([name], in: db) { $0[0] as Bool } != true
         }
     }
 
-    /// Content that was never on this device, that of the newest messages first.
+    /// Content that was never on this device, starting with the newest messages.
     /// - Parameters:
-    ///   - size: bytes of the largest.
-    ///   - limit: how many at most.
-    ///   - isWanted: decides by the MIME type.
+    ///   - size: the largest size of one content, in bytes.
+    ///   - limit: the largest number of results.
+    ///   - isWanted: selects content by its MIME type.
     func neverDownloaded(
         upTo size: Int, limit: Int, isWanted: (PartRecord) -> Bool
     ) throws -> [(part: PartRecord, sentAt: Int64)] {
@@ -83,7 +83,7 @@ extension StoreReader {
         return found
     }
 
-    /// The names of all files that parts have, and the content whose download may go on.
+    /// The names of all files that parts refer to, and the content whose download can continue.
     func contentInUse() throws -> (files: Set<String>, resumable: Set<ContentID>) {
         let files = try db.cachedStatement(sql: "SELECT DISTINCT file FROM part WHERE file IS NOT NULL").all([], in: db) { $0[0] as String }
         let contents = try db.cachedStatement(sql: "SELECT DISTINCT content FROM part WHERE content IS NOT NULL AND file IS NULL")

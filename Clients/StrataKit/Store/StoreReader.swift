@@ -10,17 +10,17 @@ struct StoreReader {
     let me: UserID
     /// Where downloaded content is; nil for a store in memory.
     let contentFolder: URL?
-    /// The client that snapshots offer calls of.
+    /// The client that the methods of snapshots call.
     var owner = SnapshotOwner(nil)
 
     // MARK: Records
 
-    /// The conversation as the app is shown it, visible or not.
+    /// The conversation as the app sees it, also if it is not visible.
     func conversationRecord(_ id: ConversationID) throws -> ConversationRecord? {
         try db.cachedStatement(sql: "SELECT * FROM conversation WHERE id = ?").one([id.blob], in: db) { Self.conversationRecord($0) }
     }
 
-    /// The message as the app is shown it.
+    /// The message as the app sees it.
     func messageRecord(_ id: MessageID) throws -> MessageRecord? {
         let record = try db.cachedStatement(sql: "SELECT * FROM message WHERE id = ?").one([id.blob], in: db) { Self.messageRecord($0) }
         guard var record else { return nil }
@@ -45,7 +45,7 @@ struct StoreReader {
 
     // MARK: What the app is shown
 
-    /// The conversation, also under an id that it had before; nil if there is none, or it is not visible.
+    /// The conversation with this id, or with this former id. Nil if there is none, or if it is not visible.
     func conversation(_ id: ConversationID) throws -> Conversation? {
         guard let record = try conversationRecord(try resolve(id)), record.isVisible else { return nil }
         return try conversation(record)
@@ -69,7 +69,7 @@ struct StoreReader {
         return conversation
     }
 
-    /// The id that a conversation has now.
+    /// The present id of a conversation.
     func resolve(_ id: ConversationID) throws -> ConversationID {
         try db.cachedStatement(sql: "SELECT conversation FROM alias WHERE id = ?").one([id.blob], in: db) { ConversationID(rawValue: $0[0]) } ?? id
     }
@@ -95,7 +95,7 @@ struct StoreReader {
                 .all([id.blob], in: db) { Self.messageRecord($0) })
     }
 
-    /// The announcement; nil if there is none, or it is to be deleted.
+    /// The announcement. Nil if there is none, or if it is to be deleted.
     func shownAnnouncement(_ id: AnnouncementID) throws -> Announcement? {
         let isVisible = try db.cachedStatement(sql: "SELECT is_visible FROM announcement WHERE id = ?").one([id.blob], in: db) { $0[0] as Bool }
         guard isVisible == true else { return nil }
@@ -114,7 +114,7 @@ struct StoreReader {
         return announcement
     }
 
-    /// The identity of a user; with nothing but the user id if nothing else is known.
+    /// The identity of a user. It has only the user id if the store has no other data of the user.
     func identity(_ user: UserID) throws -> Identity { try identityRecord(user).map(Self.identity) ?? Identity(userID: user) }
 
     private func sender(_ user: UserID?, name: String?) throws -> Identity {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import GRDB
 
-/// The tables of the local store. Steps that have been released are never changed; a new step is added.
+/// The tables of the local store. A released step never changes: a change of the tables is a new step.
 ///
-/// `conversation`, `message` and `part` hold what the app is shown: what the server said, with the user's pending changes applied. Where changes are
-/// pending, `conversation_server`, `message_server` and `identity_server` hold what the server said alone.
+/// `conversation`, `message` and `part` hold what the app sees: the state of the server with the user's pending changes applied. Where changes are
+/// pending, `conversation_server`, `message_server` and `identity_server` hold the state of the server alone.
 enum StoreSchema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()

@@ -3,33 +3,33 @@ import Foundation
 import GRDB
 import StrataModel
 
-/// Where the content of parts is. Content never changes: all parts with the same content have the same file.
+/// Keeps track of the content of parts. Content never changes, so all parts with the same content share one file.
 extension StoreTransaction {
     // MARK: Downloads
 
-    /// The content is to be downloaded.
+    /// Records that the content is to be downloaded.
     func downloadBegan(_ content: ContentID) throws {
         try updateParts(with: content) { part in if part.file == nil { part.transferStatus = .downloading } }
     }
 
-    /// A download has ended without success.
+    /// Records that a download has failed.
     func downloadFailed(_ content: ContentID) throws {
         try updateParts(with: content) { part in if part.transferStatus == .downloading { part.transferStatus = .readyForDownload } }
     }
 
-    /// The content is on this device, in a file of the content folder.
+    /// Records that the content is on this device, in a file of the content folder.
     func downloaded(_ content: ContentID, file: String) throws {
         try updateParts(with: content) { part in
             if part.file == nil { (part.file, part.transferStatus, part.usedAt) = (file, .complete, now) }
         }
     }
 
-    /// The content was removed from this device. It does not come again by itself, because it was used before.
+    /// Records that the content was removed from this device. The library does not download it again by itself, because it was used before.
     func purged(_ content: ContentID) throws {
         try updateParts(with: content) { part in (part.file, part.transferStatus, part.usedAt) = (nil, .readyForDownload, now) }
     }
 
-    /// The app has read the content.
+    /// Records that the app has read the content.
     func used(_ content: ContentID) throws { try updateParts(with: content) { $0.usedAt = now } }
 
     private func updateParts(with content: ContentID, _ change: (inout PartRecord) -> Void) throws {
@@ -39,7 +39,7 @@ extension StoreTransaction {
         }
     }
 
-    /// Changes what is known of the parts of a message or announcement, as the server has told of it and as it is to be sent.
+    /// Changes the parts of a message or announcement, in the state of the server and in the unsent message.
     private func updateParts(of owner: UUID, _ change: (inout [PartRecord]) -> Void) throws {
         let id = MessageID(rawValue: owner)
         guard let touched = try touch(id, in: nil) else {
@@ -60,7 +60,7 @@ extension StoreTransaction {
 
     // MARK: Uploads
 
-    /// An upload has begun, or has ended without success.
+    /// Records that an upload has begun or has failed.
     func setUploading(_ isUploading: Bool, part: UUID, for operation: UUID) throws {
         guard let operation = queue[operation] else { return }
         try updatePart(part, of: operation) { part in
@@ -68,7 +68,7 @@ extension StoreTransaction {
         }
     }
 
-    /// The content of a part that is to be sent is on the server.
+    /// Records that the server has the content of a part that is to be sent.
     func uploaded(_ part: UUID, as content: ContentID, for operation: UUID) throws {
         guard var operation = queue[operation] else { return }
         try updatePart(part, of: operation) { part in
@@ -81,14 +81,14 @@ extension StoreTransaction {
         queue.updateOperation(operation)
     }
 
-    /// Content of an operation has to be uploaded again: the server keeps content that is in no message for about a day only.
-    /// - Parameter isStale: whether the content of an upload with this time may be gone.
+    /// Has the content of an operation uploaded again. The server keeps content that is in no message for about a day.
+    /// - Parameter isStale: whether the server may have deleted content that was uploaded at this time.
     func forgetUploads(of operation: UUID, where isStale: (Int64) -> Bool) throws {
         guard let operation = queue[operation] else { return }
         for part in operation.change.parts where part.content != nil && part.file != nil {
             guard var upload = operation.uploads?[part.id], let time = upload.finishedAt, isStale(time) else { continue }
             guard var current = queue[operation.id] else { return }
-            // Under the same name the server would give the same content, and keep it no longer.
+            // With the same name the server would return the same content, and would not keep it any longer.
             (upload.name, upload.finishedAt) = (newID(), nil)
             current.uploads?[part.id] = upload
             queue.updateOperation(current)
@@ -103,7 +103,7 @@ extension StoreTransaction {
         try replace(operation, by: operation.change.withParts(parts))
     }
 
-    /// What was interrupted by the end of the process neither uploads nor downloads any more.
+    /// Marks the transfers that the end of the process interrupted as stopped.
     func resetTransfers() throws {
         let downloads = try db.cachedStatement(sql: "SELECT DISTINCT content FROM part WHERE content IS NOT NULL AND transfer_status = ?")
             .all([ContentTransferStatus.downloading.rawValue], in: db) { ContentID(rawValue: $0[0]) }

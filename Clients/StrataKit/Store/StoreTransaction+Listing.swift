@@ -3,14 +3,14 @@ import Foundation
 import GRDB
 import StrataModel
 
-/// A load of everything from the beginning. What was here before it and is in none of its lists is gone from the server.
+/// A full load. Objects that were on this device before it and are in none of its lists no longer exist on the server.
 extension StoreTransaction {
-    /// Objects that belong to no conversation. Of conversations, the row of their progress says which listing showed them last.
+    /// Objects that belong to no conversation. For a conversation, its progress row names the listing that showed it last.
     private enum ListedKind: Int { case identity, announcement }
 
-    /// Begins a load from the beginning: everything that is here may have changed or gone, and is compared with what the lists show.
+    /// Begins a full load. Every object on this device may have changed or gone, and is compared with the lists.
     func beginListing(epoch: String?, timestamp: String?) throws {
-        // What the positions of these meant is not known any more.
+        // The positions of these conversations have no meaning any more.
         for var operation in queue.all where operation.isAnswered {
             operation.state = .answered(.init(conversation: 0, user: 0))
             queue.updateOperation(operation)
@@ -19,9 +19,9 @@ extension StoreTransaction {
         cursor = SyncCursor(timestamp: timestamp, epoch: epoch, userPosition: 0, generation: cursor.generation + 1, listing: .init())
     }
 
-    /// A list or a packet has shown that the user follows another one.
+    /// Records that a list or a packet shows that the user follows another user.
     func markListed(_ user: UserID) throws { try markListed(.identity, id: Data(user.rawValue.utf8)) }
-    /// A list or a packet has shown an announcement.
+    /// Records that a list or a packet shows an announcement.
     func markListed(_ id: AnnouncementID) throws { try markListed(.announcement, id: id.blob) }
 
     private func markListed(_ kind: ListedKind, id: Data) throws {
@@ -29,7 +29,7 @@ extension StoreTransaction {
         try db.cachedStatement(sql: "INSERT OR IGNORE INTO listed (kind, id) VALUES (?, ?)").execute(arguments: [kind.rawValue, id])
     }
 
-    /// The list of conversations has come to its end.
+    /// Handles the end of the list of conversations.
     func endConversations() throws {
         cursor.listing?.hasConversations = true
         let ids = try db.cachedStatement(sql: "SELECT id FROM conversation_sync WHERE generation < ?")
@@ -38,7 +38,7 @@ extension StoreTransaction {
         endListing()
     }
 
-    /// The list of identities has come to its end.
+    /// Handles the end of the list of identities.
     func endIdentities() throws {
         cursor.listing?.hasIdentities = true
         let unlisted =
@@ -46,13 +46,13 @@ extension StoreTransaction {
         let users = try db.cachedStatement(sql: unlisted)
             .all([me.rawValue, ListedKind.identity.rawValue], in: db) { UserID(trusted: $0[0]) }
         for user in users { try unfollowed(user) }
-        // Those who are to be unfollowed are not shown, and the server may have told of them all the same.
+        // The app does not see users who are to be unfollowed, but the server may still list them.
         for user in queue.users where try identity(user)?.isFollowed == true && !isListed(user) { try unfollowed(user) }
         hasLoaded = true
         endListing()
     }
 
-    /// The list of announcements has come to its end.
+    /// Handles the end of the list of announcements.
     func endAnnouncements() throws {
         cursor.listing?.hasAnnouncements = true
         let ids = try db.cachedStatement(sql: "SELECT id FROM announcement WHERE id NOT IN (SELECT id FROM listed WHERE kind = ?)")
@@ -68,7 +68,7 @@ extension StoreTransaction {
             .one([ListedKind.identity.rawValue, Data(user.rawValue.utf8)], in: db) { $0[0] as Bool } ?? false
     }
 
-    /// The user does not follow another one any more. Participants stay known by name and picture.
+    /// Records that the user no longer follows another user. Of a participant the name and picture stay.
     func unfollowed(_ user: UserID) throws {
         guard var record = try identity(user) else { return }
         record.isFollowed = false

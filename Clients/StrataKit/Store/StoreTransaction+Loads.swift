@@ -4,10 +4,10 @@ import GRDB
 import ProtocolClient
 import StrataModel
 
-/// Puts the answers to loads in their places. The caller then applies again the packets that came while the load was under way.
+/// Stores the answers to loads. The caller then applies again the packets that arrived during the load.
 extension StoreTransaction {
     /// A page of the list of conversations, each with its newest messages.
-    /// - Parameter next: where the next page begins; nil: this was the last page.
+    /// - Parameter next: where the next page begins. Nil after the last page.
     func storeConversationPage(_ json: JSONValue, next: String?) throws {
         for object in json.array ?? [] {
             guard let shown = WireObjects.conversation(object, now: now) else { continue }
@@ -21,11 +21,11 @@ extension StoreTransaction {
         hasLoaded = true
     }
 
-    /// Messages of one conversation, newest first and without gaps.
+    /// Stores messages of one conversation, newest first and without gaps.
     /// - Parameters:
-    ///   - position: the list begins below this one; nil: with the newest message.
-    ///   - hasMore: false if the list has come to the conversation's first message.
-    /// - Returns: whether it had a message, or has come to its end: otherwise nothing is known that was not known before.
+    ///   - position: the list begins below this position. If nil, it begins with the newest message.
+    ///   - hasMore: false if the list reaches the conversation's first message.
+    /// - Returns: whether the list had a message or reached its end. Otherwise it brought nothing new.
     @discardableResult
     func storeMessages(_ json: JSONValue, of conversation: ConversationID, below position: Int64?, hasMore: Bool) throws -> Bool {
         let shown = (json.array ?? []).compactMap { WireObjects.message($0, now: now) }.filter { $0.record.conversation == conversation }
@@ -44,8 +44,8 @@ extension StoreTransaction {
         return true
     }
 
-    /// A page of older messages. With ``HistoryGoal/firstUnread`` what is older than the first unread message is left out.
-    /// - Returns: whether it had a message, or was the last page.
+    /// Stores a page of older messages. With ``HistoryGoal/firstUnread`` it leaves out messages that are older than the first unread message.
+    /// - Returns: whether the page had a message or was the last page.
     @discardableResult
     func storeHistoryPage(_ json: JSONValue, of conversation: ConversationID, below position: Int64?, hasMore: Bool) throws -> Bool {
         var page = json.array ?? []
@@ -68,14 +68,14 @@ extension StoreTransaction {
         try messageIDs(in: id, from: position).count { try message($0, in: id)?.isUnread == true }
     }
 
-    /// How many messages a request for older ones should bring.
+    /// How many messages a request for older messages should ask for.
     func historyPageSize(in id: ConversationID) throws -> Int {
         guard let progress = try progress(of: id), case .count(let wanted)? = progress.goal else { return Limits.pageSize }
         let known = try knownCount(in: id, from: progress.oldest ?? .max)
         return min(max(1, wanted - known), Limits.pageSize)
     }
 
-    /// One conversation, loaded by its id; nil: the server does not show it.
+    /// Stores one conversation, loaded by its id. Nil means that the server does not show it to this user.
     func storeConversation(_ json: JSONValue?, id: ConversationID) throws {
         if let json, let shown = WireObjects.conversation(json, now: now) {
             try storeConversation(shown)
@@ -104,7 +104,7 @@ extension StoreTransaction {
         if next == nil { try endAnnouncements() }
     }
 
-    /// A list is loaded from its beginning again.
+    /// Starts the load of a list again from its beginning.
     func restart(list load: SyncLoad) {
         switch load {
         case .conversations: cursor.listing?.nextConversations = nil
@@ -115,7 +115,7 @@ extension StoreTransaction {
     }
 
     /// Requests older messages on behalf of the app.
-    /// - Parameter goal: gets the conversation as it is shown, how many of its messages are here without gaps, and how far it is synchronized.
+    /// - Parameter goal: receives the conversation as the app sees it, how many of its newest messages are here without gaps, and its progress.
     func wantHistory(of id: ConversationID, _ goal: (ConversationRecord, Int, SyncProgress) throws -> HistoryGoal) throws {
         guard let record = try reader.conversationRecord(id), record.isVisible, let progress = try progress(of: id) else {
             throw StrataError(.conversationDeleted, "There is no conversation \(id.layerID) on this device.")
@@ -138,8 +138,8 @@ extension StoreTransaction {
     /// Whether older messages of the conversation are to be fetched.
     func wantsHistory(of id: ConversationID) throws -> Bool { try progress(of: id)?.goal != nil }
 
-    /// How many messages are still to be fetched, as far as the conversation's counts say. Of those back to the first unread one, only the unread are counted:
-    /// the server does not say how many others are between them.
+    /// How many messages are still to be fetched, by the conversation's counts. Back to the first unread message, only unread messages are counted:
+    /// the server does not report how many other messages are between them.
     func missingMessages(of id: ConversationID) throws -> Int {
         guard let progress = try progress(of: id), let goal = progress.goal, let record = try conversation(id) else { return 0 }
         return try missingMessages(for: goal, record, from: progress.oldest ?? .max)
@@ -154,7 +154,7 @@ extension StoreTransaction {
         }
     }
 
-    /// How many messages of the server are here from a position on, those among them that the user is deleting.
+    /// How many of the server's messages are here from a position on, including those that the user is deleting.
     private func knownCount(in id: ConversationID, from position: Int64) throws -> Int {
         let count = """
             SELECT COUNT(*) FROM (
@@ -164,7 +164,7 @@ extension StoreTransaction {
         return try db.cachedStatement(sql: count).one([id.blob, position, id.blob, position], in: db) { $0[0] } ?? 0
     }
 
-    /// Where the older messages of a conversation are to be asked for: below this message, or from the newest on.
+    /// Where a request for older messages begins: below this message, or with the newest message.
     func historyStart(in id: ConversationID) throws -> (message: MessageID, position: Int64)? {
         guard let oldest = try progress(of: id)?.oldest else { return nil }
         return
@@ -179,7 +179,7 @@ extension StoreTransaction {
             .one([id.blob, oldest, id.blob, oldest], in: db) { (MessageID(rawValue: $0[0]), $0[1]) }
     }
 
-    /// Conversations of which older messages are to be fetched, those with the newest messages first.
+    /// Conversations whose older messages are to be fetched, in the order of their newest messages.
     func conversationsWithGoals() throws -> [ConversationID] {
         try db.cachedStatement(
             sql: """
@@ -190,7 +190,7 @@ extension StoreTransaction {
         .all([], in: db) { ConversationID(rawValue: $0[0]) }
     }
 
-    /// Decides for the conversations that were touched whether older messages are still to be fetched.
+    /// Decides for each touched conversation whether older messages are still to be fetched.
     func settleGoals() throws {
         var wanted: [(id: ConversationID, newest: Int64)] = []
         for id in conversationOrder where try isHistoryWanted(of: id) {

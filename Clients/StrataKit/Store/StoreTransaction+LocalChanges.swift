@@ -3,12 +3,12 @@ import Foundation
 import GRDB
 import StrataModel
 
-/// The user's changes: each is checked, folded with what has not been sent, and put into the queue. A call that throws has changed nothing, because the
+/// The user's changes. Each method checks a change, merges it with unsent changes, and puts it into the queue. A call that throws changes nothing, because the
 /// transaction ends with it.
 extension StoreTransaction {
     // MARK: Conversations
 
-    /// The distinct conversation of exactly these participants on this device, shown or not sent yet. One that is to be deleted does not count.
+    /// The distinct conversation of exactly these participants on this device, visible or not sent yet. A conversation that is to be deleted does not count.
     func distinctConversation(of participants: [UserID]) throws -> (id: ConversationID, isVisible: Bool)? {
         let lines = participants.map(\.rawValue).joined(separator: "\n")
         return try db.cachedStatement(sql: "SELECT id, is_visible FROM conversation WHERE participants = ? AND is_distinct")
@@ -16,7 +16,7 @@ extension StoreTransaction {
             .first { $0.isVisible || draft(of: $0.id) != nil }
     }
 
-    /// The distinct conversation for a new one with these participants, or a new one that stays on this device until its first message is sent.
+    /// Returns the distinct conversation of these participants, or creates a conversation that stays on this device until its first message is sent.
     /// - Throws: ``StrataError/Code/distinctConversationExists``, ``StrataError/Code/distinctDeletedConversationExists``.
     func newConversation(_ new: LocalChange.NewConversation) throws -> ConversationID {
         guard new.isDistinct else { return try createDraft(new) }
@@ -30,7 +30,7 @@ extension StoreTransaction {
         return try createDraft(new)
     }
 
-    /// The distinct conversation of exactly these participants that is to be deleted, as long as the server has not confirmed that.
+    /// The distinct conversation of exactly these participants that is to be deleted, until the server confirms the deletion.
     private func deletedDistinctConversation(of participants: [UserID]) throws -> ConversationID? {
         for operation in queue.all where operation.isOverlay {
             guard case .deleteConversation(_, _, leaves: false) = operation.change, let id = operation.conversation else { continue }
@@ -39,14 +39,14 @@ extension StoreTransaction {
         return nil
     }
 
-    /// Makes a conversation that stays on this device until its first message is sent.
+    /// Creates a conversation that stays on this device until its first message is sent.
     func createDraft(_ new: LocalChange.NewConversation) throws -> ConversationID {
         let id = ConversationID(rawValue: newID())
         try enqueue(.createConversation(new), in: id, state: .draft)
         return id
     }
 
-    /// The conversation as the app is shown it, for a change to it.
+    /// The conversation as the app sees it, for a change to it.
     /// - Parameter needsMembership: whether only participants may make the change.
     func conversationToChange(_ id: ConversationID, needsMembership: Bool = true) throws -> ConversationRecord {
         try touch(id)
@@ -78,7 +78,7 @@ extension StoreTransaction {
 
     // MARK: Messages
 
-    /// Sends a message. The first one makes a new conversation visible, and has it created.
+    /// Sends a message. The first message makes a new conversation visible, and creates it on the server.
     func sendMessage(_ message: LocalChange.NewMessage, in id: ConversationID) throws {
         let conversation = try conversationToChange(id)
         guard conversation.participants.count <= Limits.participants else { throw Self.tooManyParticipants }
@@ -90,7 +90,7 @@ extension StoreTransaction {
         try enqueue(.sendMessage(message), in: id)
     }
 
-    /// Deletes a message. One that was never sent vanishes.
+    /// Deletes a message. A message that was never sent is removed at once.
     func deleteMessage(_ id: MessageID, mode: DeletionMode) throws {
         guard let touched = try touch(id, in: nil), touched.before != nil else {
             throw StrataError(.messageDeleted, "There is no message \(id.layerID) on this device.")
@@ -105,7 +105,7 @@ extension StoreTransaction {
         try enqueue(.deleteMessage(id, mode), in: conversation)
     }
 
-    /// A message that was not sent is not sent any more. A new conversation waits for another first message, unless there is more to be done in it.
+    /// Removes an unsent message. A new conversation then waits for another first message, unless other changes of it are pending.
     private func withdraw(_ send: QueuedOperation, in id: ConversationID) throws {
         try removeOperation(send)
         guard let creation = unsentCreation(of: id), queue.operations(in: id) == [creation] else { return }
@@ -154,7 +154,7 @@ extension StoreTransaction {
         return Dictionary(grouping: all, by: \.0).mapValues { $0.map(\.1) }
     }
 
-    /// Whether the app is shown a message as unread.
+    /// Whether the app sees a message as unread.
     private func isUnread(_ id: MessageID, in conversation: ConversationID) throws -> Bool {
         let server = try touch(id, in: conversation)?.server
         guard let shown = Overlay.message(server, with: queue.operations(on: id, in: conversation), me: me), shown.conversation == conversation else {
@@ -166,7 +166,7 @@ extension StoreTransaction {
 
     // MARK: Metadata
 
-    /// Changes metadata. Of an unsent conversation it becomes part of the creation; what has not been sent and is overwritten here is not sent.
+    /// Changes metadata. For an unsent conversation the change becomes part of the creation. Unsent changes that this change overwrites are not sent.
     func patchMetadata(_ steps: [LocalChange.MetadataStep], in id: ConversationID) throws {
         let conversation = try conversationToChange(id)
         let effective = steps.filter { step in
@@ -197,8 +197,8 @@ extension StoreTransaction {
         try enqueue(.patchMetadata(merged), in: id)
     }
 
-    /// The paths of texts that the server told of or that are to be set. An unsent change below one of them removes it, so it is still needed when what
-    /// it sets is deleted.
+    /// The paths of texts that the server has or that are to be set. An unsent change below such a path removes its text, so the path is still needed when
+    /// the text of that change is deleted.
     private func textsBelowChanges(of id: ConversationID) throws -> Set<String> {
         var texts = Set((try conversation(id)?.metadata ?? [:]).keys)
         for operation in queue.operations(in: id) {
@@ -208,7 +208,7 @@ extension StoreTransaction {
         return texts
     }
 
-    /// The steps that make these the only metadata: what is known here and not in them is deleted. What another user sets meanwhile stays.
+    /// The steps that make these the only metadata. They delete the other keys that this device knows. Keys that another user sets meanwhile stay.
     func replacingSteps(_ values: [String: String], in id: ConversationID) throws -> [LocalChange.MetadataStep] {
         let known = try conversationToChange(id).metadata
         let gone = known.keys.filter { values[$0] == nil }.sorted().map { LocalChange.MetadataStep(path: $0, values: nil) }
@@ -244,7 +244,7 @@ extension StoreTransaction {
         try enqueueParticipants(steps, shown: conversation.participants, in: id)
     }
 
-    /// What was to be done with the same users and was not sent is not done. If that alone makes the participants what they shall be, nothing is sent.
+    /// Withdraws unsent changes that concern the same users. If the participants are then already correct, nothing is sent.
     private func enqueueParticipants(_ steps: [LocalChange.ParticipantStep], shown: [UserID], in id: ConversationID) throws {
         var left = steps.filter { shown.contains($0.user) != $0.isAdded }
         for operation in queue.operations(in: id) where operation.state == .waiting {
@@ -263,7 +263,7 @@ extension StoreTransaction {
 
     // MARK: Deletion
 
-    /// Deletes a conversation. One that was never sent vanishes with all that was to be done in it.
+    /// Deletes a conversation. A conversation that was never sent is removed at once, with all its pending changes.
     func deleteConversation(_ id: ConversationID, mode: DeletionMode, leaves: Bool = false) throws {
         try touch(id)
         guard let record = try shown(id), record.isVisible || draft(of: id) != nil else {
@@ -277,7 +277,7 @@ extension StoreTransaction {
             try removeOperation(operation)
         }
         if isUnsent { return }
-        // Messages that are being sent will be beyond the position up to which the server deletes.
+        // Messages that are being sent will have positions after the one up to which the server deletes.
         for case .sendMessage(let message) in queue.operations(in: id).filter(\.isUnanswered).map(\.change) where mode == .myDevices {
             try enqueue(.deleteMessage(message.id, mode), in: id)
         }
@@ -287,7 +287,7 @@ extension StoreTransaction {
 
     // MARK: People
 
-    /// Follows users: their identities are here at once, and are filled when the server has told them.
+    /// Follows users. Their identities exist at once, and are filled when the server sends them.
     func follow(_ users: [UserID]) throws {
         let wanted = try users.filter { try $0 != me && isNeeded($0, isFollowed: true) }
         if !wanted.isEmpty { try enqueue(.follow(wanted)) }
@@ -298,8 +298,8 @@ extension StoreTransaction {
         for user in users where try user != me && !isParticipant(user) && isNeeded(user, isFollowed: false) { try enqueue(.unfollow([user])) }
     }
 
-    /// Takes the opposite back if it was not sent.
-    /// - Returns: whether the server is to be told that a user is followed, or is not any more.
+    /// Withdraws the opposite change if it is unsent.
+    /// - Returns: whether the change must be sent to the server.
     private func isNeeded(_ user: UserID, isFollowed: Bool) throws -> Bool {
         let pending = queue.operations(on: user)
         guard let last = pending.last else { return true }
@@ -333,10 +333,10 @@ extension LocalChange {
 }
 
 extension LocalChange.MetadataStep {
-    /// Whether this step makes an earlier one needless: it is about the same path or one above.
+    /// Whether this step replaces an earlier one, because it changes the same path or a path above it.
     func covers(_ old: LocalChange.MetadataStep) -> Bool { path.isEmpty || old.path == path || old.path.utf8.starts(with: "\(path).".utf8) }
 
-    /// The paths of the groups that it is in.
+    /// The paths of the groups that contain this path.
     var groups: [String] {
         path.utf8.indices.filter { path.utf8[$0] == UInt8(ascii: ".") }.map { String(path[..<$0]) }
     }

@@ -4,11 +4,11 @@ import GRDB
 import ProtocolClient
 import StrataModel
 
-/// Puts whole objects of the server in their places: from packets, lists and answers.
+/// Stores whole objects of the server, which come from packets, lists and answers.
 extension StoreTransaction {
     // MARK: Conversations
 
-    /// A conversation as it is now; it replaces what is known, and its last message is a message like any other.
+    /// Stores the present state of a conversation. It replaces the stored one. Its last message is stored like any other message.
     func storeConversation(_ shown: WireObjects.ShownConversation) throws {
         let id = shown.record.id
         try checkEpoch(shown.epoch)
@@ -22,17 +22,17 @@ extension StoreTransaction {
                 of: id, SyncProgress(applied: shown.position, oldest: progress.oldest, goal: progress.goal, generation: cursor.generation))
         } else {
             try beginHistory(of: shown, after: progress)
-            // The list of older messages begins below it, so that no list replaces it.
+            // The list of older messages begins below this message, so no list replaces it.
             if let last = shown.lastMessage { try replace(last) }
         }
         if let last = shown.lastMessage { try putLast(last) }
     }
 
-    /// A conversation that this device did not have, or whose messages may have changed since they were fetched.
+    /// Stores a conversation that this device did not have, or whose messages may have changed since they were fetched.
     private func beginHistory(of shown: WireObjects.ShownConversation, after old: SyncProgress?) throws {
         let newest = shown.record.totalCount == 0 ? 0 : shown.lastMessage?.record.position
         if let newest {
-            // There is none after its newest message, and no list will say so of what is here from a database that was replaced.
+            // No message comes after its newest message. No list would say so about messages from a database that was replaced.
             for id in try messageIDs(in: shown.record.id, from: newest) where id != shown.lastMessage?.record.id {
                 try setMessage(id, in: shown.record.id, to: nil)
             }
@@ -43,7 +43,7 @@ extension StoreTransaction {
                 applied: shown.position, oldest: newest, goal: HistoryGoal(policy, after: old), generation: cursor.generation))
     }
 
-    /// The user was added, and may have been out of the conversation without this device being told: what happened to messages meanwhile is told by no packet.
+    /// The user was added. They may have been out of the conversation without this device being told, and no packet tells what happened to messages meanwhile.
     func refetchHistory(of id: ConversationID) throws {
         try updateProgress(of: id) { progress in
             progress.goal = HistoryGoal(policy, after: progress)
@@ -51,18 +51,18 @@ extension StoreTransaction {
         }
     }
 
-    /// A database that was restored has another epoch; positions of before mean nothing then.
+    /// A restored database has another epoch, and earlier positions have no meaning then.
     func checkEpoch(_ epoch: String?) throws {
         guard let epoch else { return }
         if cursor.epoch == nil { cursor.epoch = epoch } else if cursor.epoch != epoch { findings.epochHasChanged = true }
     }
 
-    /// The newest message of a conversation. Between it and what is on this device there is none.
+    /// Stores the newest message of a conversation. No message lies between it and those on this device.
     func putLast(_ shown: WireObjects.ShownMessage) throws {
         try merge(shown)
         guard let position = shown.record.position else { return }
         try updateProgress(of: shown.record.conversation) { progress in
-            // What lies between is fetched again: some of it may be gone.
+            // The messages between are fetched again, because some may be gone.
             if case .position? = progress.goal { return }
             if let oldest = progress.oldest, position < oldest { progress.oldest = position }
         }
@@ -70,7 +70,7 @@ extension StoreTransaction {
 
     // MARK: Messages
 
-    /// A message that may be known: the newer of each of its members counts.
+    /// Stores a message that this device may have. For each member the newer value is kept.
     func merge(_ shown: WireObjects.ShownMessage) throws {
         var record = shown.record
         if let sender = shown.sender { try storeBasicIdentity(sender) }
@@ -91,7 +91,7 @@ extension StoreTransaction {
         try confirmDelivery(of: record)
     }
 
-    /// A message as a list shows it: it replaces what is known, since the list is newer than all that was applied before it was asked for.
+    /// Stores a message from a list. It replaces the stored one, because the list is newer than everything applied before its request.
     func replace(_ shown: WireObjects.ShownMessage) throws {
         var record = shown.record
         if let sender = shown.sender { try storeBasicIdentity(sender) }
@@ -102,12 +102,12 @@ extension StoreTransaction {
         try confirmDelivery(of: record)
     }
 
-    /// A message that was refused when it was sent again had arrived before.
+    /// A message that was refused at its second sending had arrived at the first.
     private func endFailure(of record: MessageRecord) throws {
         for operation in queue.operations(on: record.id, in: record.conversation) where operation.failure != nil { try removeOperation(operation) }
     }
 
-    /// What this device has uploaded need not be downloaded.
+    /// Content that this device has uploaded need not be downloaded.
     func keepSentContent(in record: inout MessageRecord) {
         for operation in queue.operations(on: record.id, in: record.conversation) {
             for index in record.parts.indices where record.parts[index].file == nil {
@@ -117,7 +117,7 @@ extension StoreTransaction {
         }
     }
 
-    /// What only this device knows: when it saw the message first, and which content it has.
+    /// Keeps what only this device knows: when it received the message first, and which content it has.
     func keepLocal(of old: MessageRecord, in record: inout MessageRecord) {
         record.receivedAt = old.receivedAt
         for index in record.parts.indices {
@@ -125,7 +125,7 @@ extension StoreTransaction {
         }
     }
 
-    /// Has the sender told that this device has the message, unless that is known, not wanted, or not this user's to tell.
+    /// Queues the delivery receipt of a message, unless the receipt exists, is not wanted, or is not this user's to give.
     private func confirmDelivery(of record: MessageRecord) throws {
         guard record.sender != me, record.statuses[me].map({ $0 < .delivered }) == true, let conversation = try conversation(record.conversation),
             conversation.deliveryReceipts, conversation.participants.contains(me)
@@ -135,7 +135,7 @@ extension StoreTransaction {
 
     // MARK: Identities and announcements
 
-    /// Name and picture, as messages and lists of participants show them.
+    /// Stores name and picture, as messages and lists of participants show them.
     func storeBasicIdentity(_ basic: IdentityRecord, isFollowed: Bool = false) throws {
         var record = try identity(basic.userID) ?? IdentityRecord(userID: basic.userID)
         if !record.isFull || !record.isFollowed { (record.displayName, record.avatarURL) = (basic.displayName, basic.avatarURL) }
@@ -144,7 +144,7 @@ extension StoreTransaction {
         try setIdentity(basic.userID, to: record)
     }
 
-    /// A whole identity. Presence that it does not say stays.
+    /// Stores a whole identity. If it has no presence, the stored presence stays.
     func storeFullIdentity(_ full: IdentityRecord, isFollowed: Bool) throws {
         var record = full
         if let old = try identity(full.userID) {
@@ -157,7 +157,7 @@ extension StoreTransaction {
         try setIdentity(full.userID, to: record)
     }
 
-    /// An announcement as it is now.
+    /// Stores the present state of an announcement.
     func storeAnnouncement(_ shown: AnnouncementRecord) throws {
         var record = shown
         if let old = try announcement(shown.id) {
@@ -172,7 +172,7 @@ extension StoreTransaction {
 }
 
 extension PartRecord {
-    /// Keeps what only this device knows, if it has the same content: the file, and what became of it.
+    /// Keeps what only this device knows of a part, if the content is the same: the file and its state.
     mutating func keepContent(of known: PartRecord) {
         guard let content, known.content == content, known.file != nil || known.usedAt != nil || known.transferStatus == .downloading else { return }
         (file, transferStatus, usedAt) = (known.file, known.transferStatus, known.usedAt)
@@ -180,7 +180,7 @@ extension PartRecord {
 }
 
 extension HistoryGoal {
-    /// What is to be fetched of a conversation whose messages may have changed: those that are here, then those that were to be fetched before.
+    /// The goal for a conversation whose messages may have changed: first the messages that are here, then those that were to be fetched before.
     init(_ policy: SyncPolicy, after old: SyncProgress?) {
         switch (old?.oldest, old?.goal) {
         case (_, .position(let position, let next)?): self = .position(position, then: next)
@@ -189,7 +189,7 @@ extension HistoryGoal {
         }
     }
 
-    /// What a policy wants of a conversation with history.
+    /// The goal that a policy sets for a conversation with history.
     init(_ policy: SyncPolicy) {
         switch policy {
         case .completeHistory: self = .everything

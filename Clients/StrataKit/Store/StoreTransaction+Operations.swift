@@ -4,9 +4,9 @@ import GRDB
 import ProtocolClient
 import StrataModel
 
-/// What becomes of the user's pending changes: sent, answered, refused, over.
+/// The life of the user's pending changes: sent, answered, refused, ended.
 extension StoreTransaction {
-    /// Has everything shown anew that an operation is about. To be called before it is added, changed or removed, so that what the server said stays known.
+    /// Marks all objects of an operation to be computed again. Call it before the operation is added, changed or removed: that keeps the server's state.
     func touchTargets(of operation: QueuedOperation) throws { try touchTargets(of: operation.change, in: operation.conversation) }
 
     private func touchTargets(of change: LocalChange, in conversation: ConversationID?) throws {
@@ -24,7 +24,7 @@ extension StoreTransaction {
         }
     }
 
-    /// Those the server has told of, and those it has not.
+    /// The messages that the server has told of, and those that it has not.
     private func allMessageIDs(in conversation: ConversationID) throws -> Set<MessageID> {
         let shown = try db.cachedStatement(sql: "SELECT id FROM message WHERE conversation = ?")
             .all([conversation.blob], in: db) { MessageID(rawValue: $0[0]) }
@@ -60,7 +60,7 @@ extension StoreTransaction {
         queue.removeOperation(operation)
     }
 
-    /// Adds a message to those whose delivery is to be told. Several are told together.
+    /// Adds a message to the pending delivery receipts. One request carries several receipts.
     func enqueueDelivery(of message: MessageID, in conversation: ConversationID) throws {
         let pending = queue.operations(in: conversation)
         for operation in pending.reversed() {
@@ -72,12 +72,12 @@ extension StoreTransaction {
         try enqueue(.confirmDelivery([message]), in: conversation)
     }
 
-    /// What the server takes in one request.
+    /// The most receipts that the server takes in one request.
     static let receiptsPerRequest = 1000
 
     // MARK: What the server answered
 
-    /// These are about to be sent: from now on they may have been carried out.
+    /// Marks operations as being sent. From now on the server may have carried them out.
     func markAttempted(_ ids: [UUID]) {
         for id in ids {
             guard var operation = queue[id], operation.isUnanswered else { continue }
@@ -86,15 +86,15 @@ extension StoreTransaction {
         }
     }
 
-    /// A failed attempt while there was a connection.
+    /// Counts a failed attempt while there was a connection.
     func countTry(_ id: UUID) {
         guard var operation = queue[id] else { return }
         operation.tries += 1
         queue.updateOperation(operation)
     }
 
-    /// The server has carried out an operation, now or before.
-    /// - Parameter object: the object in the answer, of a create.
+    /// Handles the answer that the server has carried out an operation, now or earlier.
+    /// - Parameter object: the object in the answer to a create.
     func operationSucceeded(_ id: UUID, positions: QueuedOperation.Positions, object: JSONValue = .null) throws {
         guard let operation = queue[id], operation.isUnanswered else { return }
         var positions = positions
@@ -114,25 +114,25 @@ extension StoreTransaction {
             .deleteAnnouncement:
             break
         }
-        // In the log of another database these positions mean nothing; it was put in the place of that one while the answer was under way.
+        // The database was replaced while the answer was on its way. In the log of another database these positions have no meaning.
         if let epoch = operation.epoch, epoch != cursor.epoch { positions = .init(conversation: 0, user: 0) }
-        // Everything is listed anew since: how far the user's own log was applied before is not known any more.
+        // A full load has begun since, so the last applied position of the user's own log is not known any more.
         if let generation = operation.generation, generation != cursor.generation { positions.user = nil }
         try setState(.answered(positions), of: operation)
     }
 
-    /// The message in the answer to its creation: what was sent is on this device since the app sent it.
+    /// Stores the message in the answer to its creation. This device has had its content since the app sent it.
     private func keepSendTime(of shown: WireObjects.ShownMessage, _ operation: QueuedOperation) throws {
         var shown = shown
         if try message(shown.record.id, in: shown.record.conversation) == nil { shown.record.receivedAt = operation.madeAt }
         try merge(shown)
     }
 
-    /// The server has refused an operation for good. Its effect is taken back; a message stays, as failed.
+    /// Handles the final refusal of an operation. Its effect is undone, but a message stays, as failed.
     func operationRefused(_ id: UUID, error: StrataError) throws {
         guard let operation = queue[id], operation.isUnanswered || operation.state == .draft else { return }
         if error.code == .conversationDeleted, try isGone(operation) { return try removeOperation(operation) }
-        // An earlier attempt had arrived, and the server has told of the message.
+        // An earlier attempt had reached the server, which has already told of the message.
         if case .sendMessage(let new) = operation.change, try message(new.id, in: operation.conversation) != nil {
             return try removeOperation(operation)
         }
@@ -145,7 +145,7 @@ extension StoreTransaction {
             }
         case .createConversation:
             try removeOperation(operation)
-            // Nothing else can reach a conversation that does not exist.
+            // No other change can reach a conversation that does not exist.
             for dependent in queue.operations(in: operation.conversation ?? .random()) {
                 if !dependent.change.isReceipt { report(dependent, error: error) }
                 try removeOperation(dependent)
@@ -156,7 +156,7 @@ extension StoreTransaction {
         }
     }
 
-    /// Whether the server does not have what an operation deletes, so that there is nothing to be taken back.
+    /// Whether the server no longer has the object that an operation deletes, so that nothing has to be undone.
     private func isGone(_ operation: QueuedOperation) throws -> Bool {
         switch operation.change {
         case .deleteMessage(let id, _):
@@ -175,7 +175,7 @@ extension StoreTransaction {
         return true
     }
 
-    /// A refused message stays, unless the user has deleted it meanwhile or there is no conversation to show it in.
+    /// Keeps a refused message, unless the user has deleted it meanwhile or its conversation is gone.
     private func fail(_ operation: QueuedOperation, message: MessageID, error: StrataError) throws {
         guard let id = operation.conversation else { return try removeOperation(operation) }
         var isDeleted = !queue.deletions(of: id).isEmpty
@@ -196,7 +196,7 @@ extension StoreTransaction {
                 error: error))
     }
 
-    /// A conversation was deleted for all: what was not sent cannot be carried out any more. What was sent is answered by the server.
+    /// Handles a conversation that was deleted for all. Its unsent changes cannot be carried out any more. The server answers those that were sent.
     func dropOperations(onDeleted id: ConversationID) throws {
         let error = StrataError(.conversationDeleted, "The conversation was deleted.")
         for operation in queue.operations(in: id) where operation.state == .waiting || operation.failure != nil {
@@ -207,10 +207,10 @@ extension StoreTransaction {
 
     // MARK: The end of operations
 
-    /// Ends the operations that are contained in what the server said by now.
+    /// Ends the operations whose effects are in the state of the server.
     /// - Parameters:
-    ///   - open: the change whose packets may not all have come: those of the last packet.
-    ///   - conversations: where to look.
+    ///   - open: the change of the last packet. More of its packets may follow.
+    ///   - conversations: the conversations to check.
     func finishOperations(in conversations: some Sequence<ConversationID>, open: (ConversationID, Int64)?) throws {
         for id in conversations {
             for operation in queue.operations(in: id) {
@@ -222,7 +222,7 @@ extension StoreTransaction {
         }
         for operation in queue.ofTheUser {
             guard case .answered(let positions) = operation.state, positions.user ?? 0 <= cursor.userPosition else { continue }
-            // While everything is listed anew, what is known of people is old until their list has come.
+            // During a full load the stored state of users is old until the list of identities is complete.
             guard operation.change.users.isEmpty || cursor.listing?.hasIdentities != false else { continue }
             try removeOperation(operation)
         }
@@ -232,23 +232,23 @@ extension StoreTransaction {
         _ operation: QueuedOperation, positions: QueuedOperation.Positions, in id: ConversationID, open: (ConversationID, Int64)?
     ) throws -> Bool {
         if let position = positions.user, position > cursor.userPosition {
-            // That may have been told before everything was listed anew.
+            // The server may have told this before the full load began.
             return try cursor.listing?.hasConversations != false && isGone(operation.change, in: id)
         }
         guard let position = positions.conversation, let progress = try progress(of: id) else { return true }
-        // While everything is listed anew, what is known of the conversation is old until its page has come.
+        // During a full load the stored state of the conversation is old until its page arrives.
         guard progress.generation == cursor.generation || cursor.listing?.hasConversations != false else { return false }
         if let open, open.0 == id, open.1 == position { return false }
         return position <= progress.applied
     }
 
-    /// Whether there is nothing left of what was to be deleted.
+    /// Whether everything that was to be deleted is gone.
     private func isGone(_ change: LocalChange, in id: ConversationID) throws -> Bool {
         if case .deleteMessage(let message, _) = change { return try self.message(message, in: id) == nil }
         return try progress(of: id) == nil
     }
 
-    /// Ends operations that were answered before a replay was asked for, when it has been answered: what they did is in what was told.
+    /// Ends operations that were answered before the request of a replay, once the replay is complete. Its packets contain their effects.
     func finishOperations(_ ids: some Sequence<UUID>) throws {
         for id in ids {
             guard let operation = queue[id], operation.isAnswered else { continue }
@@ -258,8 +258,8 @@ extension StoreTransaction {
 
     // MARK: Distinct conversations
 
-    /// Another user had made the distinct conversation before: messages and operations move there, the id given to the app keeps finding it, and the user's
-    /// metadata are set as ordinary changes where they differ.
+    /// Handles a distinct conversation that another user created earlier. Messages and operations move to it, the app's id still finds it, and the user's
+    /// metadata become ordinary changes where they differ.
     private func merge(_ operation: QueuedOperation, new: LocalChange.NewConversation, into shown: WireObjects.ShownConversation) throws {
         guard let old = operation.conversation else { return }
         let target = shown.record.id
@@ -270,14 +270,14 @@ extension StoreTransaction {
             .map { LocalChange.MetadataStep(path: $0.key, values: [$0.key: $0.value]) }
         try removeOperation(operation)
         if !steps.isEmpty {
-            // In the place of the creation, before all that was done in the conversation later.
+            // It takes the place of the creation, before all later changes of the conversation.
             queue.insertChange(.patchMetadata(steps), in: target, id: newID(), at: operation.madeAt, sequence: operation.sequence)
         }
         for pending in queue.operations(in: old) {
             try touchTargets(of: pending)
             var moved = pending
             moved.conversation = target
-            // Of a deletion all messages that are in the other conversation are targets now.
+            // A deletion now concerns all messages of the other conversation.
             try touchTargets(of: moved)
             queue.updateOperation(moved)
             for id in moved.change.messages { move(id, to: target) }

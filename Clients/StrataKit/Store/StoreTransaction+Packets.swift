@@ -4,7 +4,7 @@ import GRDB
 import ProtocolClient
 import StrataModel
 
-/// What the packets of the server do, by the rules of "Applying packets" in docs/protocol.md. Every rule can be applied again without harm.
+/// Applies the server's packets by the rules of "Applying packets" in docs/protocol.md. Applying a packet again does no harm.
 extension StoreTransaction {
     /// Applies one packet. Packets that are not about stored objects, and those that cannot be understood, change nothing.
     func applyPacket(_ packet: JSONValue) throws {
@@ -91,7 +91,7 @@ extension StoreTransaction {
         if isAdded { record.participants = (record.participants + [user]).sorted() } else if user == me { record.participants = [] }
     }
 
-    /// A user who is added counts as having read all that came before.
+    /// A user who is added counts as having read all earlier messages.
     private func markReadByNewcomer(_ user: UserID, in id: ConversationID, before position: Int64) throws {
         for message in try messageIDs(in: id, through: position - 1) { try advanceStatus(on: message, in: id, of: user, to: .read) }
     }
@@ -102,17 +102,17 @@ extension StoreTransaction {
             try touch(id)
         } else {
             try forgetConversation(id)
-            // After a deletion from the own devices a message of one's own would bring the conversation back.
+            // After a deletion from the user's devices, an own message would bring the conversation back.
             if body["data"]["mode"].string == DeletionMode.allParticipants.rawValue { try dropOperations(onDeleted: id) }
         }
     }
 
-    /// A conversation is gone, and with it its messages.
+    /// Removes a conversation and its messages.
     func forgetConversation(_ id: ConversationID) throws {
         for message in try messageIDs(in: id) { try setMessage(message, in: id, to: nil) }
         try setConversation(id, to: nil)
         try setProgress(of: id, nil)
-        // Nothing shows these any more, and they are not sent again.
+        // The app does not see these any more, and the library does not send them again.
         for operation in queue.operations(in: id) where operation.failure != nil { try removeOperation(operation) }
     }
 
@@ -139,7 +139,7 @@ extension StoreTransaction {
             guard var record = try identity(user) else { return }
             let lastSeen = record.lastSeenAt
             for operation in body["data"].array ?? [] { record.setProperty(operation["property"].string ?? "", to: operation["value"]) }
-            // While a user is online, the server moves this on now and then.
+            // While a user is online, the server advances this time now and then.
             if record.isOnline { record.lastSeenAt = lastSeen }
             try setIdentity(user, to: record)
         case "delete": try unfollowed(user)
@@ -177,7 +177,7 @@ extension StoreTransaction {
         if let conversation { try applied(body["position"], in: conversation) }
     }
 
-    /// Packets up to this position of a conversation have been applied.
+    /// Records that packets up to this position of a conversation have been applied.
     private func applied(_ position: JSONValue, in conversation: ConversationID) throws {
         guard let position = WireObjects.position(position) else { return }
         try updateProgress(of: conversation) { $0.applied = max($0.applied, position) }
@@ -246,7 +246,7 @@ extension StoreTransaction {
         try setMessage(id, in: conversation, to: record)
     }
 
-    /// A status only moves forward. Whether the message is unread follows from the own one.
+    /// Advances a status. A status never goes back. The user's own status decides whether the message is unread.
     private func advanceStatus(in record: inout MessageRecord, of user: UserID, to status: RecipientStatus) {
         record.statuses[user] = max(record.statuses[user] ?? .pending, status)
         if user == me, status == .read { record.isUnread = false }
@@ -254,7 +254,7 @@ extension StoreTransaction {
 }
 
 extension IdentityRecord {
-    /// Sets one member, as an update of the server names it; others than those kept here change nothing.
+    /// Sets one member that an update of the server names. Members that are not stored are ignored.
     mutating func setProperty(_ property: String, to value: JSONValue) {
         switch property {
         case "display_name": displayName = value.string

@@ -4,7 +4,7 @@ import StrataModel
 
 /// Changes of the parts of messages that this user has sent.
 extension StoreTransaction {
-    /// Changes the parts of a message. Of one that is not on its way yet they become part of what is sent.
+    /// Changes the parts of a message. If the message is not being sent yet, they become part of it.
     func changeParts(_ change: PartChange, of id: MessageID) throws {
         guard let touched = try touch(id, in: nil), let shown = touched.before else {
             throw StrataError(.messageDeleted, "There is no message \(id.layerID) on this device.")
@@ -16,18 +16,18 @@ extension StoreTransaction {
         if let send, send.failure != nil { throw StrataError(.objectNotSent, "The message \(id.layerID) was refused; send its parts in a new one.") }
         if let send, send.state == .waiting, !send.change.parts.contains(where: { $0.transferStatus == .uploading }) {
             var parts = send.change.parts
-            // While it is not sent, its parts need not keep their ids.
+            // The parts of an unsent message need not keep their ids.
             parts.apply(change, keepsID: false)
             return try replace(send, by: send.change.withParts(parts))
         }
         var operation = try enqueue(.changeParts(id, change.keepingID), in: conversation)
-        // The part may have been uploaded before with other content. Under the same name the server would keep that.
+        // The part may have been uploaded before with other content. With the same name the server would keep that content.
         let uploads = operation.change.parts.filter { $0.body == nil }.map { ($0.id, QueuedOperation.Upload(name: newID())) }
         operation.uploads = Dictionary(uploads) { $1 }
         queue.updateOperation(operation)
     }
 
-    /// The message as the app is shown it, with changes of this transaction.
+    /// The message as the app sees it, with the changes of this transaction.
     private func current(_ touched: TouchedMessage, id: MessageID) throws -> MessageRecord? {
         Overlay.message(touched.server, with: queue.operations(on: id, in: touched.conversation), me: me)
     }
@@ -46,7 +46,7 @@ extension StoreTransaction {
 }
 
 extension [PartRecord] {
-    /// Applies a change. One that is contained already changes nothing.
+    /// Applies a change. A change that is already contained has no effect.
     /// - Parameter keepsID: whether a part that is replaced keeps its id.
     mutating func apply(_ change: PartChange, keepsID: Bool) {
         switch change {

@@ -4,12 +4,12 @@ import GRDB
 import StrataModel
 
 extension StoreTransaction {
-    /// Applies the pending operations to all that was touched, writes what differs, and returns the changes to publish.
+    /// Applies the pending operations to all touched objects, writes the differences, and returns the changes to publish.
     func settle() throws -> [ObjectChange] {
         if hasLoaded { try finishOperations(in: Set(queue.operations.values.lazy.filter(\.isAnswered).compactMap(\.conversation)), open: nil) }
         var changes = ChangeCollector()
         var before = try shownConversations()
-        // A conversation that takes the id of another user's stays the same one for the app, unless both were shown.
+        // A conversation that takes the id of another user's conversation stays the same object for the app, unless the app saw both.
         for (old, new) in findings.merged where before[new] == nil { before[new] = before.removeValue(forKey: old) }
         try settleIdentities(&changes)
         let shown = try settleMessages()
@@ -29,14 +29,14 @@ extension StoreTransaction {
         return changes.batch
     }
 
-    /// The conversations of this transaction that the app is shown, as the database has them now.
+    /// The visible conversations of this transaction, as the database has them now.
     private func shownConversations() throws -> [ConversationID: Conversation] {
         Dictionary(try reader.visibleConversations(conversationOrder).map { ($0.id, $0) }) { first, _ in first }
     }
 
     // MARK: Messages
 
-    /// - Returns: the messages as they are shown now, where that differs from before.
+    /// - Returns: the messages as the app sees them now, where they differ from before.
     private func settleMessages() throws -> [MessageID: MessageRecord?] {
         var changed: [MessageID: MessageRecord?] = [:]
         for id in messageOrder {
@@ -127,7 +127,7 @@ extension StoreTransaction {
         try saveServerConversation(id, server: server, isPending: !operations.isEmpty)
     }
 
-    /// Only a pending deletion of the conversation asks for it: messages that are shown all the same came after what is to be deleted.
+    /// Only a pending deletion of the conversation asks for this message. Messages that stay visible are newer than the deletion.
     func newestPosition(in id: ConversationID) throws -> Int64? {
         guard !queue.deletions(of: id).isEmpty else { return nil }
         return try db.cachedStatement(sql: "SELECT MAX(position) FROM message WHERE conversation = ?").one([id.blob], in: db) { $0[0] as Int64? }
@@ -269,7 +269,7 @@ extension StoreTransaction {
         }
     }
 
-    /// They are kept until the app confirms them: it may end before it has handled the event. Of an app that never does, the newest are kept.
+    /// The store keeps failures until the app confirms them: the app may end before it has handled the event. If an app never confirms, the newest stay.
     private func saveFailures() throws {
         guard !findings.failures.isEmpty else { return }
         for failure in findings.failures {
@@ -280,7 +280,7 @@ extension StoreTransaction {
             .execute(arguments: [Self.keptFailures])
     }
 
-    /// As ``StrataClient/unconfirmedFailures()`` says.
+    /// See ``StrataClient/unconfirmedFailures()``.
     private static let keptFailures = 1000
 
     private func saveProgress() throws {

@@ -5,8 +5,8 @@ import StrataModel
 
 /// One transaction of the store.
 ///
-/// It collects what the server said, and what the user changed, in memory: records "of the server" (``conversation(_:)``, ``message(_:in:)``) are read when
-/// they are first needed. ``settle()`` applies the pending operations to what was touched, writes what differs, and finds the changes to publish.
+/// It collects the server's data and the user's changes in memory. It reads records "of the server" (``conversation(_:)``, ``message(_:in:)``) when
+/// they are first needed. ``settle()`` applies the pending operations to the touched objects, writes the differences, and finds the changes to publish.
 final class StoreTransaction {
     let db: Database
     let reader: StoreReader
@@ -15,17 +15,17 @@ final class StoreTransaction {
     let now: Int64
     var queue: OutgoingQueue
     var cursor: SyncCursor
-    /// What was found out on the way, for the synchronization.
+    /// What the transaction found for the synchronization.
     var findings = SyncFindings()
-    /// Lists have come: they may contain what pending changes did.
+    /// Whether lists have arrived, which may contain the effects of pending changes.
     var hasLoaded = false
     let policy: SyncPolicy
-    /// Gives the ids of changes and conversations.
+    /// Creates the ids of changes and conversations.
     let newID: () -> UUID
 
     private let queueBefore: OutgoingQueue
     private let cursorBefore: SyncCursor
-    /// What the server said of a conversation that was touched; nil inside: nothing, or that it was deleted.
+    /// The server's state of each touched conversation. A nil value means that the server has told nothing of it, or that it was deleted.
     private(set) var conversations: [ConversationID: ConversationRecord?] = [:]
     private(set) var messages: [MessageID: TouchedMessage] = [:]
     private(set) var identities: [UserID: TouchedIdentity] = [:]
@@ -37,19 +37,19 @@ final class StoreTransaction {
 
     struct TouchedMessage {
         let before: MessageRecord?
-        /// What the server said before this transaction.
+        /// The server's state before this transaction.
         let serverBefore: MessageRecord?
-        /// What the server said; nil: nothing, or that it was deleted.
+        /// The server's state. Nil if the server has told nothing of the message, or if it was deleted.
         var server: MessageRecord?
-        /// Which conversation it is in, as far as is known.
+        /// The conversation of the message, if it is known.
         var conversation: ConversationID
     }
 
     struct TouchedIdentity {
         let before: IdentityRecord?
-        /// What the server said before this transaction.
+        /// The server's state before this transaction.
         let serverBefore: IdentityRecord?
-        /// What the server said; nil: nothing.
+        /// The server's state. Nil if the server has told nothing.
         var server: IdentityRecord?
     }
 
@@ -70,7 +70,7 @@ final class StoreTransaction {
 
     // MARK: Conversations
 
-    /// What the server said of a conversation.
+    /// The server's state of a conversation.
     func conversation(_ id: ConversationID) throws -> ConversationRecord? {
         if let known = conversations[id] { return known }
         let record =
@@ -81,13 +81,13 @@ final class StoreTransaction {
         return record
     }
 
-    /// Replaces what the server said of a conversation; nil: it is gone.
+    /// Replaces the server's state of a conversation. Nil means that the conversation is gone.
     func setConversation(_ id: ConversationID, to record: ConversationRecord?) throws {
         _ = try conversation(id)
         conversations[id] = .some(record)
     }
 
-    /// Has the conversation shown anew, since operations on it have changed.
+    /// Marks the conversation to be computed again, because operations on it have changed.
     func touch(_ id: ConversationID) throws { _ = try conversation(id) }
 
     /// How far a conversation is synchronized.
@@ -108,7 +108,7 @@ final class StoreTransaction {
         progress[id]?.now = value
     }
 
-    /// Changes how far a conversation is synchronized; nothing happens for one that is not known.
+    /// Changes how far a conversation is synchronized. An unknown conversation is ignored.
     func updateProgress(of id: ConversationID, _ update: (inout SyncProgress) -> Void) throws {
         guard var value = try progress(of: id) else { return }
         update(&value)
@@ -117,28 +117,28 @@ final class StoreTransaction {
 
     // MARK: Messages
 
-    /// What the server said of a message.
-    /// - Parameter conversation: the one it is in; nil if that is not known.
+    /// The server's state of a message.
+    /// - Parameter conversation: the conversation of the message. Nil if it is not known.
     func message(_ id: MessageID, in conversation: ConversationID?) throws -> MessageRecord? { try touch(id, in: conversation)?.server }
 
-    /// Replaces what the server said of a message; nil: it is gone.
+    /// Replaces the server's state of a message. Nil means that the message is gone.
     func setMessage(_ id: MessageID, in conversation: ConversationID, to record: MessageRecord?) throws {
         _ = try touch(id, in: conversation)
         messages[id]?.server = record
         messages[id]?.conversation = record?.conversation ?? conversation
     }
 
-    /// A message that was not sent belongs to another conversation now.
+    /// Moves an unsent message to another conversation.
     func move(_ id: MessageID, to conversation: ConversationID) { messages[id]?.conversation = conversation }
 
-    /// Reads a message once, so that it will be shown anew.
+    /// Reads a message once, so that it will be computed again.
     /// - Returns: nil if neither the message nor its conversation is known.
     @discardableResult
     func touch(_ id: MessageID, in conversation: ConversationID?) throws -> TouchedMessage? {
         if let known = messages[id] { return known }
         let before = try reader.messageRecord(id)
         guard let conversation = try before?.conversation ?? serverConversation(of: id) ?? conversation else { return nil }
-        // The conversation is shown anew with its messages.
+        // The conversation is computed again with its messages.
         try touch(conversation)
         let isPending = !queueBefore.operations(on: id, in: conversation).isEmpty
         let server = isPending ? try serverRecord(MessageRecord.self, from: "message_server", id: id.blob) : before
@@ -155,7 +155,7 @@ final class StoreTransaction {
             .one([message.blob], in: db) { ConversationID(rawValue: $0[0]) }
     }
 
-    /// The ids of the messages of a conversation that the server has told of, from one position to another, those among them that this transaction has
+    /// The ids of the server's messages in a conversation, from one position to another, including those that this transaction has
     /// added.
     func messageIDs(in conversation: ConversationID, from first: Int64 = 0, through last: Int64 = .max) throws -> [MessageID] {
         let arguments: StatementArguments = [conversation.blob, first, last, conversation.blob, first, last]
@@ -174,7 +174,7 @@ final class StoreTransaction {
 
     // MARK: Identities and announcements
 
-    /// What the server said of a user.
+    /// The server's state of a user.
     func identity(_ user: UserID) throws -> IdentityRecord? {
         if let known = identities[user] { return known.server }
         let before = try reader.identityRecord(user)
@@ -183,7 +183,7 @@ final class StoreTransaction {
         return server
     }
 
-    /// Replaces what the server said of a user; nil: it tells nothing of them any more.
+    /// Replaces the server's state of a user. Nil means that the server no longer tells of the user.
     func setIdentity(_ user: UserID, to record: IdentityRecord?) throws {
         _ = try identity(user)
         identities[user]?.server = record
@@ -214,31 +214,31 @@ final class StoreTransaction {
             .map { try StoreCoding.value(type, from: $0) }
     }
 
-    /// Whether pending operations stood on a conversation before this transaction: then what the server said is in a table of its own.
+    /// Whether a conversation had pending operations before this transaction. Then the server's state is in a separate table.
     func wasPending(_ id: ConversationID) -> Bool { queueBefore.hasOperations(in: id) }
     func wasPending(_ id: MessageID, in conversation: ConversationID) -> Bool { !queueBefore.operations(on: id, in: conversation).isEmpty }
     func wasPending(_ user: UserID) -> Bool { !queueBefore.operations(on: user).isEmpty }
 
     var hasCursorChanged: Bool { cursor != cursorBefore }
 
-    /// The rows of `conversation_sync` to be written.
+    /// The rows of `conversation_sync` to write.
     var changedProgress: [(ConversationID, SyncProgress?)] {
         progress.compactMap { id, value in value.before == value.now ? nil : (id, value.now) }
     }
 }
 
-/// What a transaction found that the synchronization has to see to.
+/// What a transaction found that the synchronization must handle.
 struct SyncFindings: Sendable, Hashable {
-    /// Changes of conversations came that this device does not have.
+    /// The conversations that are not on this device and for which changes arrived.
     var unknownConversations: Set<ConversationID> = []
-    /// Older messages of these are to be fetched, those with the newest messages first.
+    /// The conversations whose older messages are to be fetched, in the order of their newest messages.
     var historyWanted: [ConversationID] = []
-    /// There is something new to send.
+    /// Whether there are new changes to send.
     var hasNewOperations = false
-    /// A conversation of another epoch was shown: the database was restored.
+    /// Whether a conversation of another epoch was shown, which means that the database was restored.
     var epochHasChanged = false
-    /// Operations that ended by being refused.
+    /// Operations that the server has refused.
     var failures: [OperationFailure] = []
-    /// Distinct conversations that turned out to be another's.
+    /// Distinct conversations that another user had created before.
     var merged: [ConversationID: ConversationID] = [:]
 }

@@ -5,23 +5,23 @@ import StrataModel
 struct SyncProgress: Hashable, Sendable {
     /// The change up to which the object is applied.
     var applied: Int64
-    /// All messages from this position on are on this device; nil: not even the newest is known to be.
+    /// All messages from this position on are on this device. Nil if not even the newest message is known to be here.
     var oldest: Int64?
-    /// Which older messages are still to be fetched; nil: none.
+    /// Which older messages are still to be fetched. Nil if none.
     var goal: HistoryGoal?
-    /// The listing that showed the conversation last. During a listing, what has an older number may be gone from the server.
+    /// The listing that showed the conversation last. During a listing, a conversation with an older number may no longer exist on the server.
     var generation: Int64
 }
 
-/// Which older messages of a conversation are to be fetched. Kept in the store, so that a restart goes on with it.
+/// Which older messages of a conversation are to be fetched. The store keeps it, so that the fetch continues after a restart.
 indirect enum HistoryGoal: Codable, Hashable, Sendable {
-    /// Until so many are on this device.
+    /// Fetch until this many messages are on this device.
     case count(Int)
-    /// Until the first unread one is.
+    /// Fetch until the first unread message is on this device.
     case firstUnread
-    /// Until all are.
+    /// Fetch until all messages are on this device.
     case everything
-    /// Down to this position: messages that are on this device, but may have changed or gone meanwhile. Then what was to be fetched before.
+    /// Fetch down to this position again, because messages on this device may have changed or gone meanwhile. Then continue with the earlier goal.
     case position(Int64, then: HistoryGoal?)
 
     /// The goal after this one.
@@ -30,20 +30,20 @@ indirect enum HistoryGoal: Codable, Hashable, Sendable {
 
 /// How far the synchronization as a whole is; one row of the store.
 struct SyncCursor: Codable, Hashable, Sendable {
-    /// The time in the last packet that was applied. What happened since then is told by a replay.
+    /// The time of the last applied packet. A replay tells what happened since then.
     var timestamp: String?
-    /// Of the database that the positions belong to.
+    /// The epoch of the database that the positions belong to.
     var epoch: String?
     /// The last position of the user's own log that was applied.
     var userPosition: Int64 = 0
-    /// Of the last listing that began.
+    /// The number of the last listing that began.
     var generation: Int64 = 0
-    /// What of that listing is still to be loaded; nil: it is complete.
+    /// What remains to be loaded of that listing. Nil if it is complete.
     var listing: Listing?
 
     /// The lists of a load from the beginning.
     struct Listing: Codable, Hashable, Sendable {
-        /// Where the list of conversations goes on; nil: from the beginning.
+        /// Where the list of conversations continues. Nil to start from the beginning.
         var nextConversations: String?
         var hasConversations = false
         var nextIdentities: String?

@@ -21,7 +21,7 @@ extension StoreTransaction {
     }
 
     /// Stores the answer to a load.
-    /// - Parameter next: where the next page begins; nil: this was the last page.
+    /// - Parameter next: where the next page begins. Nil after the last page.
     /// - Returns: the next page of the same load; nil: the load is complete.
     func storePage(_ json: JSONValue, of load: SyncLoad, page: LoadPage, next: String?) throws -> LoadPage? {
         switch load {

@@ -7,7 +7,7 @@ extension SyncEngine {
     func performSyncActions(_ actions: [SyncMachine.Action]) {
         for action in actions {
             switch action {
-            case .askForBaseline: sendRequest("Counter.read", id: "baseline")
+            case .askToGoLive: sendRequest("Counter.read", id: "baseline")
             case .askForReplay(let time): sendRequest("Event.replay", id: "replay", data: ["from_timestamp": .string(time)])
             case .beginListing(let epoch, let timestamp): _ = writeOrReconnect { try $0.beginListing(epoch: epoch, timestamp: timestamp) }
             case .keepTime(let time): _ = writeOrReconnect { $0.cursor.timestamp = time }

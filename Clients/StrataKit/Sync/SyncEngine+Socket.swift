@@ -203,7 +203,7 @@ extension SyncEngine {
             case .beginListing(let epoch, let timestamp): try store.beginListing(epoch: epoch, timestamp: timestamp)
             case .keepTime(let time): store.cursor.timestamp = time
             case .finish(let ids): try store.finishOperations(ids)
-            case .askForBaseline, .askForReplay, .load, .restartList, .forget, .abandonHistory, .publish, .reconnect: rest.append(action)
+            case .askToGoLive, .askForReplay, .load, .restartList, .forget, .abandonHistory, .publish, .reconnect: rest.append(action)
             }
         }
         if machine.isLive { announcePresence(since: since) }

@@ -9,10 +9,10 @@ import StrataModel
 struct SyncMachine: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// What is to be done.
+    /// An action that the owner carries out.
     enum Action: Hashable, Sendable {
         /// Send `Counter.read`, so that the socket goes live.
-        case askForBaseline
+        case askToGoLive
         /// Send `Event.replay` from this time.
         case askForReplay(from: String)
         /// Let the store begin a full load, and compare its content with the result.
@@ -75,7 +75,7 @@ struct SyncMachine: Sendable {
             actions.append(.askForReplay(from: time))
         } else {
             phase = .awaitingBaseline
-            actions.append(.askForBaseline)
+            actions.append(.askToGoLive)
         }
         return actions
     }
@@ -95,7 +95,7 @@ struct SyncMachine: Sendable {
     /// Packets that change objects were received. They are applied again to the answers of loads in progress.
     mutating func remember(_ packets: [JSONValue]) { loads.remember(packets) }
 
-    /// The answer to ``Action/askForBaseline``.
+    /// The answer to ``Action/askToGoLive``.
     mutating func baselineAnswered(isSuccess: Bool, timestamp: String?, cursor: SyncCursor, at now: Instant) -> [Action] {
         guard phase == .awaitingBaseline else { return [] }
         guard isSuccess else { return [.reconnect] }

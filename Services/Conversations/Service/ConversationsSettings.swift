@@ -60,7 +60,7 @@ public struct ConversationsSettings: ServiceSettings {
 
     /// Reads all of them.
     /// - Throws: `SettingsError` naming the key that is missing or out of range.
-    public init(_ settings: Settings, _ common: CommonSettings) throws {
+    public init(_ settings: Settings, common: CommonSettings) throws {
         postgres = try PostgresSettings(settings)
         redis = try RedisSettings(settings)
         rpc = try settings.rpcServer(name: "conversations", common).withMethodNames

@@ -56,7 +56,7 @@ struct ConversationBatches: Batches {
     private var later: [ConversationID]
     private var size = BatchSize()
 
-    init(_ views: [ConversationView], later: [ConversationID] = [], _ services: GatewayServices, _ call: GatewayServices.Call) {
+    init(_ views: [ConversationView], later: [ConversationID] = [], from services: GatewayServices, for call: GatewayServices.Call) {
         self.services = services
         self.call = call
         self.views = views
@@ -70,15 +70,15 @@ struct ConversationBatches: Batches {
         while true {
             while views.isEmpty {
                 guard !later.isEmpty else { return nil }
-                let (found, covered) = try await services.bareConversations(later, call)
+                let (found, covered) = try await services.bareConversations(later, for: call)
                 views = found
                 later.removeFirst(covered)
             }
             let asked = views.prefix(size.count(of: views.count))
             do throws(Failure) {
-                let trees = try await services.someTrees(of: asked.map(\.conversation.id), call)
+                let trees = try await services.someTrees(of: asked.map(\.conversation.id), for: call)
                 size.came(trees.count, of: asked.count)
-                let batch = await services.composed(Array(asked.prefix(trees.count)), trees, call)
+                let batch = await services.composed(Array(asked.prefix(trees.count)), with: trees, for: call)
                 views.removeFirst(trees.count)
                 return batch
             } catch {

@@ -8,16 +8,16 @@ import StrataWire
 extension GatewayServices {
     /// The caller is always among the participants. An id is given where the client sent none, so that a call can be repeated when its answer is lost:
     /// that such an id is in use can only mean that the first call did its work.
-    func create(_ body: CreateConversationBody, _ call: Call) async throws(Failure) -> Creation {
+    func create(_ body: CreateConversationBody, for call: Call) async throws(Failure) -> Creation {
         var participants = Set(body.participants)
         participants.insert(call.key.user)
-        guard participants.count <= settings.participantLimit else {
-            throw .invalid("participants", reason: "names more than \(settings.participantLimit) users")
+        guard participants.count <= settings.objects.participants else {
+            throw .invalid("participants", reason: "names more than \(settings.objects.participants) users")
         }
         do throws(Failure) {
             return try await createConversation(
                 id: body.id ?? .random(), participants: participants.sorted(), isDistinct: body.isDistinct, metadata: body.metadata?.leaves,
-                receiptPolicy: body.receiptPolicy, call)
+                receiptPolicy: body.receiptPolicy, for: call)
         } catch {
             guard body.id == nil, error.code == .idInUse, case .conversation(let view) = error.detail else { throw error }
             return Creation(view: view, isNew: true, place: ChangePlace(position: view.conversation.position))
@@ -29,19 +29,19 @@ extension GatewayServices {
     /// Only the presence service knows whether they were: they may type at a socket of another gateway, and those who see it may be at a third. It is told
     /// of every message, and the sender does not wait for that.
     func send(
-        _ body: SendMessageBody, to conversation: ConversationID, _ call: Call
+        _ body: SendMessageBody, to conversation: ConversationID, for call: Call
     ) async throws(Failure) -> (message: Message, place: ChangePlace) {
-        let sent = try await sendOnce(body, to: conversation, call)
+        let sent = try await sendOnce(body, to: conversation, for: call)
         Task { try? await typing(.finished, by: call.key, in: conversation) }
         return sent
     }
 
     private func sendOnce(
-        _ body: SendMessageBody, to conversation: ConversationID, _ call: Call
+        _ body: SendMessageBody, to conversation: ConversationID, for call: Call
     ) async throws(Failure) -> (message: Message, place: ChangePlace) {
         do throws(Failure) {
             return try await sendMessage(
-                body.id ?? .random(), to: conversation, parts: body.parts, notification: body.notification, call)
+                body.id ?? .random(), to: conversation, parts: body.parts, notification: body.notification, for: call)
         } catch {
             guard body.id == nil, error.code == .idInUse, case .message(let message) = error.detail else { throw error }
             return (message, ChangePlace(position: message.position))
@@ -49,26 +49,26 @@ extension GatewayServices {
     }
 
     /// - Returns: nowhere for a patch of no operations, which is no change.
-    func patch(_ id: ConversationID, _ patch: ConversationPatch, _ call: Call) async throws(Failure) -> ChangePlace {
+    func patch(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> ChangePlace {
         if patch.isEmpty {
             // There is nothing to do, but the answer must not tell the caller whether a conversation exists.
-            let view = try await conversation(id, call)
+            let view = try await conversation(id, for: call)
             guard view.isParticipant else { throw .accessDenied("You are not a participant of this conversation any more.") }
             return .nowhere
         }
         let participants = patch.participants.map { operation -> ProtoParticipantOperation in
             switch operation {
-            case .add(let user): ProtoParticipantOperation(.add, [user])
-            case .remove(let user): ProtoParticipantOperation(.remove, [user])
-            case .set(let users): ProtoParticipantOperation(.set, users)
+            case .add(let user): ProtoParticipantOperation(.add, users: [user])
+            case .remove(let user): ProtoParticipantOperation(.remove, users: [user])
+            case .set(let users): ProtoParticipantOperation(.set, users: users)
             }
         }
-        return try await patchConversation(id, participants: participants, metadata: patch.metadata, call)
+        return try await patchConversation(id, participants: participants, metadata: patch.metadata, for: call)
     }
 }
 
 extension ProtoParticipantOperation {
-    fileprivate init(_ kind: Kind, _ users: [UserID]) {
+    fileprivate init(_ kind: Kind, users: [UserID]) {
         self.init()
         self.kind = kind
         userIds = users.map(\.rawValue)

@@ -10,25 +10,25 @@ import SwiftProtobuf
 extension GatewayServices {
     /// Fills in the trees that are not loaded. A value composed of two sources has the lower position of the two (docs/architecture.md §6). What was
     /// written between the two reads is read once more, so that the two belong together.
-    func completed(_ views: [ConversationView], _ call: Call) async throws(Failure) -> [ConversationView] {
+    func completed(_ views: [ConversationView], for call: Call) async throws(Failure) -> [ConversationView] {
         let lacking = views.indices.filter { views[$0].conversation.metadata == nil }
         guard !lacking.isEmpty else { return views }
-        let trees = try await trees(of: lacking.map { views[$0].conversation.id }, call)
-        let completed = await composed(lacking.map { views[$0] }, trees, call)
+        let trees = try await trees(of: lacking.map { views[$0].conversation.id }, for: call)
+        let completed = await composed(lacking.map { views[$0] }, with: trees, for: call)
         var views = views
         for (index, view) in zip(lacking, completed) { views[index] = view }
         return views
     }
 
     /// Each view with its tree.
-    func composed(_ views: [ConversationView], _ trees: [PlacedTree], _ call: Call) async -> [ConversationView] {
+    func composed(_ views: [ConversationView], with trees: [PlacedTree], for call: Call) async -> [ConversationView] {
         var views = views
         for (index, tree) in zip(views.indices, trees) {
             views[index].conversation.metadata = tree.tree
             guard views[index].isParticipant else { continue }
             if tree.position > views[index].conversation.position {
-                if await isSame(tree, at: views[index], call) { continue }
-                views[index] = await consistent(views[index], tree, call)
+                if await isSame(tree, at: views[index], for: call) { continue }
+                views[index] = await consistent(views[index], with: tree, for: call)
             } else {
                 views[index].conversation.position = tree.position
             }
@@ -38,7 +38,7 @@ extension GatewayServices {
 
     /// Whether the tree, though read later than the conversation, is what it was then. The log tells, at the price of what has happened in between, and most of
     /// that is no patch: the tree itself may be a megabyte.
-    private func isSame(_ tree: PlacedTree, at view: ConversationView, _ call: Call) async -> Bool {
+    private func isSame(_ tree: PlacedTree, at view: ConversationView, for call: Call) async -> Bool {
         let (id, position) = (view.conversation.id, view.conversation.position)
         guard let page = try? await readChanges(of: id, after: position, users: [], answers: call.answers) else { return false }
         for change in page.changes {
@@ -52,14 +52,14 @@ extension GatewayServices {
 
     typealias PlacedTree = (tree: MetadataTree, position: Position)
 
-    private func trees(of ids: [ConversationID], _ call: Call) async throws(Failure) -> [PlacedTree] {
+    private func trees(of ids: [ConversationID], for call: Call) async throws(Failure) -> [PlacedTree] {
         var trees: [PlacedTree] = []
-        while trees.count < ids.count { trees += try await someTrees(of: ids.dropFirst(trees.count), call) }
+        while trees.count < ids.count { trees += try await someTrees(of: ids.dropFirst(trees.count), for: call) }
         return trees
     }
 
     /// The trees of as many of these, from the first on, as one answer should hold.
-    func someTrees(of ids: some Collection<ConversationID>, _ call: Call) async throws(Failure) -> [PlacedTree] {
+    func someTrees(of ids: some Collection<ConversationID>, for call: Call) async throws(Failure) -> [PlacedTree] {
         let request = ProtoTreesRequest.with {
             $0.appID = call.appData
             $0.items = ids.map { id in
@@ -81,15 +81,15 @@ extension GatewayServices {
     /// The conversation has changed between the two reads. A client that was given a newer tree than its position says would be told again what led
     /// there, and an old operation may not fit: a leaf has become a subtree. The two belong together if they have one position, or if the tree is
     /// the same before and after the conversation was read. In a conversation that never rests the last pair is as good as any.
-    private func consistent(_ view: ConversationView, _ tree: PlacedTree, _ call: Call) async -> ConversationView {
+    private func consistent(_ view: ConversationView, with tree: PlacedTree, for call: Call) async -> ConversationView {
         var (view, tree) = (view, tree)
         for _ in 0..<Self.compositionAttempts {
             do throws(Failure) {
-                var again = try await bareConversation(view.conversation.id, call)
+                var again = try await bareConversation(view.conversation.id, for: call)
                 // The packets after this user's position tell that the user left.
                 guard again.isParticipant else { return view }
                 if again.conversation.position != tree.position {
-                    let newer = try await trees(of: [view.conversation.id], call)[0]
+                    let newer = try await trees(of: [view.conversation.id], for: call)[0]
                     let isSettled = newer.position == again.conversation.position || newer.tree == tree.tree
                     tree = newer
                     again.conversation.metadata = newer.tree
@@ -109,11 +109,11 @@ extension GatewayServices {
     private static var compositionAttempts: Int { 4 }
 
     /// A conflict names the conversation that exists already: its tree, too, is filled in. Without it the refusal still stands.
-    func completed(_ failure: Failure, _ call: Call) async -> Failure {
+    func completed(_ failure: Failure, for call: Call) async -> Failure {
         guard case .conversation(let view) = failure.detail else { return failure }
         var failure = failure
         do throws(Failure) {
-            failure.detail = .conversation(try await completed([view], call)[0])
+            failure.detail = .conversation(try await completed([view], for: call)[0])
             return failure
         } catch {
             return error

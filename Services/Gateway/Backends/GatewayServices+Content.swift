@@ -8,7 +8,7 @@ import SwiftProtobuf
 /// Rich content: what it is and who may see it is kept by the conversations service, its bytes by the gateways (docs/conformance.md §8).
 extension GatewayServices {
     /// Notes that the caller is about to upload so many bytes.
-    func createContent(_ upload: ContentTokens.Upload, _ call: Call) async throws(Failure) {
+    func createContent(_ upload: ContentTokens.Upload, for call: Call) async throws(Failure) {
         let request = ProtoCreateContentRequest.with {
             $0.appID = call.appData
             $0.owner = call.user
@@ -27,7 +27,7 @@ extension GatewayServices {
     }
 
     /// - Throws: `not_found` for those who may not see it, too.
-    func content(_ id: ContentID, _ call: Call) async throws(Failure) -> (size: Int, isUploaded: Bool) {
+    func content(_ id: ContentID, for call: Call) async throws(Failure) -> (size: Int, isUploaded: Bool) {
         let request = ProtoGetContentRequest.with {
             $0.appID = call.appData
             $0.userID = call.user

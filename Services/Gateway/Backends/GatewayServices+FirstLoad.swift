@@ -9,7 +9,7 @@ import SwiftProtobuf
 extension GatewayServices {
     /// A page of the user's list together with messages of each conversation. It has no more than fit into one answer.
     func loadConversations(
-        orderedBy order: ConversationOrder, pageSize: Int, from: ConversationID?, messages: LoadedMessages, _ call: Call
+        orderedBy order: ConversationOrder, pageSize: Int, from: ConversationID?, messages: LoadedMessages, for call: Call
     ) async throws(Failure) -> ListPage<LoadedBatches> {
         let request = ProtoLoadConversationsRequest.with {
             $0.appID = call.appData
@@ -24,7 +24,7 @@ extension GatewayServices {
             ConversationsAPI.loadConversations, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
         let loaded = try Self.converted { try answer.items.map { try LoadedConversation($0) } }
         return ListPage(
-            objects: LoadedBatches(loaded, self, call), total: Int(answer.total),
+            objects: LoadedBatches(loaded, from: self, for: call), total: Int(answer.total),
             nextFrom: try Self.nextFrom(answer.end, isFull: false, last: loaded.last?.view.conversation.id))
     }
 }
@@ -35,8 +35,8 @@ struct LoadedBatches: Batches {
     /// Those that are not handed out.
     private var loaded: [ConversationID: LoadedConversation]
 
-    init(_ loaded: [LoadedConversation], _ services: GatewayServices, _ call: GatewayServices.Call) {
-        conversations = ConversationBatches(loaded.map(\.view), services, call)
+    init(_ loaded: [LoadedConversation], from services: GatewayServices, for call: GatewayServices.Call) {
+        conversations = ConversationBatches(loaded.map(\.view), from: services, for: call)
         self.loaded = Dictionary(loaded.map { ($0.view.conversation.id, $0) }) { first, _ in first }
     }
 

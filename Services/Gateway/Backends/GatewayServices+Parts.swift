@@ -58,7 +58,7 @@ extension GatewayServices {
         let place: ChangePlace
     }
 
-    func edit(_ edit: PartsEdit, of message: MessageID, _ call: Call) async throws(Failure) -> EditedParts {
+    func edit(_ edit: PartsEdit, of message: MessageID, for call: Call) async throws(Failure) -> EditedParts {
         let request = ProtoEditPartsRequest.with {
             $0.appID = call.appData
             $0.actor = call.user

@@ -11,7 +11,7 @@ extension GatewayServices {
     // MARK: Following
 
     /// A page of the identities the user follows, newest first.
-    func followed(pageSize: Int, from: UserID?, _ call: Call) async throws(Failure) -> ListPage<[Identity]> {
+    func followed(pageSize: Int, from: UserID?, for call: Call) async throws(Failure) -> ListPage<[Identity]> {
         let request = ProtoListFollowedRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -26,7 +26,7 @@ extension GatewayServices {
         return ListPage(objects: identities, total: Int(answer.total), nextFrom: hasMore ? identities.last?.basic.userID.layerID : nil)
     }
 
-    func follow(_ users: [UserID], _ call: Call) async throws(Failure) -> ChangePlace {
+    func follow(_ users: [UserID], for call: Call) async throws(Failure) -> ChangePlace {
         let request = ProtoFollowRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -37,7 +37,7 @@ extension GatewayServices {
                 ConversationsAPI.follow, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 
-    func unfollow(_ user: UserID, _ call: Call) async throws(Failure) -> ChangePlace {
+    func unfollow(_ user: UserID, for call: Call) async throws(Failure) -> ChangePlace {
         let request = ProtoUnfollowRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -48,7 +48,7 @@ extension GatewayServices {
                 ConversationsAPI.unfollow, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 
-    func isFollowed(_ user: UserID, _ call: Call) async throws(Failure) -> Bool {
+    func isFollowed(_ user: UserID, for call: Call) async throws(Failure) -> Bool {
         let request = ProtoIsFollowedRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -63,7 +63,7 @@ extension GatewayServices {
 
     // MARK: Announcements
 
-    func announcement(_ id: AnnouncementID, _ call: Call) async throws(Failure) -> Announcement {
+    func announcement(_ id: AnnouncementID, for call: Call) async throws(Failure) -> Announcement {
         let request = ProtoGetAnnouncementRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -75,15 +75,15 @@ extension GatewayServices {
     }
 
     func announcements(
-        pageSize: Int, from: AnnouncementID?, _ call: Call
+        pageSize: Int, from: AnnouncementID?, for call: Call
     ) async throws(Failure) -> ListPage<CursorBatches<Announcement>> {
         try await CursorBatches.page(size: pageSize) { last, count throws(Failure) in
-            try await someAnnouncements(count: count, from: last?.id ?? from, call.renewed)
+            try await someAnnouncements(count: count, from: last?.id ?? from, for: call.renewed)
         }
     }
 
     private func someAnnouncements(
-        count: Int, from: AnnouncementID?, _ call: Call
+        count: Int, from: AnnouncementID?, for call: Call
     ) async throws(Failure) -> CursorBatches<Announcement>.Answer {
         let request = ProtoListAnnouncementsRequest.with {
             $0.appID = call.appData
@@ -101,7 +101,7 @@ extension GatewayServices {
                 answer.hasEnd ? answer.end : nil, isFull: answer.isCut || announcements.count >= count, last: announcements.last?.id))
     }
 
-    func giveReceipt(_ id: AnnouncementID, kind: ReceiptKind, _ call: Call) async throws(Failure) -> ChangePlace {
+    func giveReceipt(_ id: AnnouncementID, kind: ReceiptKind, for call: Call) async throws(Failure) -> ChangePlace {
         let request = ProtoGiveAnnouncementReceiptRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -114,7 +114,7 @@ extension GatewayServices {
                 answers: call.answers))
     }
 
-    func deleteAnnouncement(_ id: AnnouncementID, _ call: Call) async throws(Failure) -> ChangePlace {
+    func deleteAnnouncement(_ id: AnnouncementID, for call: Call) async throws(Failure) -> ChangePlace {
         let request = ProtoDeleteAnnouncementRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -127,7 +127,7 @@ extension GatewayServices {
 
     // MARK: Devices
 
-    func setPushToken(_ body: PushTokenBody, _ call: Call) async throws(Failure) {
+    func setPushToken(_ body: PushTokenBody, for call: Call) async throws(Failure) {
         let request = ProtoSetPushTokenRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -144,7 +144,7 @@ extension GatewayServices {
             AccountAPI.setPushToken, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
     }
 
-    func deletePushToken(device: String, _ call: Call) async throws(Failure) {
+    func deletePushToken(device: String, for call: Call) async throws(Failure) {
         let request = ProtoDeletePushTokenRequest.with {
             $0.appID = call.appData
             $0.userID = call.user

@@ -18,7 +18,7 @@ extension GatewayServices {
     }
 
     /// - Parameter status: one of `available`, `busy`, `away`, `offline`, `invisible`, `auto`.
-    func setPresence(_ status: String, connection: UInt64, _ call: Call) async throws(Failure) {
+    func setPresence(_ status: String, connection: UInt64, for call: Call) async throws(Failure) {
         let request = ProtoSetPresenceRequest.with {
             $0.lease = Self.lease(of: call.key, connection: connection)
             $0.status = status
@@ -52,7 +52,7 @@ extension GatewayServices {
     }
 
     /// - Parameter users: any number of them, asked for in batches.
-    func presences(of users: [UserID], since: Timestamp? = nil, _ call: Call) async throws(Failure) -> [PresencePublication] {
+    func presences(of users: [UserID], since: Timestamp? = nil, for call: Call) async throws(Failure) -> [PresencePublication] {
         var found: [PresencePublication] = []
         for batch in users.batches(of: Self.presenceBatch) {
             let request = ProtoGetPresenceRequest.with {

@@ -8,7 +8,7 @@ extension GatewayServices {
     /// Gives receipts of several messages of one conversation, each named once.
     /// - Returns: those that the user does not see there, and where the others are told.
     func giveReceipts(
-        _ messages: [MessageID], in conversation: ConversationID, kind: ReceiptKind, _ call: Call
+        _ messages: [MessageID], in conversation: ConversationID, kind: ReceiptKind, for call: Call
     ) async throws(Failure) -> (ignored: [MessageID], place: ChangePlace) {
         let request = ProtoGiveReceiptsRequest.with {
             $0.appID = call.appData

@@ -7,7 +7,7 @@ import StrataModel
 import SwiftProtobuf
 
 extension GatewayServices {
-    func baseline(_ origin: BaselineOrigin, _ call: Call) async throws(Failure) -> Baseline {
+    func baseline(_ origin: BaselineOrigin, for call: Call) async throws(Failure) -> Baseline {
         let request = ProtoBaselineRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -38,7 +38,7 @@ extension GatewayServices {
     }
 
     func readLogs(
-        _ cursors: [ConversationID: Position], userAfter: Position?, limit: Int, _ call: Call
+        _ cursors: [ConversationID: Position], userAfter: Position?, limit: Int, for call: Call
     ) async throws(Failure) -> LogPage {
         let request = ProtoReadLogsRequest.with {
             $0.appID = call.appData
@@ -71,7 +71,7 @@ extension GatewayServices {
                     case .skipped(let cursor): .skipped(try ConversationID(contract: cursor.conversationID), Position(cursor.after))
                     case nil: nil
                     }
-                }, metHeads: answer.metHeads, numbers: numbers)
+                }, reachesHeads: answer.metHeads, numbers: numbers)
         }
     }
 }
@@ -125,7 +125,7 @@ extension GatewayServices: ChangeSource {
     }
 
     func userChanges(of user: UserKey, after position: Position) async throws(Failure) -> [UserChange] {
-        let page = try await readLogs([:], userAfter: position, limit: Int(Self.repairPage), Call(user, budget: .seconds(5)))
+        let page = try await readLogs([:], userAfter: position, limit: Int(Self.repairPage), for: Call(user, budget: .seconds(5)))
         return page.entries.compactMap { if case .userChange(let change) = $0 { change } else { nil } }
     }
 }

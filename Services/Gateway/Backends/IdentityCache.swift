@@ -20,7 +20,7 @@ final class IdentityCache: Sendable {
 
     /// Asks the conversations service, and remembers. Nil if it cannot be asked.
     func load(_ key: UserKey, through services: GatewayServices) async -> BasicIdentity? {
-        guard let identity = try? await services.identities([key.user], GatewayServices.Call(key, budget: .seconds(2))).first else {
+        guard let identity = try? await services.identities([key.user], for: GatewayServices.Call(key, budget: .seconds(2))).first else {
             return nil
         }
         remember(identity.basic, in: key.app)

@@ -95,7 +95,7 @@ struct ContentTokens: Sendable {
             return nil
         }
         let body = bytes.dropLast(Self.codeBytes)
-        guard Self.isEqual(bytes.suffix(Self.codeBytes), code(of: body)), body.first == kind.rawValue else { return nil }
+        guard Self.isEqual(bytes.suffix(Self.codeBytes), to: code(of: body)), body.first == kind.rawValue else { return nil }
         let expiresAt = Timestamp(microseconds: body[1..<9].reduce(Int64(0)) { $0 << 8 | Int64($1) } &* 1_000_000)
         guard now < expiresAt else { return nil }
         var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -108,7 +108,7 @@ struct ContentTokens: Sendable {
     }
 
     /// Takes the same time wherever the two differ.
-    private static func isEqual(_ left: ArraySlice<UInt8>, _ right: [UInt8]) -> Bool {
+    private static func isEqual(_ left: ArraySlice<UInt8>, to right: [UInt8]) -> Bool {
         guard left.count == right.count else { return false }
         return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
     }

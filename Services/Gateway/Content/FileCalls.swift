@@ -56,7 +56,7 @@ struct FileCalls: Sendable {
 
     /// The same for the names in a directory.
     func syncDirectory(_ path: String) throws(ContentStoreError) {
-        guard let directory = OpenFile(path, O_RDONLY | O_DIRECTORY) else { throw .system("open directory") }
+        guard let directory = OpenFile(path, flags: O_RDONLY | O_DIRECTORY) else { throw .system("open directory") }
         try syncAll(directory)
     }
 }
@@ -66,7 +66,7 @@ final class OpenFile: Sendable {
     let descriptor: Int32
 
     /// Nil: `errno` says why.
-    init?(_ path: String, _ flags: Int32) {
+    init?(_ path: String, flags: Int32) {
         var result = Glibc.open(path, flags | O_CLOEXEC, 0o600 as mode_t)
         while result < 0, errno == EINTR { result = Glibc.open(path, flags | O_CLOEXEC, 0o600 as mode_t) }
         guard result >= 0 else { return nil }

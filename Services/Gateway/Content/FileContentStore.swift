@@ -39,7 +39,7 @@ struct FileContentStore: ContentStore {
         let temporary = "\(incoming)/\(id)-\(UInt64.random(in: .min ... .max))"
         do throws(ContentStoreError) {
             let file = try await FileCalls.run { () throws(ContentStoreError) in
-                guard let file = OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL) else { throw .system("create") }
+                guard let file = OpenFile(temporary, flags: O_WRONLY | O_CREAT | O_EXCL) else { throw .system("create") }
                 return file
             }
             try await copy(bytes, to: file, size: size)
@@ -103,7 +103,7 @@ struct FileContentStore: ContentStore {
 
     func open(_ id: ContentID) async throws(ContentStoreError) -> (any ContentReader)? {
         try await FileCalls.run { () throws(ContentStoreError) -> (any ContentReader)? in
-            guard let file = OpenFile(path(of: id), O_RDONLY) else {
+            guard let file = OpenFile(path(of: id), flags: O_RDONLY) else {
                 if errno == ENOENT || errno == ENOTDIR { return nil }
                 throw .system("open")
             }

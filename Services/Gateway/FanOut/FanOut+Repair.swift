@@ -156,7 +156,7 @@ extension FanOut {
     }
 
     /// A socket was told this epoch. If another one is followed here, it is a question which counts. Callable from anywhere.
-    package func met(_ epoch: String) {
+    package func compareEpoch(_ epoch: String) {
         loop.execute { if self.heads.epochs.isForeign(epoch) { self.doubt() } }
     }
 

@@ -132,7 +132,7 @@ package final class LoopRegistry: @unchecked Sendable {
         }
     }
 
-    /// A replay begins: the socket is told nothing until its reading has met the fan-out.
+    /// A replay begins: the socket is told nothing until its reading has caught up with the fan-out.
     package func startAnew(_ socket: any RegisteredSocket) {
         leaveAll(socket)
         socket.registration.userPosition = nil

@@ -11,11 +11,11 @@ struct GatewayLimits: Sendable {
     let longAnswers: LongAnswers
 
     init(_ settings: GatewaySettings, logger: Logger) {
-        limiter = RateLimiter(settings.rateLimits)
-        clients = ClientConnections(settings.connectionLimits, logger: logger)
-        bodies = BodyBudget(limit: settings.requestBytes)
-        answers = AnswerBudget(limit: settings.answerBytes)
-        longAnswers = LongAnswers(limit: settings.longAnswers)
+        limiter = RateLimiter(settings.load.rates)
+        clients = ClientConnections(settings.load.connections, logger: logger)
+        bodies = BodyBudget(limit: settings.load.requestBytes)
+        answers = AnswerBudget(limit: settings.load.answerBytes)
+        longAnswers = LongAnswers(limit: settings.load.longAnswers)
     }
 }
 

@@ -15,25 +15,25 @@ struct AnnouncementRoutes: RESTFeature {
         announcements.on(.delete, ":id", use: delete)
     }
 
-    private func list(_ asked: ListRequest<PageQuery<AnnouncementID>>, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        let page = try await services.announcements(pageSize: asked.query.pageSize, from: asked.query.fromID, context.call)
+    private func list(_ asked: ListRequest<PageQuery<AnnouncementID>>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let page = try await services.announcements(pageSize: asked.query.pageSize, from: asked.query.fromID, for: context.call)
         return try await .list(page.objects, headers: headers(of: page, list: "/announcements", query: asked.text), to: context) {
             services.renderer.writeAnnouncement($0, for: context.reader, version: context.version, into: &$1)
         }
     }
 
-    private func load(_ id: AnnouncementID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        let announcement = try await services.announcement(id, context.call)
+    private func load(_ id: AnnouncementID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let announcement = try await services.announcement(id, for: context.call)
         return .json { services.renderer.writeAnnouncement(announcement, for: context.reader, version: context.version, into: &$0) }
     }
 
     private func giveReceipt(
-        _ asked: ObjectRequest<AnnouncementID, ReceiptBody>, _ context: SignedInContext
+        _ asked: ObjectRequest<AnnouncementID, ReceiptBody>, in context: SignedInContext
     ) async throws(Failure) -> RESTAnswer {
-        .noContent.at(try await services.giveReceipt(asked.id, kind: asked.content.kind, context.call))
+        .noContent.at(try await services.giveReceipt(asked.id, kind: asked.content.kind, for: context.call))
     }
 
-    private func delete(_ id: AnnouncementID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        .noContent.at(try await services.deleteAnnouncement(id, context.call))
+    private func delete(_ id: AnnouncementID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        .noContent.at(try await services.deleteAnnouncement(id, for: context.call))
     }
 }

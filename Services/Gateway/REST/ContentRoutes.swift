@@ -18,20 +18,20 @@ struct ContentRoutes: RESTFeature {
         for method in [HTTPRequest.Method.get, .head] { routes.open("/content/downloads").on(method, ":token", use: download) }
     }
 
-    private func load(_ id: ContentID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        let (size, isUploaded) = try await services.content(id, context.call)
+    private func load(_ id: ContentID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let (size, isUploaded) = try await services.content(id, for: context.call)
         let location = isUploaded ? services.renderer.locateContent(id) : ContentLocation(downloadURL: nil, expiration: nil)
         return .json { services.renderer.writeContent(id, size: size, at: location, into: &$0) }
     }
 
     // MARK: Uploads
 
-    private func create(_ asked: NewContent, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func create(_ asked: NewContent, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         // The size and the type are in headers, which the name of a change does not know: they are part of what is made.
         let call = context.call
         let id = call.mutation.map { ContentID(rawValue: $0.madeID(by: call.key, "\(asked.size) \(asked.type)")) } ?? .random()
         let upload = ContentTokens.Upload(id: id, size: asked.size, type: asked.type)
-        try await services.createContent(upload, call)
+        try await services.createContent(upload, for: call)
         return .json(.created) {
             services.renderer.writeContent(
                 upload.id, size: upload.size, at: ContentLocation(downloadURL: nil, expiration: nil), uploadURL: asked.content.uploadURL(for: upload),
@@ -40,7 +40,7 @@ struct ContentRoutes: RESTFeature {
     }
 
     /// A repeated upload of what is there already succeeds, and changes nothing.
-    private func upload(_ asked: UploadRequest, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
+    private func upload(_ asked: UploadRequest, in context: RESTContext) async throws(Failure) -> RESTAnswer {
         let (store, upload) = (asked.content.store, asked.upload)
         do throws(ContentStoreError) {
             if try await store.open(upload.id) == nil {
@@ -63,7 +63,7 @@ struct ContentRoutes: RESTFeature {
     /// Bytes that are read at a time.
     private static let chunkBytes = 64 * 1024
 
-    private func download(_ asked: DownloadRequest, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
+    private func download(_ asked: DownloadRequest, in context: RESTContext) async throws(Failure) -> RESTAnswer {
         let opened: (any ContentReader)?
         do throws(ContentStoreError) {
             opened = try await asked.content.store.open(asked.token.id)
@@ -144,9 +144,9 @@ private struct NewContent: RESTRequest {
     let size: Int
     let type: String
 
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         content = try services.richContent()
-        size = try Self.size(request, atMost: services.settings.contentMaxBytes)
+        size = try Self.size(request, atMost: services.settings.content.maxBytes)
         type = try Self.type(request)
     }
 
@@ -176,7 +176,7 @@ private struct UploadRequest: RESTRequest {
     let upload: ContentTokens.Upload
     let body: HummingbirdCore.RequestBody
 
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         let content = try services.richContent()
         guard let upload = context.parameters.get("token").flatMap({ content.tokens.upload($0, at: .now()) }) else { throw .notFound("upload") }
         if let length = request.headers[.contentLength], Int(length) != upload.size {
@@ -194,7 +194,7 @@ private struct DownloadRequest: RESTRequest {
     /// Which say what of it the client has already.
     let headers: HTTPFields
 
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         let content = try services.richContent()
         guard let token = context.parameters.get("token").flatMap({ content.tokens.download($0, at: .now()) }) else { throw .notFound("content") }
         (self.content, self.token, isHead, headers) = (content, token, request.method == .head, request.headers)

@@ -18,24 +18,24 @@ struct ConversationRoutes: RESTFeature {
         conversations.on(.post, ":id/receipts", use: giveReceipts)
     }
 
-    private func list(_ asked: ListRequest<ConversationsQuery>, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func list(_ asked: ListRequest<ConversationsQuery>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         let query = asked.query
         if let messages = query.messages {
             let page = try await services.loadConversations(
-                orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, messages: messages, context.call)
+                orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, messages: messages, for: context.call)
             return try await .list(page.objects, headers: headers(of: page, list: "/conversations", query: asked.text), to: context) {
                 services.renderer.writeLoadedConversation($0, for: context.reader, version: context.version, into: &$1)
             }
         }
         let page = try await services.conversations(
-            orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, context.call)
+            orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
         return try await .list(page.objects, headers: headers(of: page, list: "/conversations", query: asked.text), to: context) {
             services.renderer.writeConversation($0, for: context.reader, version: context.version, into: &$1)
         }
     }
 
-    private func create(_ body: CreateConversationBody, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        let creation = try await services.create(body, context.call)
+    private func create(_ body: CreateConversationBody, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let creation = try await services.create(body, for: context.call)
         return
             .json(creation.isNew ? .created : .ok) {
                 services.renderer.writeConversation(creation.view, for: context.reader, version: context.version, into: &$0)
@@ -43,34 +43,34 @@ struct ConversationRoutes: RESTFeature {
             .at(creation.place)
     }
 
-    private func load(_ id: ConversationID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        let view = try await services.conversation(id, context.call)
+    private func load(_ id: ConversationID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let view = try await services.conversation(id, for: context.call)
         return .json { services.renderer.writeConversation(view, for: context.reader, version: context.version, into: &$0) }
     }
 
-    private func patch(_ asked: ObjectRequest<ConversationID, ConversationPatch>, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        .noContent.at(try await services.patch(asked.id, asked.content, context.call))
+    private func patch(_ asked: ObjectRequest<ConversationID, ConversationPatch>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        .noContent.at(try await services.patch(asked.id, with: asked.content, for: context.call))
     }
 
     private func delete(
-        _ asked: ObjectRequest<ConversationID, ConversationDeletionQuery>, _ context: SignedInContext
+        _ asked: ObjectRequest<ConversationID, ConversationDeletionQuery>, in context: SignedInContext
     ) async throws(Failure) -> RESTAnswer {
         let query = asked.content
         return .noContent.at(
-            try await services.deleteConversation(asked.id, mode: query.mode, leave: query.leave, upTo: query.upTo, context.call))
+            try await services.deleteConversation(asked.id, mode: query.mode, leave: query.leave, upTo: query.upTo, for: context.call))
     }
 
     private func markAllRead(
-        _ asked: ObjectRequest<ConversationID, MarkAllReadBody>, _ context: SignedInContext
+        _ asked: ObjectRequest<ConversationID, MarkAllReadBody>, in context: SignedInContext
     ) async throws(Failure) -> RESTAnswer {
-        .noContent.at(try await services.markAllRead(asked.id, upTo: asked.content.upTo, context.call))
+        .noContent.at(try await services.markAllRead(asked.id, upTo: asked.content.upTo, for: context.call))
     }
 
     private func giveReceipts(
-        _ asked: ObjectRequest<ConversationID, ReceiptsBody>, _ context: SignedInContext
+        _ asked: ObjectRequest<ConversationID, ReceiptsBody>, in context: SignedInContext
     ) async throws(Failure) -> RESTAnswer {
         let body = asked.content
-        let (ignored, place) = try await services.giveReceipts(body.messages, in: asked.id, kind: body.kind, context.call)
+        let (ignored, place) = try await services.giveReceipts(body.messages, in: asked.id, kind: body.kind, for: context.call)
         return .json { services.renderer.writeIgnoredMessages(ignored, into: &$0) }.at(place)
     }
 }

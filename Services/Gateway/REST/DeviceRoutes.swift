@@ -15,15 +15,15 @@ struct DeviceRoutes: RESTFeature {
         routes.signedIn("/channels").on(.get) { _ throws(Failure) in .list([Int](), total: 0) { $1.int($0) } }
     }
 
-    private func setToken(_ body: PushTokenBody, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        try await services.setPushToken(body, context.call)
+    private func setToken(_ body: PushTokenBody, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        try await services.setPushToken(body, for: context.call)
         return RESTAnswer(status: .accepted)
     }
 
     private func deleteToken(_ context: SignedInContext) async throws(Failure) -> RESTAnswer {
         // An unknown device is as good as deleted, and so is one that cannot be.
         if let device = context.parameters.get("device").map({ $0.removingPercentEncoding ?? $0 }), !device.utf8.contains(0) {
-            try await services.deletePushToken(device: device, context.call)
+            try await services.deletePushToken(device: device, for: context.call)
         }
         return RESTAnswer(status: .accepted)
     }

@@ -20,7 +20,7 @@ struct DocsRoutes: RESTFeature {
     }
 
     /// A path and the same with a slash at its end are one route; links on the page need the slash.
-    private func index(_ asked: DocumentRequest, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
+    private func index(_ asked: DocumentRequest, in context: RESTContext) async throws(Failure) -> RESTAnswer {
         guard !asked.hasSlash else { return asked.answer(ProtocolDocs.index) }
         // Relative to the public base, since a proxy may have taken a prefix off the path.
         return RESTAnswer(status: .permanentRedirect, headers: [.location: services.renderer.baseURL + "/docs/", .contentLength: "0"])
@@ -41,7 +41,7 @@ private struct DocumentRequest: RESTRequest {
     /// `If-None-Match`
     private let known: String?
 
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) {
         hasSlash = request.uri.path.hasSuffix("/")
         wantsBody = request.method == .get
         known = request.headers[.ifNoneMatch]

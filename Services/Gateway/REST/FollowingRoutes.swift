@@ -23,51 +23,51 @@ struct FollowingRoutes: RESTFeature {
 
     // MARK: Identities
 
-    private func listIdentities(_ asked: IdentitiesRequest, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func listIdentities(_ asked: IdentitiesRequest, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         switch asked {
         case .named(let users):
-            let identities = try await services.identities(users, context.call)
+            let identities = try await services.identities(users, for: context.call)
             return .list(identities, total: identities.count) { services.renderer.writeIdentity($0, into: &$1) }
         case .followed(let list):
-            let page = try await followed(list.query, context)
+            let page = try await followed(list.query, in: context)
             return .list(page.objects, headers: headers(of: page, list: "/identities", query: list.text)) {
                 services.renderer.writeIdentity($0, into: &$1)
             }
         }
     }
 
-    private func load(_ user: UserID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        guard let identity = try await services.identities([user], context.call).first else { throw .notFound("identity") }
+    private func load(_ user: UserID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        guard let identity = try await services.identities([user], for: context.call).first else { throw .notFound("identity") }
         return .json { services.renderer.writeIdentity(identity, into: &$0) }
     }
 
     // MARK: Following
 
-    private func list(_ asked: ListRequest<UsersQuery>, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        let page = try await followed(asked.query, context)
+    private func list(_ asked: ListRequest<UsersQuery>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let page = try await followed(asked.query, in: context)
         return .list(page.objects, headers: headers(of: page, list: "/following", query: asked.text)) { $1.string($0.basic.userID.layerID) }
     }
 
-    private func isFollowed(_ user: UserID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        guard try await services.isFollowed(user, context.call) else { throw .notFound("followed identity") }
+    private func isFollowed(_ user: UserID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        guard try await services.isFollowed(user, for: context.call) else { throw .notFound("followed identity") }
         return .noContent
     }
 
-    private func follow(_ user: UserID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
+    private func follow(_ user: UserID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         guard user != context.reader else { throw .invalid("user_id", reason: "is your own") }
-        return .noContent.at(try await services.follow([user], context.call))
+        return .noContent.at(try await services.follow([user], for: context.call))
     }
 
-    private func followMany(_ body: FollowBody, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        RESTAnswer(status: .accepted).at(try await services.follow(body.users, context.call))
+    private func followMany(_ body: FollowBody, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        RESTAnswer(status: .accepted).at(try await services.follow(body.users, for: context.call))
     }
 
-    private func unfollow(_ user: UserID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        .noContent.at(try await services.unfollow(user, context.call))
+    private func unfollow(_ user: UserID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        .noContent.at(try await services.unfollow(user, for: context.call))
     }
 
-    private func followed(_ query: UsersQuery, _ context: SignedInContext) async throws(Failure) -> ListPage<[Identity]> {
-        try await services.followed(pageSize: query.pageSize, from: query.fromID, context.call)
+    private func followed(_ query: UsersQuery, in context: SignedInContext) async throws(Failure) -> ListPage<[Identity]> {
+        try await services.followed(pageSize: query.pageSize, from: query.fromID, for: context.call)
     }
 }
 
@@ -77,8 +77,8 @@ private enum IdentitiesRequest: RESTRequest {
     /// A page of those that the user follows.
     case followed(ListRequest<UsersQuery>)
 
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         let ids = request.parameters("ids")
-        self = ids.isEmpty ? .followed(try await ListRequest(request, context, for: services)) : .named(try IdentitiesQuery(ids: ids).users)
+        self = ids.isEmpty ? .followed(try await ListRequest(request, in: context, for: services)) : .named(try IdentitiesQuery(ids: ids).users)
     }
 }

@@ -17,50 +17,50 @@ struct PartRoutes: RESTFeature {
         parts.on(.delete, ":part", use: remove)
     }
 
-    private func list(_ id: MessageID, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        parts(of: try await services.message(id, context.call), context)
+    private func list(_ id: MessageID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        parts(of: try await services.message(id, for: context.call), in: context)
     }
 
-    private func load(_ asked: PartRequest, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        let message = try await services.message(asked.message, context.call)
+    private func load(_ asked: PartRequest, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let message = try await services.message(asked.message, for: context.call)
         guard let index = asked.part.place(in: message.parts) else { throw .notFound("message part") }
-        return part(index, of: message, context)
+        return part(index, of: message, in: context)
     }
 
-    private func add(_ asked: NewPart, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        try part(try await services.edit(.add(asked.content), of: asked.message, context.call), context, status: .created)
+    private func add(_ asked: NewPart, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        try part(try await services.edit(.add(asked.content), of: asked.message, for: context.call), in: context, status: .created)
     }
 
-    private func replace(_ asked: PartReplacement, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        try part(try await services.edit(.replace(asked.part, by: asked.content), of: asked.message, context.call), context)
+    private func replace(_ asked: PartReplacement, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        try part(try await services.edit(.replace(asked.part, by: asked.content), of: asked.message, for: context.call), in: context)
     }
 
-    private func replaceAll(_ asked: NewParts, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        let edited = try await services.edit(.replaceAll(asked.parts), of: asked.message, context.call)
+    private func replaceAll(_ asked: NewParts, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let edited = try await services.edit(.replaceAll(asked.parts), of: asked.message, for: context.call)
         guard let message = edited.message else { throw .notFound("message") }
-        return parts(of: message, context).at(edited.place)
+        return parts(of: message, in: context).at(edited.place)
     }
 
-    private func remove(_ asked: PartRequest, _ context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        let edited = try await services.edit(.remove(asked.part), of: asked.message, context.call)
+    private func remove(_ asked: PartRequest, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let edited = try await services.edit(.remove(asked.part), of: asked.message, for: context.call)
         return .noContent.at(edited.place)
     }
 
     private func part(
-        _ edited: GatewayServices.EditedParts, _ context: SignedInContext, status: HTTPResponse.Status = .ok
+        _ edited: GatewayServices.EditedParts, in context: SignedInContext, status: HTTPResponse.Status = .ok
     ) throws(Failure) -> RESTAnswer {
         guard let message = edited.message else { throw .notFound("message") }
-        return part(edited.index, of: message, context, status: status).at(edited.place)
+        return part(edited.index, of: message, in: context, status: status).at(edited.place)
     }
 
-    private func part(_ index: Int, of message: Message, _ context: SignedInContext, status: HTTPResponse.Status = .ok) -> RESTAnswer {
+    private func part(_ index: Int, of message: Message, in context: SignedInContext, status: HTTPResponse.Status = .ok) -> RESTAnswer {
         .json(status) { writer in
             guard message.parts.indices.contains(index) else { return writer.null() }
             services.renderer.writePart(message.parts[index], at: index, of: message.id, version: context.version, into: &writer)
         }
     }
 
-    private func parts(of message: Message, _ context: SignedInContext) -> RESTAnswer {
+    private func parts(of message: Message, in context: SignedInContext) -> RESTAnswer {
         .list(Array(message.parts.enumerated()), total: message.parts.count) { item, writer in
             services.renderer.writePart(item.element, at: item.offset, of: message.id, version: context.version, into: &writer)
         }
@@ -72,9 +72,9 @@ private struct PartRequest: RESTRequest {
     let message: MessageID
     let part: PartReference
 
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         part = try context.partReference()
-        message = try MessageID(request, context, for: services)
+        message = try MessageID(request, in: context, for: services)
     }
 }
 
@@ -83,8 +83,8 @@ private struct NewPart: RESTRequest {
     let message: MessageID
     let content: MessagePart
 
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        message = try MessageID(request, context, for: services)
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        message = try MessageID(request, in: context, for: services)
         content = try PartBody.part(try await request.json(context), of: message, version: context.version)
     }
 }
@@ -95,8 +95,8 @@ private struct PartReplacement: RESTRequest {
     let part: PartReference
     let content: MessagePart
 
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        message = try MessageID(request, context, for: services)
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        message = try MessageID(request, in: context, for: services)
         part = try context.partReference()
         content = try PartBody.part(try await request.json(context), of: message, version: context.version)
     }
@@ -107,12 +107,12 @@ private struct NewParts: RESTRequest {
     let message: MessageID
     let parts: [MessagePart]
 
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        message = try MessageID(request, context, for: services)
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        message = try MessageID(request, in: context, for: services)
         guard case .array(let elements) = try await request.json(context) else {
             throw Failure(.invalidRequest, "The body must be an array of message parts.")
         }
-        parts = try PartBody.parts(elements, of: message, version: context.version, limit: services.settings.partsLimit)
+        parts = try PartBody.parts(elements, of: message, version: context.version, limit: services.settings.objects.parts)
     }
 }
 

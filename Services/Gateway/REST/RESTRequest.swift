@@ -12,17 +12,17 @@ protocol RESTRequest: SendableMetatype {
     ///   - context: with the parameters of the path, and the version.
     ///   - services: for what settings limit.
     /// - Throws: what is wrong with the request.
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure)
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure)
 }
 
 /// For routes that look at more than one part of HTTP itself.
 extension Request: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) { self = request }
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) { self = request }
 }
 
 /// For routes whose path says it all.
 struct EmptyRequest: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) {}
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) {}
 }
 
 /// Something that is asked about the object in the path. A client is told what is wrong with the rest of the request before anything about the object.
@@ -30,9 +30,9 @@ struct ObjectRequest<ID: RESTRequest, Content: RESTRequest>: RESTRequest {
     let id: ID
     let content: Content
 
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        content = try await Content(request, context, for: services)
-        id = try await ID(request, context, for: services)
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        content = try await Content(request, in: context, for: services)
+        id = try await ID(request, in: context, for: services)
     }
 }
 
@@ -42,8 +42,8 @@ struct ListRequest<Query: RESTRequest>: RESTRequest {
     /// The query as it came, which the link to the next page repeats.
     let text: String?
 
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        query = try await Query(request, context, for: services)
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        query = try await Query(request, in: context, for: services)
         text = request.uri.query
     }
 }
@@ -51,32 +51,32 @@ struct ListRequest<Query: RESTRequest>: RESTRequest {
 // MARK: Objects
 
 extension ConversationID: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         self = try context.id("id", what: "conversation")
     }
 }
 
 extension MessageID: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         self = try context.id("id", what: "message")
     }
 }
 
 extension AnnouncementID: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         self = try context.id("id", what: "announcement")
     }
 }
 
 extension ContentID: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         self = try context.id("id", what: "content")
     }
 }
 
 /// A user id as it stands in a URL, or an identity's whole id escaped to one segment (docs/conformance.md §1.6).
 extension UserID: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         guard let text = context.parameters.get("user") else { throw .notFound("identity") }
         let whole = text.removingPercentEncoding.flatMap { $0.hasPrefix("layer:///identities/") ? $0 : nil }
         guard let user = UserID(parsing: whole ?? text) else { throw .notFound("identity") }
@@ -94,31 +94,31 @@ extension Request {
 }
 
 extension PageQuery: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         self = try PageQuery(parameter: request.parameter)
     }
 }
 
 extension ConversationsQuery: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         self = try ConversationsQuery(parameter: request.parameter)
     }
 }
 
 extension UsersQuery: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         self = try UsersQuery(parameter: request.parameter)
     }
 }
 
 extension DeletionQuery: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         self = try DeletionQuery(parameter: request.parameter)
     }
 }
 
 extension ConversationDeletionQuery: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         self = try ConversationDeletionQuery(parameter: request.parameter)
     }
 }
@@ -126,19 +126,19 @@ extension ConversationDeletionQuery: RESTRequest {
 // MARK: Bodies
 
 extension SessionBody: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         self = try SessionBody(try await request.json(context))
     }
 }
 
 extension CreateConversationBody: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         self = try CreateConversationBody(try await request.json(context))
     }
 }
 
 extension ConversationPatch: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         let type = request.headers[.contentType]?.split(separator: ";").first?.lowercased() ?? ""
         guard type == "application/vnd.layer-patch+json" else {
             throw Failure(
@@ -149,38 +149,38 @@ extension ConversationPatch: RESTRequest {
 }
 
 extension MarkAllReadBody: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         self = try MarkAllReadBody(try await request.optionalJSON(context))
     }
 }
 
 extension ReceiptsBody: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         self = try ReceiptsBody(try await request.json(context))
     }
 }
 
 extension ReceiptBody: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         self = try ReceiptBody(try await request.json(context))
     }
 }
 
 extension SendMessageBody: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         self = try SendMessageBody(
-            try await request.json(context), version: context.version, partsLimit: services.settings.partsLimit)
+            try await request.json(context), version: context.version, partsLimit: services.settings.objects.parts)
     }
 }
 
 extension FollowBody: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         self = try FollowBody(try await request.json(context))
     }
 }
 
 extension PushTokenBody: RESTRequest {
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) async throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         self = try PushTokenBody(try await request.json(context))
     }
 }

@@ -112,10 +112,10 @@ final class RESTRoutes {
             let (services, errors) = (routes.services, routes.errors)
             group.on(path, method: method) { request, context in
                 do throws(Failure) {
-                    let asked = try await Asked(request, context.request, for: services)
+                    let asked = try await Asked(request, in: context.request, for: services)
                     return try await handler(asked, context).response(context.request)
                 } catch {
-                    throw errors.failed(error, context.request)
+                    throw errors.failed(error, in: context.request)
                 }
             }
         }

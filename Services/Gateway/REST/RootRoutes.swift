@@ -19,8 +19,8 @@ struct RootRoutes: RESTFeature {
     }
 
     /// A socket's handshake that was refused comes here, too, to be told why.
-    private func discover(_ request: Request, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
-        if request.headers[.upgrade]?.lowercased() == "websocket" { throw try await refusal(request, context) }
+    private func discover(_ request: Request, in context: RESTContext) async throws(Failure) -> RESTAnswer {
+        if request.headers[.upgrade]?.lowercased() == "websocket" { throw try await refusal(of: request, in: context) }
         if request.headers[.authorization] != nil { _ = try await services.sessions.session(of: request, trace: context.trace) }
         return .json(headers: [.link: services.renderer.linkHeader]) {
             $0.beginObject()
@@ -28,7 +28,7 @@ struct RootRoutes: RESTFeature {
         }
     }
 
-    private func refusal(_ request: Request, _ context: RESTContext) async throws(Failure) -> Failure {
+    private func refusal(of request: Request, in context: RESTContext) async throws(Failure) -> Failure {
         let address = services.limiter.client(context.channel.remoteAddress, forwarded: request.headers[values: .forwardedFor])
         if services.limiter.limits.trustedProxies > 0, services.clients.isFull(address) { return .unavailable }
         let protocols = request.headers[values: .secWebSocketProtocol].flatMap { $0.split(separator: ",") }

@@ -27,7 +27,7 @@ struct SessionRoutes: RESTFeature {
         }
     }
 
-    private func signIn(_ body: SessionBody, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
+    private func signIn(_ body: SessionBody, in context: RESTContext) async throws(Failure) -> RESTAnswer {
         let (token, identity) = try await services.signIn(app: body.appID, identityToken: body.identityToken, trace: context.trace)
         return .json(.created, headers: [.link: services.renderer.linkHeader]) { writer in
             writer.beginObject()
@@ -42,7 +42,7 @@ struct SessionRoutes: RESTFeature {
     }
 
     /// Idempotent: a session that does not exist has ended.
-    private func end(_ asked: EndRequest, _ context: RESTContext) async throws(Failure) -> RESTAnswer {
+    private func end(_ asked: EndRequest, in context: RESTContext) async throws(Failure) -> RESTAnswer {
         guard let digest = asked.tokenDigest else { return .noContent }
         try await services.endSession(tokenDigest: digest, trace: context.trace)
         services.sessions.forget(tokenDigest: digest)
@@ -56,7 +56,7 @@ private struct EndRequest: RESTRequest {
     let tokenDigest: [UInt8]?
 
     /// - Throws: `access_denied` if the header names another session, which cannot end this one.
-    init(_ request: Request, _ context: RESTContext, for services: GatewayServices) throws(Failure) {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         guard let token = context.parameters.get("token").flatMap({ SessionToken($0.removingPercentEncoding ?? $0) }) else {
             tokenDigest = nil
             return

@@ -91,14 +91,14 @@ struct RefusedRequest: Sendable {
 
     /// - Parameter renderer: writes the objects, once.
     init(_ renderer: Renderer) {
-        func object(_ code: Failure.Code, _ message: String) -> ByteBuffer {
+        func object(_ code: Failure.Code, message: String) -> ByteBuffer {
             RESTAnswer.json { renderer.writeFailure(Failure(code, message), for: nil, version: .v3, into: &$0) }.json ?? ByteBuffer()
         }
-        malformed = object(.invalidRequest, "What came is not an HTTP request.")
-        largeHead = object(.invalidRequest, "The head of the request is too large.")
-        host = object(.invalidRequest, "The request must have one Host header.")
-        method = object(.methodNotAllowed, "There is no such method.")
-        timeout = object(.requestTimeout, "The request took too long to arrive.")
+        malformed = object(.invalidRequest, message: "What came is not an HTTP request.")
+        largeHead = object(.invalidRequest, message: "The head of the request is too large.")
+        host = object(.invalidRequest, message: "The request must have one Host header.")
+        method = object(.methodNotAllowed, message: "There is no such method.")
+        timeout = object(.requestTimeout, message: "The request took too long to arrive.")
     }
 
     /// Says why, as the last thing on the connection.

@@ -32,17 +32,16 @@ public final class GatewayService: StrataService {
     /// - Throws: an error that names the setting at fault.
     public init(settings: GatewaySettings, environment: ServiceEnvironment) throws {
         let (eventLoopGroup, logger) = (environment.eventLoopGroup, environment.logger)
-        let store = try Self.contentStore(settings, logger)
+        let store = try Self.contentStore(settings: settings, logger: logger)
         let calls = GatewayServices(
-            conversations: RPCClient(configuration: settings.conversations, eventLoopGroup: eventLoopGroup, logger: logger),
-            metadata: RPCClient(configuration: settings.metadata, eventLoopGroup: eventLoopGroup, logger: logger),
-            presence: RPCClient(configuration: settings.presence, eventLoopGroup: eventLoopGroup, logger: logger), settings: settings,
+            conversations: RPCClient(configuration: settings.backends.conversations, eventLoopGroup: eventLoopGroup, logger: logger),
+            metadata: RPCClient(configuration: settings.backends.metadata, eventLoopGroup: eventLoopGroup, logger: logger),
+            presence: RPCClient(configuration: settings.backends.presence, eventLoopGroup: eventLoopGroup, logger: logger), settings: settings,
             contentStore: store, logger: logger)
         // The subscriber delivers on the fan-out's own loop, so that no publication changes threads before it is known who needs it.
         let loop = eventLoopGroup.next()
         let fanOut = FanOut(loop: loop, source: calls, timing: FanOutTiming(settings), logger: logger)
-        var redis = try RedisConfiguration(url: settings.redisURL)
-        redis.clientName = "strata-gateway"
+        let redis = try settings.redis.configuration(for: Self.name)
         subscriber = RedisSubscriber(configuration: redis, eventLoopGroup: loop, delegate: fanOut, logger: logger)
         // Connections land on every loop, so every loop has a registry.
         loops = eventLoopGroup.makeIterator().enumerated()
@@ -52,7 +51,7 @@ public final class GatewayService: StrataService {
         self.calls = calls
         if let store {
             upkeep = [
-                ContentSweeper(services: calls, store: store, age: settings.contentUnreferencedAge, logger: logger), ContentRoomWatch(store: store),
+                ContentSweeper(services: calls, store: store, age: settings.content.unreferencedAge, logger: logger), ContentRoomWatch(store: store),
             ]
         } else {
             upkeep = []
@@ -64,8 +63,8 @@ public final class GatewayService: StrataService {
             settings, rest: rest, calls: calls, loops: loops, group: eventLoopGroup, logger: logger)
     }
 
-    private static func contentStore(_ settings: GatewaySettings, _ logger: Logger) throws -> (any ContentStore)? {
-        guard let directory = settings.contentDirectory else {
+    private static func contentStore(settings: GatewaySettings, logger: Logger) throws -> (any ContentStore)? {
+        guard let directory = settings.content.directory else {
             logger.notice("rich content is not taken, since STRATA_CONTENT_DIRECTORY is not set")
             return nil
         }
@@ -80,7 +79,7 @@ public final class GatewayService: StrataService {
     private static func servers(
         _ settings: GatewaySettings, rest: RESTRouter, calls: GatewayServices, loops: [SocketLoop], group: any EventLoopGroup, logger: Logger
     ) throws -> [any Service] {
-        let limits = ConnectionLimits(requestTimeout: TimeAmount(settings.requestTimeout))
+        let limits = ConnectionLimits(requestTimeout: TimeAmount(settings.load.requestTimeout))
         let upgrade = SocketUpgrade(services: calls, loops: loops, limits: limits)
         let responder = rest.responder()
         let busy = RefusedConnection.answer(
@@ -88,21 +87,21 @@ public final class GatewayService: StrataService {
         let plain = HTTPServerBuilder { responder in
             UpgradeChannel(
                 responder: responder, upgrade: upgrade, limits: limits, clients: calls.clients, answers: calls.answers,
-                patience: ResponseGuard.Patience(limit: TimeAmount(settings.stallTimeout)),
-                countsAddresses: settings.rateLimits.trustedProxies == 0, refusal: busy, refusals: RefusedRequest(calls.renderer))
+                patience: ResponseGuard.Patience(limit: TimeAmount(settings.load.stallTimeout)),
+                countsAddresses: settings.load.rates.trustedProxies == 0, refusal: busy, refusals: RefusedRequest(calls.renderer))
         }
-        func server(_ builder: HTTPServerBuilder, _ port: Int) -> any Service {
+        func server(with builder: HTTPServerBuilder, port: Int) -> any Service {
             Application(
                 responder: responder, server: builder,
-                configuration: ApplicationConfiguration(address: .hostname(settings.host, port: port), backlog: 4096),
+                configuration: ApplicationConfiguration(address: .hostname(settings.listeners.host, port: port), backlog: 4096),
                 onServerRunning: { channel in
                     await ListenerGuard.add("clients", to: channel, logger: logger)
                 },
                 eventLoopGroupProvider: .shared(group), logger: logger)
         }
-        var servers = [server(plain, settings.httpPort)]
-        if let port = settings.httpsPort, let tls = settings.tls {
-            servers.append(server(try .tls(plain, tlsConfiguration: tls), port))
+        var servers = [server(with: plain, port: settings.listeners.httpPort)]
+        if let port = settings.listeners.httpsPort, let tls = settings.listeners.tls {
+            servers.append(server(with: try .tls(plain, tlsConfiguration: tls), port: port))
         }
         return servers
     }

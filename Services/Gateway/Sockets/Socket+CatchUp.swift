@@ -48,7 +48,7 @@ extension Socket {
     }
 
     /// The database was read when its clock showed this time, a moment ago.
-    func met(databaseAt time: Timestamp) {
+    func learn(databaseTime time: Timestamp) {
         guard knownBeginning == nil, time.microseconds > 0 else { return }
         knownBeginning = DatabaseClock.beginning(opened: since.elapsed(until: registry.loop.now), before: time, session: session.createdAt)
     }

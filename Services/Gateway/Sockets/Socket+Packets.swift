@@ -23,12 +23,12 @@ extension Socket {
         send(Rendering(tails, in: home.services.answers), values: values, stamp: stamp)
     }
 
-    /// Packets without numbers.
+    /// Packets without counts.
     func sendRendering(_ rendering: Rendering, stamp: Stamp? = nil) {
         send(rendering, values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp ?? registry.stamp())
     }
 
-    /// One packet without numbers.
+    /// One packet without counts.
     func sendTail(_ tail: PacketTail, stamp: Stamp? = nil) {
         sendTails([tail], values: ReaderValues(reader: key.user, unread: 0, total: 0), stamp: stamp ?? registry.stamp())
     }
@@ -114,7 +114,7 @@ extension Socket {
             .submit { if self.ahead?.isOf(index: asked.index, attempt: asked.attempt) == true { self.ahead?.rendering = rendering } }.get()
     }
 
-    /// The numbers a catch-up changed, told once, when it has ended.
+    /// The counts a catch-up changed, told once, when it has ended.
     func sendSummary(_ summary: ReplayPlan.Summary) {
         let values = ReaderValues(reader: key.user, unread: summary.unread, total: summary.total)
         sendTails([home.services.renderer.numbersChanged(summary.id, at: summary.position)], values: values, stamp: registry.stamp())

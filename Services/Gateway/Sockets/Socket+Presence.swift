@@ -63,7 +63,7 @@ extension Socket {
             case .auto: "auto"
             case .chosen(let chosen): chosen.rawValue
             }
-        try await home.services.setPresence(word, connection: id, GatewayServices.Call(key, answers: lease))
+        try await home.services.setPresence(word, connection: id, for: GatewayServices.Call(key, answers: lease))
         try? await registry.loop
             .submit {
                 self.presenceStatus = word
@@ -84,8 +84,8 @@ extension Socket {
         try? await registry.loop.submit { if self.isOpen { self.outbox.holdPresence() } }.get()
         let presences: [PresencePublication]
         switch body {
-        case .users(let users): presences = try await services.presences(of: Array(users.prefix(1000)), call)
-        case .since(let time): presences = try await services.presences(of: try await services.followed(call), since: time, call)
+        case .users(let users): presences = try await services.presences(of: Array(users.prefix(1000)), for: call)
+        case .since(let time): presences = try await services.presences(of: try await services.followed(call), since: time, for: call)
         }
         let own = key.user
         return .presences(presences.map { ($0.user, $0.user == own ? $0.presence : $0.presence.forOthers) })
@@ -119,7 +119,7 @@ extension Socket {
     func presenceForgotten() {
         guard isOpen, hasPresence else { return }
         let (services, status, key, id) = (home.services, presenceStatus, key, id)
-        Task { try? await services.setPresence(status, connection: id, GatewayServices.Call(key)) }
+        Task { try? await services.setPresence(status, connection: id, for: GatewayServices.Call(key)) }
     }
 
     /// The presence service lets go of this connection's status after a grace period.

@@ -181,11 +181,11 @@ extension Socket {
         let services = home.services
         let call = GatewayServices.Call(key, origin: Change.Origin(connection: id, request: request.number), answers: lease)
         guard SocketMethod(rawValue: request.packet.method) == .createMessage else {
-            return .conversation(try await services.create(try CreateConversationBody(request.data), call).view)
+            return .conversation(try await services.create(try CreateConversationBody(request.data), for: call).view)
         }
         let conversation = try request.packet.conversationID()
-        let body = try SendMessageBody(request.data, version: version, partsLimit: services.settings.partsLimit)
-        return .message(try await services.send(body, to: conversation, call).message)
+        let body = try SendMessageBody(request.data, version: version, partsLimit: services.settings.objects.parts)
+        return .message(try await services.send(body, to: conversation, for: call).message)
     }
 
     // MARK: Typing

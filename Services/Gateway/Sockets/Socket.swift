@@ -130,8 +130,8 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         self.version = version
         self.home = home
         let settings = home.services.settings
-        requests = RequestQueue(limits: RequestQueue.Limits(requests: settings.requestsPerSocket, bytes: settings.requestBytesPerSocket))
-        outbox = Outbox(bound: settings.socketBacklogBytes, answers: home.services.answers)
+        requests = RequestQueue(limits: RequestQueue.Limits(requests: settings.sockets.requests, bytes: settings.sockets.requestBytes))
+        outbox = Outbox(bound: settings.sockets.backlogBytes, answers: home.services.answers)
         era = home.registry.era
         rateKey = RateKey(tokenDigest: session.tokenDigest)
         since = home.loop.now

@@ -98,7 +98,7 @@ extension GatewayServices: RegistryServices {
 extension FanOutTiming {
     init(_ settings: GatewaySettings) {
         self.init()
-        gapPatience = TimeAmount(settings.gapPatience)
-        headsInterval = TimeAmount(settings.headsInterval)
+        gapPatience = TimeAmount(settings.changes.gapPatience)
+        headsInterval = TimeAmount(settings.changes.headsInterval)
     }
 }

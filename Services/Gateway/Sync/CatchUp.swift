@@ -113,17 +113,17 @@ struct CatchUp {
         await registry.fanOut.confirmation(of: [], user: key)
         let baseline = try await baseline(of: reason)
         plan = ReplayPlan(baseline)
-        try await whileCurrent { $0.met(databaseAt: baseline.asOf) }
-        if !baseline.epoch.isEmpty { registry.fanOut.met(baseline.epoch) }
+        try await whileCurrent { $0.learn(databaseTime: baseline.asOf) }
+        if !baseline.epoch.isEmpty { registry.fanOut.compareEpoch(baseline.epoch) }
         return baseline
     }
 
     /// The age that is asked for counts from the moment at which the database reads. If that was much later than it was asked, it is asked again, with a margin.
     private func baseline(of reason: Reason) async throws -> Baseline {
         let asked = NIODeadline.now()
-        let first = try await services.baseline(try await origin(of: reason), GatewayServices.Call(key))
+        let first = try await services.baseline(try await origin(of: reason), for: GatewayServices.Call(key))
         guard case .opened = reason, asked.elapsed(until: .now()) > Self.promptly else { return first }
-        return try await services.baseline(try await origin(of: reason, margin: Self.patience), GatewayServices.Call(key))
+        return try await services.baseline(try await origin(of: reason, margin: Self.patience), for: GatewayServices.Call(key))
     }
 
     /// How fast a baseline is answered usually.
@@ -186,15 +186,15 @@ struct CatchUp {
     }
 
     private func read(_ cursors: [ConversationID: Position], userAfter: Position?) async throws(Failure) -> LogPage {
-        try await services.inTurn(key) { [services, key] answers throws(Failure) in
+        try await services.inTurn(of: key) { [services, key] answers throws(Failure) in
             try await services.readLogs(
-                cursors, userAfter: userAfter, limit: max(Self.pageSize, cursors.count), GatewayServices.Call(key, answers: answers))
+                cursors, userAfter: userAfter, limit: max(Self.pageSize, cursors.count), for: GatewayServices.Call(key, answers: answers))
         }
     }
 
     /// The fan-out was handed changes that the log does not hold: it is not the log that it was, unless what is read next shows them after all.
     private mutating func pauseIfVain(_ page: LogPage) async throws {
-        vainReads = page.metHeads && page.entries.isEmpty ? vainReads + 1 : 0
+        vainReads = page.reachesHeads && page.entries.isEmpty ? vainReads + 1 : 0
         guard vainReads > Self.maximumVainReads else { return }
         registry.fanOut.doubt()
         try await Task.sleep(for: .milliseconds(250))
@@ -337,7 +337,7 @@ struct CatchUp {
     }
 
     private mutating func prepareChange(_ change: Change) async throws {
-        switch plan.met(change, by: key.user) {
+        switch plan.decide(on: change, for: key.user) {
         case .nothing: return
         case .change: items.append(.change(plan.told(change)))
         case .lookUp:

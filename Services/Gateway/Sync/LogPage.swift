@@ -25,6 +25,6 @@ struct LogPage: Sendable {
         let isListed: Bool
     }
     let entries: [Entry]
-    let metHeads: Bool
+    let reachesHeads: Bool
     let numbers: [ConversationID: Numbers]
 }

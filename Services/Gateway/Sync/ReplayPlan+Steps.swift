@@ -5,7 +5,7 @@ import StrataModel
 extension ReplayPlan {
     /// One step. If it fails, the value as it was before says the same again.
     enum Step {
-        /// Read a page of these logs after these positions, take what of it is ``due(_:)``, send what ``met(_:by:)`` says, then call ``finish(_:)``.
+        /// Read a page of these logs after these positions, take what of it is ``due(_:)``, send what ``decide(on:for:)`` says, then call ``finish(_:)``.
         case read([ConversationID: Position], userAfter: Position?)
         /// Subscribe to these as well, then ``owe(_:)`` them.
         case join([ConversationID])
@@ -45,8 +45,8 @@ extension ReplayPlan {
         case lookUp
     }
 
-    /// A change of a conversation was read.
-    mutating func met(_ change: Change, by user: UserID) -> Telling {
+    /// A change of a conversation was read: decides what the client is told of it.
+    mutating func decide(on change: Change, for user: UserID) -> Telling {
         let id = change.conversationID
         if let begin, change.createdAt < begin { return .nothing }
         if isSetAside(id) {
@@ -69,7 +69,7 @@ extension ReplayPlan {
         return tells(change, by: user) ? .change : .nothing
     }
 
-    /// Whether ``met(_:by:)`` would say ``Telling/lookUp``, as far as is known before.
+    /// Whether ``decide(on:for:)`` would say ``Telling/lookUp``, as far as is known before.
     func needsLookUp(_ change: Change, by user: UserID) -> Bool {
         let id = change.conversationID
         if let begin, change.createdAt < begin { return false }

@@ -6,7 +6,7 @@ import StrataModel
 ///
 /// A pure value: it decides what to read next and when a conversation may be attached; ``CatchUp`` does the reading and sending.
 struct ReplayPlan {
-    /// The numbers of a conversation about which a catch-up told something; said once, at its end.
+    /// The counts of a conversation about which a catch-up told something; said once, at its end.
     struct Summary: Sendable, Equatable {
         let id: ConversationID
         /// What they are true after.
@@ -32,7 +32,8 @@ struct ReplayPlan {
         /// The client was shown the conversation as of this position, with these participants.
         var shownAt = Position.zero
         var shownParticipants: Set<UserID> = []
-        var isTouched = false
+        /// A summary of its counts is owed to the client at the end of the catch-up.
+        var owesSummary = false
         /// The user is a participant, and is to be attached.
         var isMember: Bool
         /// The client does not know the conversation: before anything else it is shown whole, and until then the socket is not attached.
@@ -137,7 +138,7 @@ struct ReplayPlan {
         guard let horizon = waiting.last?.startsAt,
             let end = page.entries.firstIndex(where: { $0.createdAt.map { $0 >= horizon } ?? false })
         else { return page }
-        return LogPage(entries: Array(page.entries[..<end]), metHeads: false, numbers: page.numbers)
+        return LogPage(entries: Array(page.entries[..<end]), reachesHeads: false, numbers: page.numbers)
     }
 
     mutating func owe(_ ids: some Sequence<ConversationID>) {
@@ -165,10 +166,10 @@ struct ReplayPlan {
         conversations[id]?.position = position
     }
 
-    /// An entry of the user's own log changes what the conversation is to the user: its numbers are read anew, unless they come with the same page.
+    /// An entry of the user's own log changes what the conversation is to the user: its counts are read anew, unless they come with the same page.
     mutating func concerns(_ id: ConversationID) {
         touchedByUser.insert(id)
-        conversations[id]?.isTouched = true
+        conversations[id]?.owesSummary = true
     }
 
     /// An entry of the user's own log tells the counts of a conversation that the user has left, as they are now. What was read of it before may be older.
@@ -186,18 +187,18 @@ struct ReplayPlan {
 
     /// The page was sent.
     mutating func finish(_ page: LogPage) {
-        if page.metHeads { userOwed = false }
+        if page.reachesHeads { userOwed = false }
         for (id, progress) in conversations where progress.isOwed && !progress.isWaiting {
             if let numbers = page.numbers[id] {
                 conversations[id]?.numbers = numbers.numbers
                 conversations[id]?.messageCount = numbers.messageCount
             }
             // Where it ended when the page was read: this one need not wait until all others have come so far.
-            let hasMetHead =
-                page.metHeads || page.numbers[id].map { $0.numbers.position > .zero && progress.position >= $0.numbers.position } ?? false
-            // Numbers or an object that are newer than what was read mean that there is more to read.
+            let hasReachedHead =
+                page.reachesHeads || page.numbers[id].map { $0.numbers.position > .zero && progress.position >= $0.numbers.position } ?? false
+            // Counts or an object that are newer than what was read mean that there is more to read.
             let known = progress.isMember && !progress.isGone ? max(page.numbers[id]?.numbers.position ?? .zero, progress.shownAt) : .zero
-            if hasMetHead, progress.position >= known {
+            if hasReachedHead, progress.position >= known {
                 conversations[id]?.isOwed = false
                 concludeReading(of: id, with: page.numbers[id])
             }
@@ -289,7 +290,7 @@ struct ReplayPlan {
         conversations[id]?.isGone = false
     }
 
-    mutating func countsChanged(in id: ConversationID) { conversations[id]?.isTouched = true }
+    mutating func countsChanged(in id: ConversationID) { conversations[id]?.owesSummary = true }
 
     // MARK: What to attach and to say at the end
 
@@ -313,7 +314,7 @@ struct ReplayPlan {
     }
 
     var summaries: [ConversationID: Summary] {
-        conversations.filter { $0.value.isTouched && !$0.value.isAttached && $0.value.isListed }
+        conversations.filter { $0.value.owesSummary && !$0.value.isAttached && $0.value.isListed }
             .reduce(into: [:]) { summaries, item in
                 let (id, progress) = item
                 summaries[id] = Summary(
@@ -339,7 +340,7 @@ struct ReplayPlan {
     mutating func attached(except refused: [ConversationID]) {
         for id in conversations.keys {
             if conversations[id]?.isAttachable == true { conversations[id]?.isAttached = true }
-            if conversations[id]?.isMember == false { conversations[id]?.isTouched = false }
+            if conversations[id]?.isMember == false { conversations[id]?.owesSummary = false }
         }
         for id in refused {
             conversations[id]?.isAttached = false

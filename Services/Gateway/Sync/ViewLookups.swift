@@ -55,7 +55,7 @@ struct ViewLookups {
     }
 
     private mutating func fetchBare() async throws(Failure) {
-        let (views, covered) = try await services.bareConversations(Array(wanted.prefix(Self.asked)), GatewayServices.Call(key))
+        let (views, covered) = try await services.bareConversations(Array(wanted.prefix(Self.asked)), for: GatewayServices.Call(key))
         let seen = Set(views.map(\.conversation.id))
         for id in wanted.prefix(covered) where !seen.contains(id) { results[id] = .failure(.notFound("conversation")) }
         wanted.removeFirst(covered)
@@ -66,11 +66,11 @@ struct ViewLookups {
         let call = GatewayServices.Call(key)
         let asked = Array(bare.prefix(size.count(of: bare.count)))
         do throws(Failure) {
-            let views = try await services.inTurn(key) { [services] answers throws(Failure) in
+            let views = try await services.inTurn(of: key) { [services] answers throws(Failure) in
                 var call = call
                 call.answers = answers
-                let trees = try await services.someTrees(of: asked.map(\.conversation.id), call)
-                return await services.composed(Array(asked.prefix(trees.count)), trees, call)
+                let trees = try await services.someTrees(of: asked.map(\.conversation.id), for: call)
+                return await services.composed(Array(asked.prefix(trees.count)), with: trees, for: call)
             }
             size.came(views.count, of: asked.count)
             bare.removeFirst(views.count)
@@ -85,7 +85,7 @@ struct ViewLookups {
 
     private mutating func fetchAlone(_ id: ConversationID) async throws(Failure) {
         do throws(Failure) {
-            results[id] = .success(try await services.conversation(id, GatewayServices.Call(key)))
+            results[id] = .success(try await services.conversation(id, for: GatewayServices.Call(key)))
         } catch {
             switch error.code {
             case .notFound, .accessDenied, .internalServerError: results[id] = .failure(error)

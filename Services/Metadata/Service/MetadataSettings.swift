@@ -37,7 +37,7 @@ public struct MetadataSettings: ServiceSettings {
 
     /// Reads them.
     /// - Throws: `SettingsError` naming the key that is missing or cannot be used.
-    public init(_ settings: Settings, _ common: CommonSettings) throws {
+    public init(_ settings: Settings, common: CommonSettings) throws {
         postgres = try PostgresSettings(settings)
         redis = try RedisSettings(settings)
         rpc = try settings.rpcServer(name: "metadata", common).withMethodNames

@@ -25,7 +25,7 @@ public struct PresenceSettings: ServiceSettings {
 
     /// Reads them.
     /// - Throws: `SettingsError` naming the key that is missing or cannot be used.
-    public init(_ settings: Settings, _ common: CommonSettings) throws {
+    public init(_ settings: Settings, common: CommonSettings) throws {
         redis = try RedisSettings(settings)
         rpc = try settings.rpcServer(name: "presence", common).withMethodNames
         redisTimeout = try settings.duration(

@@ -37,8 +37,8 @@ struct Spawn {
 
         let environment = (launch.environment ?? ProcessInfo.processInfo.environment).map { "\($0.key)=\($0.value)" }
         var pid: pid_t = 0
-        let code = Self.withWords(words) { arguments in
-            Self.withWords(environment) { posix_spawn(&pid, words[0], &actions, &attributes, arguments, $0) }
+        let code = Self.withWords(of: words) { arguments in
+            Self.withWords(of: environment) { posix_spawn(&pid, words[0], &actions, &attributes, arguments, $0) }
         }
         guard code == 0 else {
             throw LocalServerError(.spawnFailed, "\(launch.executable) could not be started: \(String(cString: strerror(code)))")
@@ -78,7 +78,7 @@ struct Spawn {
         posix_spawnattr_setflags(&attributes, Int16(flags))
     }
 
-    private static func withWords<R>(_ words: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> R) -> R {
+    private static func withWords<R>(of words: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> R) -> R {
         let pointers = words.map { strdup($0) } + [nil]
         defer { for pointer in pointers { free(pointer) } }
         return body(pointers)

@@ -19,7 +19,7 @@ public struct Change: Hashable, Sendable {
     public var origin: Origin?
     /// Messages the conversation has had after this change, those deleted included.
     public var messageCount: Int64
-    /// The new numbers of the users whose numbers this change altered. Empty in a replay, which ends with current numbers instead.
+    /// The new counts of the users whose counts this change altered. Empty in a replay, which ends with current counts instead.
     public var numbers: [UserID: UserNumbers]
     /// What happened, with the objects it is about as far as they travel.
     public var content: Content
@@ -177,7 +177,7 @@ public struct UserChange: Hashable, Sendable {
         case conversationHidden(ConversationID, upTo: Position, wholly: Bool)
         /// A hidden conversation is visible again, by a newer message or because the user created its distinct match.
         case conversationShown(ConversationView?)
-        /// The user deleted a message from their devices. `view` holds the conversation's numbers and last message as the user sees them now.
+        /// The user deleted a message from their devices. `view` holds the conversation's counts and last message as the user sees them now.
         case messageHidden(MessageID, view: ConversationView?)
         /// The user's own identity changed, or that of a user they follow.
         case identityChanged(Identity)
@@ -192,10 +192,10 @@ public struct UserChange: Hashable, Sendable {
         case announcementDeleted(AnnouncementID)
         /// What it was about is gone since; nothing is left to tell.
         case obsolete
-        /// The user deleted the messages of a conversation up to `upTo` from their devices; the conversation stays on the list. `view` holds its numbers and
+        /// The user deleted the messages of a conversation up to `upTo` from their devices; the conversation stays on the list. `view` holds its counts and
         /// last message as they are now.
         case messagesHidden(upTo: Position, view: ConversationView)
-        /// A message was deleted for all in a conversation that the user has left. `view` holds the conversation's numbers and last message as the user
+        /// A message was deleted for all in a conversation that the user has left. `view` holds the conversation's counts and last message as the user
         /// sees them now; nil if the user takes part again, whom the conversation's own log tells.
         case messageDeleted(MessageID, in: ConversationID, view: ConversationView?)
         /// A conversation that the user has left was deleted for all.

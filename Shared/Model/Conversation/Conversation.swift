@@ -34,7 +34,7 @@ public struct Conversation: Hashable, Sendable {
     }
 }
 
-/// The numbers one user sees on a conversation, and the position up to which they are true.
+/// The counts one user sees on a conversation, and the position up to which they are true.
 ///
 /// They are arithmetic over a message count that every change carries, not counters kept up to date (docs/architecture.md §4).
 public struct UserNumbers: Hashable, Sendable {
@@ -42,7 +42,7 @@ public struct UserNumbers: Hashable, Sendable {
     public var uncounted: Int64
     /// Messages that the user does not see: hidden by the user, or deleted for all.
     public var hidden: Int64
-    /// The last change these numbers contain; others with a lower position are out of date.
+    /// The last change these counts contain; others with a lower position are out of date.
     public var position: Position
     /// Takes the counts as the database keeps them for the user: neither ever falls.
     public init(uncounted: Int64, hidden: Int64, position: Position) {
@@ -64,7 +64,7 @@ public struct ConversationView: Hashable, Sendable {
     public var isParticipant: Bool
     /// The newest message the user sees, neither one they hid nor one later than their leaving; nil if there is none.
     public var lastMessage: Message?
-    /// The user's own numbers, which no other participant is ever shown.
+    /// The user's own counts, which no other participant is ever shown.
     public var numbers: UserNumbers
     /// Messages the conversation has ever had, those deleted included; of a former participant, up to their leaving.
     public var messageCount: Int64

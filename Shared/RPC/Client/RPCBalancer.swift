@@ -83,7 +83,7 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
     }
 
     /// A member's connection takes calls from now on. False: it is not wanted any more, close it.
-    mutating func connected(_ member: Member, _ connection: Connection) -> Bool {
+    mutating func connected(_ member: Member, with connection: Connection) -> Bool {
         guard isWanted(member) else { return false }
         triedMembers.insert(member.id)
         lastFailure = nil
@@ -98,7 +98,7 @@ struct RPCBalancer<Address: Hashable & Sendable, Connection: Sendable>: Sendable
     }
 
     /// Connecting failed.
-    mutating func connectFailed(_ member: Member, _ error: RPCError) {
+    mutating func connectFailed(_ member: Member, error: RPCError) {
         triedMembers.insert(member.id)
         lastFailure = error
     }

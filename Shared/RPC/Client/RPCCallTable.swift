@@ -44,7 +44,7 @@ struct RPCCallTable<Token> {
     var count: Int { calls.count }
 
     /// A request is about to be written. False: the id is in use, nothing was kept.
-    mutating func started(_ id: UInt64, _ token: Token, deadline: ContinuousClock.Instant) -> Bool {
+    mutating func started(_ id: UInt64, token: Token, deadline: ContinuousClock.Instant) -> Bool {
         guard calls[id] == nil else { return false }
         calls[id] = Call(token: token, deadline: deadline)
         if let earliest = earliestDeadline { earliestDeadline = min(earliest, deadline) } else { earliestDeadline = deadline }
@@ -63,7 +63,7 @@ struct RPCCallTable<Token> {
     }
 
     /// The answer, or the end of it.
-    mutating func answered(_ id: UInt64, _ payload: ByteBuffer) -> Action {
+    mutating func answered(_ id: UInt64, with payload: ByteBuffer) -> Action {
         guard var call = remove(id) else { return .none }
         guard var whole = call.parts.take() else {
             guard payload.readableBytes <= maxAnswerBytes else { return .complete(Completion(token: call.token, result: .failure(.answerTooLarge))) }
@@ -77,7 +77,7 @@ struct RPCCallTable<Token> {
     }
 
     /// A piece of a long answer; at least one more follows.
-    mutating func partAnswered(_ id: UInt64, _ payload: ByteBuffer) -> Action {
+    mutating func partAnswered(_ id: UInt64, with payload: ByteBuffer) -> Action {
         // Taken out while it grows: a buffer that is still in the dictionary would be copied at every piece.
         guard var call = calls.removeValue(forKey: id) else { return .none }
         var whole = call.parts.take() ?? ByteBuffer()
@@ -93,7 +93,7 @@ struct RPCCallTable<Token> {
     }
 
     /// The callee reported an error.
-    mutating func failed(_ id: UInt64, _ error: RPCError) -> Action {
+    mutating func failed(_ id: UInt64, error: RPCError) -> Action {
         guard let call = remove(id) else { return .none }
         return .complete(Completion(token: call.token, result: .failure(error)))
     }

@@ -21,7 +21,7 @@ extension RPCClient {
         let resolver = RPCResolver(threads: threads)
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
-                await self.follow(resolver, &group) { member in await self.keepConnected(member, tls) }
+                await self.follow(resolver, in: &group) { member in await self.keepConnected(member, tls: tls) }
                 for connection in self.change({ $0.close() }) { connection.drain(within: self.configuration.drainTimeout) }
             }
         }
@@ -30,12 +30,12 @@ extension RPCClient {
 
     /// Looks the target up again and again, and starts and retires what has changed.
     private func follow(
-        _ resolver: RPCResolver, _ group: inout DiscardingTaskGroup, keep: @escaping @Sendable (Balancer.Member) async -> Void
+        _ resolver: RPCResolver, in group: inout DiscardingTaskGroup, keep: @escaping @Sendable (Balancer.Member) async -> Void
     ) async {
         var known: [RPCEndpoint: [SocketAddress]] = [:]
         var failing: Set<RPCEndpoint> = []
         while !Task.isCancelled {
-            if await refresh(resolver, &known, &failing) {
+            if await refresh(resolver, known: &known, failing: &failing) {
                 let addresses = configuration.target.endpoints.flatMap { known[$0] ?? [] }
                 let update = change { $0.resolved(addresses) }
                 for member in update.started {
@@ -56,7 +56,7 @@ extension RPCClient {
 
     /// Returns whether anything is known. An endpoint that cannot be looked up keeps the addresses it had.
     private func refresh(
-        _ resolver: RPCResolver, _ known: inout [RPCEndpoint: [SocketAddress]], _ failing: inout Set<RPCEndpoint>
+        _ resolver: RPCResolver, known: inout [RPCEndpoint: [SocketAddress]], failing: inout Set<RPCEndpoint>
     ) async -> Bool {
         for endpoint in configuration.target.endpoints {
             do {
@@ -73,19 +73,19 @@ extension RPCClient {
     }
 
     /// Connects a member again and again, as long as it is wanted.
-    private func keepConnected(_ member: Balancer.Member, _ tls: NIOSSLContext?) async {
+    private func keepConnected(_ member: Balancer.Member, tls: NIOSSLContext?) async {
         var backoff = configuration.backoff
         var wasConnected = false
         while !Task.isCancelled, balancer.withLock({ $0.isWanted(member) }) {
             let began = ContinuousClock.now
             do {
-                let connection = try await connect(member, tls)
+                let connection = try await connect(to: member, tls: tls)
                 if wasConnected { metrics.reconnects?.increment() }
                 wasConnected = true
                 await use(connection, of: member)
             } catch {
                 let error = error as? RPCError ?? .unavailable
-                change { $0.connectFailed(member, error) }
+                change { $0.connectFailed(member, error: error) }
                 if error.code == .unauthenticated { metrics.refusedConnections.increment() }
                 logger.debug("RPC connect failed", metadata: ["rpc.address": "\(member.address)", "error.message": "\(error)"])
             }
@@ -99,7 +99,7 @@ extension RPCClient {
     private func use(_ connection: RPCClientConnection, of member: Balancer.Member) async {
         let limit = configuration.drainTimeout
         await withTaskCancellationHandler {
-            let isWanted = change { $0.connected(member, connection) }
+            let isWanted = change { $0.connected(member, with: connection) }
             if !isWanted { connection.drain(within: limit) }
             // Its server may have said goodbye before it was counted as connected.
             if !connection.isOpen { change { $0.disconnected(member) } }
@@ -110,7 +110,7 @@ extension RPCClient {
         }
     }
 
-    private func connect(_ member: Balancer.Member, _ tls: NIOSSLContext?) async throws -> RPCClientConnection {
+    private func connect(to member: Balancer.Member, tls: NIOSSLContext?) async throws -> RPCClientConnection {
         let mailbox = Mailbox<RPCClientConnection.Item>(limit: .init(items: .max, bytes: configuration.maxQueuedBytes))
         var logger = logger
         logger[metadataKey: "rpc.address"] = "\(member.address)"
@@ -119,7 +119,7 @@ extension RPCClient {
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connect(to: member.address) { [self, logger] channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try makeConnection(member, channel, mailbox, tls, logger)
+                    try makeConnection(to: member, on: channel, mailbox: mailbox, tls: tls, logger: logger)
                 }
             }
         do {
@@ -132,8 +132,8 @@ extension RPCClient {
     }
 
     private func makeConnection(
-        _ member: Balancer.Member, _ channel: any Channel, _ mailbox: Mailbox<RPCClientConnection.Item>, _ tls: NIOSSLContext?,
-        _ logger: Logger
+        to member: Balancer.Member, on channel: any Channel, mailbox: Mailbox<RPCClientConnection.Item>, tls: NIOSSLContext?,
+        logger: Logger
     ) throws -> RPCClientConnection {
         let pipeline = channel.pipeline.syncOperations
         if let tls { try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: configuration.tlsHostname)) }

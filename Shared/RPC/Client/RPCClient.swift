@@ -68,7 +68,7 @@ public final class RPCClient: Service {
     /// - Returns: the answer. A long one has travelled in several frames.
     /// - Throws: an ``RPCError``, with ``RPCError/isAfterLoss`` if an attempt before it was lost. When the task is cancelled, so is the handler, and this returns at once.
     public func call(
-        _ method: RPCMethod, _ payload: ByteBuffer, deadline: ContinuousClock.Instant, trace: TraceID, isIdempotent: Bool = false
+        _ method: RPCMethod, with payload: ByteBuffer, deadline: ContinuousClock.Instant, trace: TraceID, isIdempotent: Bool = false
     ) async throws(RPCError) -> ByteBuffer {
         let started = ContinuousClock.now
         let call = RPCOutgoingCall(method: method, payload: payload, deadline: deadline, trace: trace)

@@ -62,7 +62,7 @@ final class RPCClientHandler: ChannelInboundHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         openingTimer = after(configuration.connectTimeout) { [self] in
-            if phase == .opening { failOpening(.unavailable, "the server did not finish the opening in time") }
+            if phase == .opening { failOpening(with: .unavailable, reason: "the server did not finish the opening in time") }
         }
     }
 
@@ -85,7 +85,7 @@ final class RPCClientHandler: ChannelInboundHandler {
         liveness.progressed()
         reader.append(unwrapInboundIn(data))
         do throws(RPCFrameError) {
-            while phase != .closed, let frame = try reader.next(limit: frameLimit) { try received(frame) }
+            while phase != .closed, let frame = try reader.next(limit: frameLimit) { try frameReceived(frame) }
         } catch {
             logger.error("malformed RPC frame, closing the connection", metadata: ["error.message": "\(error)"])
             context.close(promise: nil)
@@ -102,24 +102,24 @@ final class RPCClientHandler: ChannelInboundHandler {
 
     // MARK: Frames
 
-    private func received(_ frame: RPCFrame) throws(RPCFrameError) {
+    private func frameReceived(_ frame: RPCFrame) throws(RPCFrameError) {
         guard phase != .opening else { return open(frame) }
         switch frame {
-        case .answer(let id, let payload): perform(calls.answered(id, payload), id)
-        case .answerPart(let id, let payload): perform(calls.partAnswered(id, payload), id)
+        case .answer(let id, let payload): perform(calls.answered(id, with: payload), forCall: id)
+        case .answerPart(let id, let payload): perform(calls.partAnswered(id, with: payload), forCall: id)
         case .error(let id, let code, let payload):
-            perform(calls.failed(id, code == .application ? .application(payload) : RPCError(code)), id)
+            perform(calls.failed(id, error: code == .application ? .application(payload) : RPCError(code)), forCall: id)
         case .goaway: drainAskedByServer()
-        case .ping: writer.write(.pong)
+        case .ping: writer.writeFrame(.pong)
         case .pong: break
         case .challenge, .hello, .welcome, .request, .cancel: throw .unexpected
         }
     }
 
     private func open(_ frame: RPCFrame) {
-        switch handshake.received(frame) {
+        switch handshake.frameReceived(frame) {
         case .send(let hello):
-            writer.write(hello)
+            writer.writeFrame(hello)
         case .established:
             phase = .ready
             openingTimer?.cancel()
@@ -127,24 +127,24 @@ final class RPCClientHandler: ChannelInboundHandler {
             scheduleTick()
         case .fail(let error, let reason):
             // The operator must hear, each time, of a stranger and of a peer that does not want this client.
-            failOpening(error, reason, .warning)
+            failOpening(with: error, reason: reason, level: .warning)
         }
     }
 
     /// - Parameter level: a server that hangs or leaves is news once, and the part that counts the instances tells it.
-    private func failOpening(_ error: RPCError, _ reason: String, _ level: Logger.Level = .debug) {
+    private func failOpening(with error: RPCError, reason: String, level: Logger.Level = .debug) {
         logger.log(level: level, "RPC connection refused", metadata: ["error.message": "\(reason)"])
         phase = .closed
         opened.fail(error)
         context?.close(promise: nil)
     }
 
-    private func perform(_ action: RPCCallTable<RPCWaiter>.Action, _ id: UInt64) {
+    private func perform(_ action: RPCCallTable<RPCWaiter>.Action, forCall id: UInt64) {
         switch action {
         case .none: break
         case .complete(let completion): resume(completion)
         case .completeAndCancel(let completion):
-            writer.write(.cancel(id: id))
+            writer.writeFrame(.cancel(id: id))
             resume(completion)
         }
     }
@@ -166,7 +166,7 @@ final class RPCClientHandler: ChannelInboundHandler {
             // The mailbox takes no new calls by now, so that this is the rest of them.
             bytes += carryOut(mailbox.take())
             owesGoaway = false
-            writer.write(.goaway)
+            writer.writeFrame(.goaway)
         }
         flush(releasing: bytes)
         armTimer()
@@ -181,8 +181,8 @@ final class RPCClientHandler: ChannelInboundHandler {
             switch item {
             case .call(let id, let call, let waiter):
                 bytes += call.payload.readableBytes
-                send(id, call, waiter)
-            case .cancel(let id): perform(calls.cancelled(id), id)
+                send(id: id, call: call, waiter: waiter)
+            case .cancel(let id): perform(calls.cancelled(id), forCall: id)
             case .drain(let limit): drainAskedByClient(within: limit)
             }
         }
@@ -196,13 +196,13 @@ final class RPCClientHandler: ChannelInboundHandler {
         spareMail = mail
     }
 
-    private func send(_ id: UInt64, _ call: RPCOutgoingCall, _ waiter: RPCWaiter) {
+    private func send(id: UInt64, call: RPCOutgoingCall, waiter: RPCWaiter) {
         guard phase != .closed else { return waiter.resume(returning: .notSent) }
         let remaining = RPCRequestHead.remaining(until: call.deadline, from: .now)
         guard remaining > 0 else { return waiter.resume(returning: .failed(.deadlineExceeded)) }
-        guard calls.started(id, waiter, deadline: call.deadline) else { return waiter.resume(returning: .failed(.internal)) }
+        guard calls.started(id, token: waiter, deadline: call.deadline) else { return waiter.resume(returning: .failed(.internal)) }
         let head = RPCRequestHead(method: call.method, remainingMicroseconds: remaining, trace: call.trace)
-        writer.write(payload: call.payload, to: context) { $0.writeRequestHead(id: id, head, payloadBytes: call.payload.readableBytes) }
+        writer.writeFrame(payload: call.payload, to: context) { $0.writeRequestHead(id: id, head, payloadBytes: call.payload.readableBytes) }
     }
 
     private func flush(releasing bytes: Int = 0) {
@@ -224,7 +224,7 @@ final class RPCClientHandler: ChannelInboundHandler {
         timer.fired()
         guard phase != .closed else { return }
         for (id, completion) in calls.expired(at: .now) {
-            writer.write(.cancel(id: id))
+            writer.writeFrame(.cancel(id: id))
             resume(completion)
         }
         flush()
@@ -246,7 +246,7 @@ final class RPCClientHandler: ChannelInboundHandler {
 
     private func drainAskedByClient(within limit: Duration) {
         switch phase {
-        case .opening: return failOpening(.unavailable, "the client is shutting down")
+        case .opening: return failOpening(with: .unavailable, reason: "the client is shutting down")
         case .closed: return
         case .draining: break
         case .ready:
@@ -289,7 +289,7 @@ final class RPCClientHandler: ChannelInboundHandler {
         switch liveness.tick() {
         case .none: break
         case .ping:
-            writer.write(.ping)
+            writer.writeFrame(.ping)
             flush()
         case .giveUp:
             logger.warning("RPC server is silent, giving the connection up")

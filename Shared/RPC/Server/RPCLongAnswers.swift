@@ -24,7 +24,7 @@ struct RPCLongAnswers {
     private(set) var bytes = 0
 
     /// Adds an answer behind the others.
-    mutating func add(_ id: UInt64, _ answer: ByteBuffer) {
+    mutating func add(_ answer: ByteBuffer, forCall id: UInt64) {
         queue.append((id, answer))
         bytes += answer.readableBytes
     }

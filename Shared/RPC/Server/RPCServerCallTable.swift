@@ -42,7 +42,7 @@ struct RPCServerCallTable<Handler> {
     var isDrained: Bool { drain == .confirmed && calls.isEmpty }
 
     /// A request arrived.
-    mutating func received(_ id: UInt64, deadline: ContinuousClock.Instant, at now: ContinuousClock.Instant) -> Received {
+    mutating func requestReceived(_ id: UInt64, deadline: ContinuousClock.Instant, at now: ContinuousClock.Instant) -> Received {
         guard calls[id] == nil else { return .duplicate }
         guard deadline > now else { return .expired }
         calls[id] = .running(nil, deadline: deadline)
@@ -51,7 +51,7 @@ struct RPCServerCallTable<Handler> {
     }
 
     /// The handler of a request that was just received is running.
-    mutating func attached(_ id: UInt64, _ handler: Handler) {
+    mutating func attached(toCall id: UInt64, handler: Handler) {
         guard case .running(nil, let deadline) = calls[id] else { return }
         calls[id] = .running(handler, deadline: deadline)
     }

@@ -57,7 +57,7 @@ final class RPCServerCore: Sendable {
     }
 
     /// Runs the handler and turns whatever it does into an answer or an error that may travel.
-    func handle(_ context: RPCContext, _ payload: ByteBuffer) async -> Result<ByteBuffer, RPCError> {
+    func handle(_ context: RPCContext, with payload: ByteBuffer) async -> Result<ByteBuffer, RPCError> {
         defer { held.give(payload.readableBytes) }
         let result: Result<ByteBuffer, RPCError>
         do {
@@ -68,26 +68,26 @@ final class RPCServerCore: Sendable {
             result = .failure(ContinuousClock.now >= context.deadline ? .deadlineExceeded : .cancelled)
         } catch {
             // The type alone: a description might hold what must not be in logs.
-            log(context, "RPC handler failed", ["error.type": "\(type(of: error))"])
+            log(for: context, "RPC handler failed", metadata: ["error.type": "\(type(of: error))"])
             result = .failure(.internal)
         }
-        return bounded(result, context)
+        return bounded(result, for: context)
     }
 
-    private func bounded(_ result: Result<ByteBuffer, RPCError>, _ context: RPCContext) -> Result<ByteBuffer, RPCError> {
+    private func bounded(_ result: Result<ByteBuffer, RPCError>, for context: RPCContext) -> Result<ByteBuffer, RPCError> {
         switch result {
         case .success(let answer) where answer.readableBytes > configuration.maxAnswerBytes:
-            log(context, "RPC answer is too large", ["rpc.bytes": "\(answer.readableBytes)"])
+            log(for: context, "RPC answer is too large", metadata: ["rpc.bytes": "\(answer.readableBytes)"])
             return .failure(.answerTooLarge)
         case .failure(let error) where (error.payload?.readableBytes ?? 0) + 64 > configuration.maxFrameBytes:
-            log(context, "RPC error payload is too large", ["rpc.bytes": "\(error.payload?.readableBytes ?? 0)"])
+            log(for: context, "RPC error payload is too large", metadata: ["rpc.bytes": "\(error.payload?.readableBytes ?? 0)"])
             return .failure(.internal)
         case .success, .failure:
             return result
         }
     }
 
-    private func log(_ context: RPCContext, _ message: Logger.Message, _ metadata: Logger.Metadata) {
+    private func log(for context: RPCContext, _ message: Logger.Message, metadata: Logger.Metadata) {
         var metadata = metadata
         metadata["rpc.method"] = "\(configuration.methodName(context.method))"
         metadata["trace.id"] = "\(context.trace)"

@@ -67,9 +67,9 @@ final class RPCServerHandler: ChannelInboundHandler {
             return context.close(promise: nil)
         }
         openingTimer = after(core.configuration.helloTimeout) { [self] in
-            if phase == .opening { refuse(nil, "no hello in time") }
+            if phase == .opening { refuse(with: nil, reason: "no hello in time") }
         }
-        writer.write(handshake.challenge)
+        writer.writeFrame(handshake.challenge)
         writer.flush(to: context, promise: nil)
     }
 
@@ -94,9 +94,9 @@ final class RPCServerHandler: ChannelInboundHandler {
         liveness.progressed()
         reader.append(unwrapInboundIn(data))
         do throws(RPCFrameError) {
-            while phase != .closed, let frame = try reader.next(limit: frameLimit) { try received(frame) }
+            while phase != .closed, let frame = try reader.next(limit: frameLimit) { try frameReceived(frame) }
         } catch {
-            refuse(nil, "malformed frame: \(error)")
+            refuse(with: nil, reason: "malformed frame: \(error)")
         }
     }
 
@@ -119,62 +119,62 @@ final class RPCServerHandler: ChannelInboundHandler {
 
     // MARK: Frames
 
-    private func received(_ frame: RPCFrame) throws(RPCFrameError) {
+    private func frameReceived(_ frame: RPCFrame) throws(RPCFrameError) {
         guard phase != .opening else { return open(frame) }
         switch frame {
-        case .request(let id, let head, let payload): try request(id, head, payload)
+        case .request(let id, let head, let payload): try request(id, head: head, payload: payload)
         case .cancel(let id): cancel(id)
         case .goaway: calls.drainConfirmed()
-        case .ping: writer.write(.pong)
+        case .ping: writer.writeFrame(.pong)
         case .pong: break
         case .challenge, .hello, .welcome, .answer, .answerPart, .error: throw .unexpected
         }
     }
 
     private func open(_ frame: RPCFrame) {
-        switch handshake.received(frame) {
+        switch handshake.frameReceived(frame) {
         case .welcome(let welcome):
             phase = .ready
             openingTimer?.cancel()
-            writer.write(welcome)
+            writer.writeFrame(welcome)
             scheduleTick()
         case .refuse(let answer, let reason):
-            refuse(answer, reason)
+            refuse(with: answer, reason: reason)
         }
     }
 
-    private func refuse(_ answer: RPCFrame?, _ reason: String) {
+    private func refuse(with answer: RPCFrame?, reason: String) {
         guard phase != .closed else { return }
         core.logger.warning("RPC connection refused", metadata: ["rpc.peer": "\(peer)", "error.message": "\(reason)"])
         core.metrics.refusedConnections.increment()
         phase = .closed
-        if let answer { writer.write(answer) }
+        if let answer { writer.writeFrame(answer) }
         closeAfterFlush()
     }
 
-    private func request(_ id: UInt64, _ head: RPCRequestHead, _ payload: ByteBuffer) throws(RPCFrameError) {
+    private func request(_ id: UInt64, head: RPCRequestHead, payload: ByteBuffer) throws(RPCFrameError) {
         let now = ContinuousClock.now
         let deadline = head.deadline(from: now)
-        switch calls.received(id, deadline: deadline, at: now) {
+        switch calls.requestReceived(id, deadline: deadline, at: now) {
         case .duplicate: throw .unexpected
-        case .expired: reject(id, head.method, .deadlineExceeded)
+        case .expired: reject(call: id, method: head.method, with: .deadlineExceeded)
         case .start:
             guard core.takePlace(for: payload.readableBytes) else {
                 _ = calls.finished(id, isLong: false)
-                return reject(id, head.method, .overloaded)
+                return reject(call: id, method: head.method, with: .overloaded)
             }
             let context = RPCContext(method: head.method, deadline: deadline, trace: head.trace, peer: peer)
             // Owned by the call table: cancelled with the call or the connection; the core counts it until it returns.
             let task = Task { [core, connection] in
-                let result = await core.handle(context, payload)
+                let result = await core.handle(context, with: payload)
                 if !connection.put(.finished(id: id, method: context.method, started: now, result)) { core.freePlace() }
             }
-            calls.attached(id, task)
+            calls.attached(toCall: id, handler: task)
         }
     }
 
-    private func reject(_ id: UInt64, _ method: RPCMethod, _ error: RPCError) {
-        writer.write(.error(id: id, code: error.code, payload: ByteBuffer()))
+    private func reject(call id: UInt64, method: RPCMethod, with error: RPCError) {
+        writer.writeFrame(.error(id: id, code: error.code, payload: ByteBuffer()))
         core.metrics.ended(method, code: error.code, after: .zero)
     }
 
@@ -196,7 +196,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         spareMail = []
         for item in mail {
             switch item {
-            case .finished(let id, let method, let started, let result): finished(id, method, started, result)
+            case .finished(let id, let method, let started, let result): finished(id, method: method, startedAt: started, with: result)
             case .drain(let limit): drain(within: limit)
             case .close: context?.close(promise: nil)
             }
@@ -206,27 +206,27 @@ final class RPCServerHandler: ChannelInboundHandler {
         spareMail = mail
     }
 
-    private func finished(_ id: UInt64, _ method: RPCMethod, _ started: ContinuousClock.Instant, _ result: Result<ByteBuffer, RPCError>) {
+    private func finished(_ id: UInt64, method: RPCMethod, startedAt started: ContinuousClock.Instant, with result: Result<ByteBuffer, RPCError>) {
         let code: RPCError.Code?
         switch result {
         case .success(let answer) where answer.readableBytes > core.configuration.partBytes:
             code = nil
             if calls.finished(id, isLong: true) == .answer {
                 core.held.add(answer.readableBytes)
-                longAnswers.add(id, answer)
+                longAnswers.add(answer, forCall: id)
             } else {
                 core.freePlace()
             }
         case .success(let answer):
             code = nil
             if calls.finished(id, isLong: false) == .answer {
-                writer.write(payload: answer, to: context) { $0.writeFrameHead(.answer, id: id, bodyBytes: answer.readableBytes) }
+                writer.writeFrame(payload: answer, to: context) { $0.writeFrameHead(.answer, id: id, bodyBytes: answer.readableBytes) }
             }
             core.freePlace()
         case .failure(let error):
             code = error.code
             if calls.finished(id, isLong: false) == .answer {
-                writer.write(.error(id: id, code: error.code, payload: error.payload ?? ByteBuffer()))
+                writer.writeFrame(.error(id: id, code: error.code, payload: error.payload ?? ByteBuffer()))
             }
             core.freePlace()
         }
@@ -239,7 +239,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         while context.channel.isWritable, let piece = longAnswers.next() {
             let kind: RPCFrame.Kind = piece.isLast ? .answer : .answerPart
             core.held.give(piece.payload.readableBytes)
-            writer.write(payload: piece.payload, to: context) { $0.writeFrameHead(kind, id: piece.id, bodyBytes: piece.payload.readableBytes) }
+            writer.writeFrame(payload: piece.payload, to: context) { $0.writeFrameHead(kind, id: piece.id, bodyBytes: piece.payload.readableBytes) }
             if piece.isLast {
                 calls.sent(piece.id)
                 core.freePlace()
@@ -263,7 +263,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         guard phase != .closed else { return }
         for (id, handler) in calls.expired(at: .now) {
             handler?.cancel()
-            writer.write(.error(id: id, code: .deadlineExceeded, payload: ByteBuffer()))
+            writer.writeFrame(.error(id: id, code: .deadlineExceeded, payload: ByteBuffer()))
         }
         finishTick()
     }
@@ -276,7 +276,7 @@ final class RPCServerHandler: ChannelInboundHandler {
             return
         }
         guard calls.drainAsked() else { return }
-        writer.write(.goaway)
+        writer.writeFrame(.goaway)
         drainTimer = after(limit) { [self] in
             core.logger.warning("RPC calls still running at the end of draining", metadata: ["rpc.calls": "\(calls.count)"])
             context?.close(promise: nil)
@@ -321,7 +321,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         switch liveness.tick() {
         case .none: break
         case .ping:
-            writer.write(.ping)
+            writer.writeFrame(.ping)
             finishTick()
         case .giveUp:
             core.logger.warning("RPC client is silent, closing its connection", metadata: ["rpc.peer": "\(peer)"])

@@ -9,9 +9,9 @@ extension RPCFrame {
         guard let kind = Kind(rawValue: rawKind) else { throw .unknownKind(rawKind) }
         switch kind {
         case .challenge, .hello, .welcome:
-            self = try RPCFrame.handshake(kind, &body)
+            self = try RPCFrame.handshake(kind, from: &body)
         case .request:
-            self = try RPCFrame.request(id, &body)
+            self = try RPCFrame.request(withID: id, from: &body)
         case .answer:
             self = .answer(id: id, payload: body)
         case .answerPart:
@@ -21,22 +21,22 @@ extension RPCFrame {
             // A code of a later version is a failure all the same.
             self = .error(id: id, code: .init(base: .init(rawValue: raw) ?? .internal), payload: body)
         case .cancel:
-            self = try RPCFrame.ended(body, .cancel(id: id))
+            self = try RPCFrame.ended(body, after: .cancel(id: id))
         case .goaway:
-            self = try RPCFrame.ended(body, .goaway)
+            self = try RPCFrame.ended(body, after: .goaway)
         case .ping:
-            self = try RPCFrame.ended(body, .ping)
+            self = try RPCFrame.ended(body, after: .ping)
         case .pong:
-            self = try RPCFrame.ended(body, .pong)
+            self = try RPCFrame.ended(body, after: .pong)
         }
     }
 
-    private static func ended(_ body: ByteBuffer, _ frame: RPCFrame) throws(RPCFrameError) -> RPCFrame {
+    private static func ended(_ body: ByteBuffer, after frame: RPCFrame) throws(RPCFrameError) -> RPCFrame {
         guard body.readableBytes == 0 else { throw .trailingBytes }
         return frame
     }
 
-    private static func handshake(_ kind: Kind, _ body: inout ByteBuffer) throws(RPCFrameError) -> RPCFrame {
+    private static func handshake(_ kind: Kind, from body: inout ByteBuffer) throws(RPCFrameError) -> RPCFrame {
         if kind == .welcome {
             guard let proof = RPCProof(from: &body) else { throw .truncatedBody }
             guard body.readableBytes == 0 else { throw .trailingBytes }
@@ -52,7 +52,7 @@ extension RPCFrame {
         return .hello(version: version, nonce: nonce, proof: proof)
     }
 
-    private static func request(_ id: UInt64, _ body: inout ByteBuffer) throws(RPCFrameError) -> RPCFrame {
+    private static func request(withID id: UInt64, from body: inout ByteBuffer) throws(RPCFrameError) -> RPCFrame {
         guard let (method, remaining, high, low) = body.readMultipleIntegers(as: (UInt16, UInt64, UInt64, UInt64).self) else { throw .truncatedBody }
         let head = RPCRequestHead(
             method: RPCMethod(rawValue: method), remainingMicroseconds: remaining, trace: TraceID(high: high, low: low))

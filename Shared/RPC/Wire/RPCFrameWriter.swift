@@ -15,13 +15,13 @@ final class RPCFrameWriter {
     private var hasWritten = false
 
     /// Adds a frame.
-    func write(_ frame: RPCFrame) {
+    func writeFrame(_ frame: RPCFrame) {
         makeRoom()
         buffer.writeFrame(frame)
     }
 
     /// Adds a frame whose head is written by `head` and whose payload may be too long to copy.
-    func write(payload: ByteBuffer, to context: ChannelHandlerContext?, head: (inout ByteBuffer) -> Void) {
+    func writeFrame(payload: ByteBuffer, to context: ChannelHandlerContext?, head: (inout ByteBuffer) -> Void) {
         makeRoom()
         head(&buffer)
         guard payload.readableBytes > RPCFrameWriter.copyLimit, let context else {

@@ -55,15 +55,19 @@ struct RPCSecret: Sendable {
     }
 
     func proof(of role: Role, version: UInt16, server: RPCNonce, client: RPCNonce) -> RPCProof {
-        RPCProof(bytes: Array(HMAC<SHA256>.authenticationCode(for: RPCSecret.text(role, version, server, client), using: key)))
+        RPCProof(
+            bytes: Array(HMAC<SHA256>.authenticationCode(for: RPCSecret.text(of: role, version: version, server: server, client: client), using: key))
+        )
     }
 
     /// Compares in a time that does not depend on where the first difference is.
     func accepts(_ proof: RPCProof, of role: Role, version: UInt16, server: RPCNonce, client: RPCNonce) -> Bool {
-        HMAC<SHA256>.isValidAuthenticationCode(proof.bytes, authenticating: RPCSecret.text(role, version, server, client), using: key)
+        HMAC<SHA256>
+            .isValidAuthenticationCode(
+                proof.bytes, authenticating: RPCSecret.text(of: role, version: version, server: server, client: client), using: key)
     }
 
-    private static func text(_ role: Role, _ version: UInt16, _ server: RPCNonce, _ client: RPCNonce) -> [UInt8] {
+    private static func text(of role: Role, version: UInt16, server: RPCNonce, client: RPCNonce) -> [UInt8] {
         Array(role.rawValue.utf8) + [0, UInt8(version >> 8), UInt8(version & 0xFF)] + server.bytes + client.bytes
     }
 }
@@ -87,7 +91,7 @@ struct RPCServerHandshake {
 
     var challenge: RPCFrame { .challenge(version: RPCFrame.protocolVersion, nonce: nonce, service: service) }
 
-    func received(_ frame: RPCFrame) -> Action {
+    func frameReceived(_ frame: RPCFrame) -> Action {
         guard case .hello(let version, let client, let proof) = frame else {
             return .refuse(.error(id: 0, code: .unauthenticated, payload: ByteBuffer()), reason: "the first frame was not a hello")
         }
@@ -126,17 +130,19 @@ struct RPCClientHandshake {
         self.service = service
     }
 
-    mutating func received(_ frame: RPCFrame) -> Action {
+    mutating func frameReceived(_ frame: RPCFrame) -> Action {
         if case .error(_, let code, _) = frame {
             state = .done
             return .fail(RPCError(code == .unauthenticated ? .unauthenticated : .unavailable), reason: "refused by the server: \(code)")
         }
         switch (state, frame) {
         case (.awaitingChallenge, .challenge(let version, let server, let other)):
-            guard version == RPCFrame.protocolVersion else { return fail(.unavailable, "the server speaks protocol version \(version)") }
+            guard version == RPCFrame.protocolVersion else {
+                return fail(with: .unavailable, reason: "the server speaks protocol version \(version)")
+            }
             // An address may by now belong to an instance of another service, which holds the same secret and knows none of our methods.
             if let service, let other, other != service {
-                return fail(.unavailable, "the server is \(other), \(service) is wanted")
+                return fail(with: .unavailable, reason: "the server is \(other), \(service) is wanted")
             }
             state = .awaitingWelcome(server: server)
             let proof = secret.proof(of: .client, version: version, server: server, client: nonce)
@@ -145,15 +151,15 @@ struct RPCClientHandshake {
             state = .done
             // A server without the secret must not get our requests either.
             guard secret.accepts(proof, of: .server, version: RPCFrame.protocolVersion, server: server, client: nonce) else {
-                return fail(.unauthenticated, "the server does not hold the cluster secret")
+                return fail(with: .unauthenticated, reason: "the server does not hold the cluster secret")
             }
             return .established
         case (.awaitingChallenge, _), (.awaitingWelcome, _), (.done, _):
-            return fail(.unavailable, "unexpected frame during the opening")
+            return fail(with: .unavailable, reason: "unexpected frame during the opening")
         }
     }
 
-    private mutating func fail(_ error: RPCError, _ reason: String) -> Action {
+    private mutating func fail(with error: RPCError, reason: String) -> Action {
         state = .done
         return .fail(error, reason: reason)
     }

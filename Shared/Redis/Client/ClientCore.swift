@@ -94,7 +94,7 @@ final class ClientCore {
         record(queue.held)
         for command in commands {
             if command.isFinished {
-                finish(command, .failure(.cancelled))
+                finish(command, with: .failure(.cancelled))
             } else {
                 watch(command.deadline)
                 route(Dispatch(command: command))
@@ -109,7 +109,7 @@ final class ClientCore {
         switch topology.topology {
         case nil:
             if let discoveryFailure {
-                finish(dispatch.command, .failure(discoveryFailure))
+                finish(dispatch.command, with: .failure(discoveryFailure))
             } else {
                 held.append(dispatch)
             }
@@ -117,7 +117,7 @@ final class ClientCore {
         case .cluster(let map):
             guard let endpoint = master(for: dispatch.command.key, in: map) else {
                 topology.refresh()
-                finish(dispatch.command, .failure(RedisError(.connectionUnavailable, "no server serves this slot")))
+                finish(dispatch.command, with: .failure(RedisError(.connectionUnavailable, "no server serves this slot")))
                 return
             }
             node([endpoint]).send(dispatch)
@@ -138,16 +138,16 @@ final class ClientCore {
     }
 
     /// The server's answer, which may be that another server, or other words, are needed.
-    func answered(_ dispatch: Dispatch, _ value: RedisValue, by node: ClientNode) {
+    func answered(_ dispatch: Dispatch, with value: RedisValue, by node: ClientNode) {
         guard case .error(let error) = value else {
-            finish(dispatch.command, .success(value))
+            finish(dispatch.command, with: .success(value))
             return
         }
         guard !dispatch.command.isFinished, let redirect = Redirect(error, asked: node.endpoint), mayFollow(redirect) else {
-            finish(dispatch.command, .failure(RedisError(error)))
+            finish(dispatch.command, with: .failure(RedisError(error)))
             return
         }
-        follow(redirect, dispatch, error, from: node)
+        follow(redirect, for: dispatch, after: error, from: node)
     }
 
     /// A server that was configured to be no cluster has no business sending us elsewhere.
@@ -158,18 +158,18 @@ final class ClientCore {
         }
     }
 
-    private func follow(_ redirect: Redirect, _ dispatch: Dispatch, _ error: RedisServerError, from node: ClientNode) {
+    private func follow(_ redirect: Redirect, for dispatch: Dispatch, after error: RedisServerError, from node: ClientNode) {
         var next = dispatch
         next.redirects += 1
         next.isAsking = false
         guard next.redirects <= 8 else {
-            finish(dispatch.command, .failure(RedisError(.tooManyRedirections, "redirected too often", serverError: error)))
+            finish(dispatch.command, with: .failure(RedisError(.tooManyRedirections, "redirected too often", serverError: error)))
             return
         }
         switch redirect {
         case .scriptUnknown:
             guard dispatch.command.script != nil, !dispatch.sendsSource else {
-                finish(dispatch.command, .failure(RedisError(error)))
+                finish(dispatch.command, with: .failure(RedisError(error)))
                 return
             }
             next.sendsSource = true
@@ -184,14 +184,14 @@ final class ClientCore {
         case .tryAgain:
             eventLoop.after(.milliseconds(20)) { [weak self] in
                 guard let self else { return }
-                if next.command.isFinished { finish(next.command, .failure(.deadlineExceeded)) } else { route(next) }
+                if next.command.isFinished { finish(next.command, with: .failure(.deadlineExceeded)) } else { route(next) }
                 turnEnded()
             }
         }
     }
 
     /// Ends a command with the turn: called exactly once for each command taken from the queue.
-    func finish(_ command: Command, _ result: Result<RedisValue, RedisError>) {
+    func finish(_ command: Command, with result: Result<RedisValue, RedisError>) {
         finished.append((command, result))
     }
 
@@ -272,7 +272,7 @@ final class ClientCore {
         let waiting = held
         held.removeAll()
         for dispatch in waiting {
-            if dispatch.command.isFinished { finish(dispatch.command, .failure(.deadlineExceeded)) } else { route(dispatch) }
+            if dispatch.command.isFinished { finish(dispatch.command, with: .failure(.deadlineExceeded)) } else { route(dispatch) }
         }
         turnEnded()
         updateAvailability()
@@ -289,7 +289,7 @@ final class ClientCore {
     private func failHeld(_ error: RedisError) {
         let waiting = held
         held.removeAll()
-        for dispatch in waiting { finish(dispatch.command, .failure(error)) }
+        for dispatch in waiting { finish(dispatch.command, with: .failure(error)) }
     }
 
     func nodeReady() {

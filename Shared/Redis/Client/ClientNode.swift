@@ -64,7 +64,7 @@ final class ClientNode: ConnectionKeeperDelegate {
             backlog.append(dispatch)
             connect()
         case .reconnecting, .waiting, .closed:
-            core?.finish(dispatch.command, .failure(lastFailure ?? .connectionUnavailable))
+            core?.finish(dispatch.command, with: .failure(lastFailure ?? .connectionUnavailable))
         }
     }
 
@@ -104,14 +104,14 @@ final class ClientNode: ConnectionKeeperDelegate {
     private func failExpected(_ error: RedisError) {
         outgoing.clear()
         while let entry = expected.popFirst() {
-            if case .command(let dispatch) = entry { core?.finish(dispatch.command, .failure(error)) }
+            if case .command(let dispatch) = entry { core?.finish(dispatch.command, with: .failure(error)) }
         }
     }
 
     private func failBacklog(_ error: RedisError) {
         let waiting = backlog
         backlog.removeAll()
-        for dispatch in waiting { core?.finish(dispatch.command, .failure(error)) }
+        for dispatch in waiting { core?.finish(dispatch.command, with: .failure(error)) }
     }
 
     // MARK: ConnectionRole
@@ -123,12 +123,12 @@ final class ClientNode: ConnectionKeeperDelegate {
         expected.append(.discarded)
     }
 
-    func received(_ reply: inout ReplyBuilder) throws(RedisError) {
+    func replyReceived(_ reply: inout ReplyBuilder) throws(RedisError) {
         let value = reply.takeValue()
         guard let entry = expected.popFirst() else {
             throw RedisError(.protocolViolation, "a reply without a command")
         }
-        if case .command(let dispatch) = entry { core?.answered(dispatch, value, by: self) }
+        if case .command(let dispatch) = entry { core?.answered(dispatch, with: value, by: self) }
     }
 
     func receivedAll() {
@@ -143,7 +143,7 @@ final class ClientNode: ConnectionKeeperDelegate {
         let waiting = backlog
         backlog.removeAll()
         for dispatch in waiting {
-            if dispatch.command.isFinished { core?.finish(dispatch.command, .failure(.deadlineExceeded)) } else { send(dispatch) }
+            if dispatch.command.isFinished { core?.finish(dispatch.command, with: .failure(.deadlineExceeded)) } else { send(dispatch) }
         }
         core?.nodeReady()
     }

@@ -59,7 +59,7 @@ final class Command: Sendable {
         case .finished: return false
         case .none: return true
         case .continuation(let continuation): continuation.resume(returning: result)
-        case .batch(let batch, let index): batch.finished(index, result)
+        case .batch(let batch, let index): batch.finished(index, with: result)
         }
         return true
     }

@@ -17,7 +17,7 @@ final class CommandBatch: Sendable {
     }
 
     /// Called once for each index.
-    func finished(_ index: Int, _ result: Result<RedisValue, RedisError>) {
+    func finished(_ index: Int, with result: Result<RedisValue, RedisError>) {
         let continuation = state.withLock { state -> UnsafeContinuation<Void, Never>? in
             state.results[index] = result
             state.missing -= 1

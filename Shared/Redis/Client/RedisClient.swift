@@ -88,7 +88,7 @@ public final class RedisClient: Service, Sendable {
     public func evaluate(
         _ script: RedisScript, keys: [String], arguments: [RedisArgument], deadline: ContinuousClock.Instant
     ) async throws(RedisError) -> RedisValue {
-        let arguments = Self.arguments(script, keys, arguments)
+        let arguments = Self.arguments(toRun: script, keys: keys, arguments: arguments)
         return try await perform(Command(arguments, script: script, key: keys.first, deadline: deadline))
     }
 
@@ -104,7 +104,8 @@ public final class RedisClient: Service, Sendable {
         let commands = calls.enumerated()
             .map { index, call in
                 Command(
-                    Self.arguments(call.script, call.keys, call.arguments), script: call.script, key: call.keys.first, deadline: deadline,
+                    Self.arguments(toRun: call.script, keys: call.keys, arguments: call.arguments), script: call.script, key: call.keys.first,
+                    deadline: deadline,
                     batch: (batch, index: index))
             }
         return await batch.results(of: commands) { submit(commands) }
@@ -114,14 +115,14 @@ public final class RedisClient: Service, Sendable {
     ///
     /// - Returns: The number of subscribers that server sent it to.
     public func publish(_ message: ByteBuffer, to channel: String, deadline: ContinuousClock.Instant) async throws(RedisError) -> Int64 {
-        let reply = try await perform(Command(Self.publication(message, channel), key: channel, deadline: deadline))
+        let reply = try await perform(Command(Self.publication(of: message, on: channel), key: channel, deadline: deadline))
         guard let receivers = reply.int else { throw RedisError(.protocolViolation, "unexpected answer to SPUBLISH") }
         return receivers
     }
 
     /// Publishes without telling whether it worked. Bounded like everything else; what does not fit, or fails, is counted as dropped.
     public func publishWithoutWaiting(_ message: ByteBuffer, to channel: String) {
-        let command = Command(Self.publication(message, channel), key: channel, deadline: .now + commandTimeout, isFireAndForget: true)
+        let command = Command(Self.publication(of: message, on: channel), key: channel, deadline: .now + commandTimeout, isFireAndForget: true)
         submit(CollectionOfOne(command))
     }
 
@@ -142,11 +143,11 @@ public final class RedisClient: Service, Sendable {
         }
     }
 
-    private static func publication(_ message: ByteBuffer, _ channel: String) -> [RedisArgument] {
+    private static func publication(of message: ByteBuffer, on channel: String) -> [RedisArgument] {
         ["SPUBLISH", .string(channel), .bytes(message)]
     }
 
-    private static func arguments(_ script: RedisScript, _ keys: [String], _ arguments: [RedisArgument]) -> [RedisArgument] {
+    private static func arguments(toRun script: RedisScript, keys: [String], arguments: [RedisArgument]) -> [RedisArgument] {
         var all: [RedisArgument] = ["EVALSHA", .string(script.sha), .integer(Int64(keys.count))]
         all.reserveCapacity(3 + keys.count + arguments.count)
         for key in keys { all.append(.string(key)) }

@@ -17,7 +17,7 @@ final class TopologyDiscovery {
     private let completion: (Result<Topology, RedisError>) -> Void
 
     private init(
-        _ candidates: [RedisEndpoint], _ configuration: RedisConfiguration, _ eventLoop: any EventLoop,
+        candidates: [RedisEndpoint], configuration: RedisConfiguration, eventLoop: any EventLoop,
         completion: @escaping (Result<Topology, RedisError>) -> Void
     ) {
         self.candidates = candidates[...]
@@ -31,7 +31,7 @@ final class TopologyDiscovery {
         asking candidates: [RedisEndpoint], configuration: RedisConfiguration, eventLoop: any EventLoop,
         completion: @escaping (Result<Topology, RedisError>) -> Void
     ) {
-        TopologyDiscovery(candidates, configuration, eventLoop, completion: completion)
+        TopologyDiscovery(candidates: candidates, configuration: configuration, eventLoop: eventLoop, completion: completion)
             .askNext(after: RedisError(.connectionUnavailable, "no server is configured"))
     }
 
@@ -75,7 +75,7 @@ private final class TopologyQuery: ConnectionRole {
         connection.write(buffer)
     }
 
-    func received(_ reply: inout ReplyBuilder) throws(RedisError) {
+    func replyReceived(_ reply: inout ReplyBuilder) throws(RedisError) {
         let value = reply.takeValue()
         guard answer == nil else { return }
         answer = interpret(value)

@@ -28,12 +28,12 @@ public struct RedisTLS: Sendable {
         configuration.minimumTLSVersion = .tlsv12
         if !checksHostname { configuration.certificateVerification = .noHostnameVerification }
         if let authorities {
-            configuration.trustRoots = .certificates(try Self.read(.authorities, authorities) { try NIOSSLCertificate.fromPEMFile($0) })
+            configuration.trustRoots = .certificates(try Self.read(.authorities, from: authorities) { try NIOSSLCertificate.fromPEMFile($0) })
         }
         if let identity {
-            let chain = try Self.read(.chain, identity.chain) { try NIOSSLCertificate.fromPEMFile($0) }
+            let chain = try Self.read(.chain, from: identity.chain) { try NIOSSLCertificate.fromPEMFile($0) }
             configuration.certificateChain = chain.map { .certificate($0) }
-            configuration.privateKey = .privateKey(try Self.read(.key, identity.key) { try NIOSSLPrivateKey(file: $0, format: .pem) })
+            configuration.privateKey = .privateKey(try Self.read(.key, from: identity.key) { try NIOSSLPrivateKey(file: $0, format: .pem) })
         }
         do {
             context = try NIOSSLContext(configuration: configuration)
@@ -49,7 +49,7 @@ public struct RedisTLS: Sendable {
         return try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : endpoint.host)
     }
 
-    private static func read<Value>(_ parameter: Parameter, _ path: String, _ body: (String) throws -> Value) throws(RedisError) -> Value {
+    private static func read<Value>(_ parameter: Parameter, from path: String, _ body: (String) throws -> Value) throws(RedisError) -> Value {
         // NIOSSL does not say why a file cannot be opened.
         guard access(path, R_OK) == 0 else {
             throw RedisError(.invalidConfiguration, "\(parameter.rawValue): \(path): \(String(cString: strerror(errno)))")

@@ -33,7 +33,7 @@ struct Handshake {
         self.commands = commands
     }
 
-    mutating func received(_ reply: RedisValue) -> Action {
+    mutating func replyReceived(_ reply: RedisValue) -> Action {
         guard let step = awaited.first else { return .fail(RedisError(.protocolViolation, "a reply without a command")) }
         awaited.removeFirst()
         if case .error(let error) = reply, step != .setName {

@@ -10,7 +10,7 @@ protocol ConnectionRole: AnyObject {
     var isAwaitingReply: Bool { get }
 
     /// Takes one complete reply out of the builder. Throwing closes the connection.
-    func received(_ reply: inout ReplyBuilder) throws(RedisError)
+    func replyReceived(_ reply: inout ReplyBuilder) throws(RedisError)
 
     /// All replies of one read have been taken.
     func receivedAll()
@@ -42,7 +42,7 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
     private var tick: Scheduled<Void>?
 
     private init(
-        _ endpoint: RedisEndpoint, _ configuration: RedisConfiguration, role: Role,
+        to endpoint: RedisEndpoint, configuration: RedisConfiguration, role: Role,
         onReady: @escaping (RedisConnection) -> Void, onEnd: @escaping (RedisError, _ wasReady: Bool) -> Void
     ) throws {
         self.endpoint = endpoint
@@ -73,7 +73,7 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
             .whenComplete { result in
                 do {
                     let channel = try result.get()
-                    let connection = try RedisConnection(endpoint, configuration, role: role, onReady: onReady, onEnd: onEnd)
+                    let connection = try RedisConnection(to: endpoint, configuration: configuration, role: role, onReady: onReady, onEnd: onEnd)
                     connection.begin(on: channel, until: deadline)
                 } catch {
                     onEnd(RedisError(.connectionUnavailable, "cannot connect to \(endpoint): \(error)"), false)
@@ -155,11 +155,11 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
         scheduleTick(on: eventLoop)
     }
 
-    private func received(_ reply: inout ReplyBuilder) throws(RedisError) {
+    private func replyReceived(_ reply: inout ReplyBuilder) throws(RedisError) {
         switch state {
-        case .ready: try role.received(&reply)
+        case .ready: try role.replyReceived(&reply)
         case .handshaking(var handshake, let timeout):
-            switch handshake.received(reply.takeValue()) {
+            switch handshake.replyReceived(reply.takeValue()) {
             case .doNothing: state = .handshaking(handshake, timeout: timeout)
             case .becomeReady:
                 timeout.cancel()
@@ -180,7 +180,7 @@ final class RedisConnection<Role: ConnectionRole>: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         keepalive.progressed()
         do {
-            try parser.feed(unwrapInboundIn(data)) { (reply) throws(RedisError) in try received(&reply) }
+            try parser.feed(unwrapInboundIn(data)) { (reply) throws(RedisError) in try replyReceived(&reply) }
         } catch {
             end(error)
         }

@@ -7,28 +7,28 @@ import NIOCore
 /// What `redisFormatCommandArgv` does, without its two allocations and its extra copy for each command.
 enum CommandEncoder {
     static func encode(_ arguments: some Collection<RedisArgument>, into buffer: inout ByteBuffer) {
-        writeHead(UInt8(ascii: "*"), arguments.count, into: &buffer)
+        writeHead(type: UInt8(ascii: "*"), count: arguments.count, into: &buffer)
         for argument in arguments { encode(argument, into: &buffer) }
     }
 
     static func encode(_ argument: RedisArgument, into buffer: inout ByteBuffer) {
         switch argument {
         case .string(let text):
-            writeHead(UInt8(ascii: "$"), text.utf8.count, into: &buffer)
+            writeHead(type: UInt8(ascii: "$"), count: text.utf8.count, into: &buffer)
             buffer.writeString(text)
         case .bytes(let bytes):
-            writeHead(UInt8(ascii: "$"), bytes.readableBytes, into: &buffer)
+            writeHead(type: UInt8(ascii: "$"), count: bytes.readableBytes, into: &buffer)
             buffer.writeImmutableBuffer(bytes)
         case .integer(let value):
             let text = String(value)
-            writeHead(UInt8(ascii: "$"), text.utf8.count, into: &buffer)
+            writeHead(type: UInt8(ascii: "$"), count: text.utf8.count, into: &buffer)
             buffer.writeString(text)
         }
         buffer.writeStaticString("\r\n")
     }
 
     /// Writes a type byte, a count and the end of line.
-    private static func writeHead(_ type: UInt8, _ count: Int, into buffer: inout ByteBuffer) {
+    private static func writeHead(type: UInt8, count: Int, into buffer: inout ByteBuffer) {
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: 24) { bytes in
             var digits = 1
             var rest = count

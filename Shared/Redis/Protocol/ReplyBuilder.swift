@@ -86,7 +86,7 @@ struct ReplyBuilder {
 
     func text(_ range: Range<Int>) -> String { bytes.getString(at: range.lowerBound, length: range.count) ?? "" }
 
-    func bytesEqual(_ range: Range<Int>, _ text: StaticString) -> Bool {
+    func bytesEqual(in range: Range<Int>, text: StaticString) -> Bool {
         range.count == text.utf8CodeUnitCount
             && bytes.withUnsafeReadableBytes { all in
                 all[range].elementsEqual(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))

@@ -65,7 +65,7 @@ final class ReplyParser {
 
 extension ReplyParser {
     /// hiredis wants an object for each element and takes NULL for "out of memory". Ours live in the builder, so any other address does.
-    private static func token(_ stored: Bool, _ task: UnsafePointer<redisReadTask>?) -> UnsafeMutableRawPointer? {
+    private static func token(_ stored: Bool, for task: UnsafePointer<redisReadTask>?) -> UnsafeMutableRawPointer? {
         stored ? task?.pointee.privdata : nil
     }
 
@@ -84,16 +84,16 @@ extension ReplyParser {
                     case REDIS_REPLY_STATUS: .simple(range)
                     default: .bulk(range)
                     }
-                return ReplyParser.token(builder.pointee.append(element), task)
+                return ReplyParser.token(builder.pointee.append(element), for: task)
             },
             createArray: { task, count in
-                ReplyParser.token(ReplyParser.builder(task)?.pointee.appendArray(count: Int(count)) ?? false, task)
+                ReplyParser.token(ReplyParser.builder(task)?.pointee.appendArray(count: Int(count)) ?? false, for: task)
             },
             createInteger: { task, value in
-                ReplyParser.token(ReplyParser.builder(task)?.pointee.append(.integer(Int64(value))) ?? false, task)
+                ReplyParser.token(ReplyParser.builder(task)?.pointee.append(.integer(Int64(value))) ?? false, for: task)
             },
             createNil: { task in
-                ReplyParser.token(ReplyParser.builder(task)?.pointee.append(.null) ?? false, task)
+                ReplyParser.token(ReplyParser.builder(task)?.pointee.append(.null) ?? false, for: task)
             },
             freeObject: { _ in })
     }

@@ -49,7 +49,7 @@ final class SubscriberCore {
         retry?.cancel()
         for link in links.values { link.close() }
         links.removeAll()
-        for id in Array(waiters.keys) { finishWaiting(id, .failure(.closed)) }
+        for id in Array(waiters.keys) { finishWaiting(id, with: .failure(.closed)) }
         availability.close()
     }
 
@@ -61,7 +61,7 @@ final class SubscriberCore {
             case .subscribe(let channels): perform(machine.subscribe(channels))
             case .unsubscribe(let channels): perform(machine.unsubscribe(channels))
             case .wait(let wait): add(wait)
-            case .stopWaiting(let id): stopWaiting(id, .cancelled)
+            case .stopWaiting(let id): stopWaiting(id, with: .cancelled)
             }
         }
         turnEnded()
@@ -74,17 +74,17 @@ final class SubscriberCore {
         }
         guard !wait.isFinished else { return }
         let id = wait.id
-        let deadline = eventLoop.after(wait.deadline - .now) { [weak self] in self?.stopWaiting(id, .deadlineExceeded) }
+        let deadline = eventLoop.after(wait.deadline - .now) { [weak self] in self?.stopWaiting(id, with: .deadlineExceeded) }
         waiters[id] = (wait, deadline)
         perform(machine.wait(id, for: wait.channels))
     }
 
-    private func stopWaiting(_ id: ConfirmationWaiters.ID, _ error: RedisError) {
+    private func stopWaiting(_ id: ConfirmationWaiters.ID, with error: RedisError) {
         machine.stopWaiting(id)
-        finishWaiting(id, .failure(error))
+        finishWaiting(id, with: .failure(error))
     }
 
-    private func finishWaiting(_ id: ConfirmationWaiters.ID, _ result: Result<Void, RedisError>) {
+    private func finishWaiting(_ id: ConfirmationWaiters.ID, with result: Result<Void, RedisError>) {
         guard let (wait, deadline) = waiters.removeValue(forKey: id) else { return }
         deadline.cancel()
         wait.finish(result)
@@ -92,7 +92,7 @@ final class SubscriberCore {
 
     // MARK: What the servers say
 
-    func received(_ push: PushMessage, on link: SubscriptionStateMachine.Link) {
+    func pushReceived(_ push: PushMessage, on link: SubscriptionStateMachine.Link) {
         switch push {
         case .message(let message, let channel):
             messages += 1
@@ -111,7 +111,7 @@ final class SubscriberCore {
         turnEnded()
     }
 
-    func linkLost(_ link: SubscriptionStateMachine.Link, _ error: RedisError, wasConnected: Bool) {
+    func linkLost(_ link: SubscriptionStateMachine.Link, with error: RedisError, wasConnected: Bool) {
         if wasConnected { metrics.reconnects.increment() }
         perform(machine.linkLost(link))
         topology.refresh()
@@ -163,9 +163,9 @@ final class SubscriberCore {
             delegate.subscriberDidRecover()
         case .open(let index): link(index).connect()
         case .drop(let index): links[index]?.drop()
-        case .waiterSatisfied(let id): finishWaiting(id, .success(()))
+        case .waiterSatisfied(let id): finishWaiting(id, with: .success(()))
         case .waiterFailed(let id):
-            finishWaiting(id, .failure(RedisError(.notSubscribed, "one of the channels is not subscribed to")))
+            finishWaiting(id, with: .failure(RedisError(.notSubscribed, "one of the channels is not subscribed to")))
         case .moved(let slot, let endpoint):
             machine.slotMoved(slot, to: endpoint)
             topology.moved(slot, to: endpoint)

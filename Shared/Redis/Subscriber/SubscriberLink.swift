@@ -52,11 +52,11 @@ final class SubscriberLink: ConnectionKeeperDelegate {
         core?.pingSent(on: index)
     }
 
-    func received(_ reply: inout ReplyBuilder) throws(RedisError) {
+    func replyReceived(_ reply: inout ReplyBuilder) throws(RedisError) {
         guard let push = reply.takePush() else {
             throw RedisError(.protocolViolation, "unexpected on a subscribing connection")
         }
-        core?.received(push, on: index)
+        core?.pushReceived(push, on: index)
     }
 
     func receivedAll() { core?.turnEnded() }
@@ -67,8 +67,8 @@ final class SubscriberLink: ConnectionKeeperDelegate {
 
     func connectionLost(_ error: RedisError) {
         outgoing.clear()
-        core?.linkLost(index, error, wasConnected: true)
+        core?.linkLost(index, with: error, wasConnected: true)
     }
 
-    func attemptFailed(_ error: RedisError) { core?.linkLost(index, error, wasConnected: false) }
+    func attemptFailed(_ error: RedisError) { core?.linkLost(index, with: error, wasConnected: false) }
 }

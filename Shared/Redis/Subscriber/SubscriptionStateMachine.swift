@@ -170,7 +170,7 @@ struct SubscriptionStateMachine {
         case (.confirmed, _):
             // The slot has left this server: messages may be published elsewhere already.
             var actions: [Action] = []
-            lose(name, &actions)
+            lose(name, addingTo: &actions)
             return actions + [.refreshTopology]
         case (.unsubscribing, false), (.unsubscribingWanted, false), (.unwanted, true): break
         case (.wanted, _), (.subscribing, _), (.subscribingUnwanted, _): break
@@ -196,7 +196,7 @@ struct SubscriptionStateMachine {
             // It is not the server of these channels any more, and has no subscription to end.
             unsubscriptionEnded(names, on: link)
             return []
-        case .subscribe(let names): return subscriptionRefused(names, error, on: link)
+        case .subscribe(let names): return subscriptionRefused(names, with: error, on: link)
         }
     }
 
@@ -210,7 +210,7 @@ struct SubscriptionStateMachine {
         }
     }
 
-    private mutating func subscriptionRefused(_ names: [String], _ error: RedisServerError, on link: Link) -> [Action] {
+    private mutating func subscriptionRefused(_ names: [String], with error: RedisServerError, on link: Link) -> [Action] {
         let redirect = links[Int(link)].endpoint.flatMap { Redirect(error, asked: $0) }
         moves += 1
         let followsMoves = moves <= Self.maximumMoves
@@ -242,7 +242,7 @@ struct SubscriptionStateMachine {
             case .confirmed:
                 guard let link = route(name), link != channel.link else { continue }
                 // Its server lost the slot and has not said so. Should it still live, let it forget us.
-                lose(name, &actions)
+                lose(name, addingTo: &actions)
                 if links[Int(channel.link)].isOpen { abandoned.append((channel.link, name)) }
             case .subscribing, .unwanted, .unsubscribing, .subscribingUnwanted, .unsubscribingWanted: break
             }
@@ -270,14 +270,14 @@ struct SubscriptionStateMachine {
     /// A connection ended, or could not be made.
     mutating func linkLost(_ link: Link) -> [Action] {
         var actions: [Action] = []
-        abandon(link, &actions)
+        abandon(link, addingTo: &actions)
         return actions + unreachable()
     }
 
     /// A server does not belong to the cluster any more, and its connection has been closed.
     mutating func linkRemoved(_ link: Link) -> [Action] {
         var actions: [Action] = []
-        abandon(link, &actions)
+        abandon(link, addingTo: &actions)
         recoverIfComplete(&actions)
         return actions
     }
@@ -286,17 +286,17 @@ struct SubscriptionStateMachine {
     mutating func unreachable() -> [Action] {
         var actions: [Action] = []
         becomeLost(&actions)
-        for (name, channel) in channels where channel.state == .wanted { lose(name, &actions) }
+        for (name, channel) in channels where channel.state == .wanted { lose(name, addingTo: &actions) }
         return actions
     }
 
-    private mutating func abandon(_ link: Link, _ actions: inout [Action]) {
+    private mutating func abandon(_ link: Link, addingTo actions: inout [Action]) {
         links[Int(link)].isOpen = false
         links[Int(link)].outstanding.removeAll()
         abandoned.removeAll { $0.0 == link }
         for (name, channel) in channels where channel.link == link && channel.state != .wanted {
             forget(name)
-            if channels[name] != nil { lose(name, &actions) }
+            if channels[name] != nil { lose(name, addingTo: &actions) }
         }
     }
 
@@ -327,7 +327,7 @@ struct SubscriptionStateMachine {
         }
     }
 
-    private mutating func lose(_ name: String, _ actions: inout [Action]) {
+    private mutating func lose(_ name: String, addingTo actions: inout [Action]) {
         if channels[name]?.state == .confirmed { waiters.lost(name) }
         channels[name]?.state = .wanted
         if channels[name]?.isRecovering == false {

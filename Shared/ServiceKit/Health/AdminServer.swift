@@ -54,19 +54,19 @@ public struct AdminServer: Service {
     private func router() -> Router<BasicRequestContext> {
         let router = Router()
         router.get("health/live") { _, _ in
-            response(.ok, "application/json", Array(#"{"status":"live"}"#.utf8))
+            response(.ok, type: "application/json", body: Array(#"{"status":"live"}"#.utf8))
         }
         router.get("health/ready") { [health] _, _ in
             let report = await health.report()
-            return response(report.isReady ? .ok : .serviceUnavailable, "application/json", report.json)
+            return response(report.isReady ? .ok : .serviceUnavailable, type: "application/json", body: report.json)
         }
         router.get("metrics") { [registry] _, _ in
-            response(.ok, "text/plain; version=0.0.4; charset=utf-8", Array((registry.text() + ProcessMetrics.text()).utf8))
+            response(.ok, type: "text/plain; version=0.0.4; charset=utf-8", body: Array((registry.text() + ProcessMetrics.text()).utf8))
         }
         return router
     }
 }
 
-private func response(_ status: HTTPResponse.Status, _ type: String, _ body: [UInt8]) -> Response {
+private func response(_ status: HTTPResponse.Status, type: String, body: [UInt8]) -> Response {
     Response(status: status, headers: [.contentType: type, .cacheControl: "no-store"], body: .init(byteBuffer: ByteBuffer(bytes: body)))
 }

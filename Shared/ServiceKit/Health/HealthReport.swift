@@ -28,14 +28,14 @@ public struct HealthReport: Sendable {
     public var json: [UInt8] {
         var json = JSONWriter()
         json.beginObject()
-        json.member("status", isReady ? "ready" : isStopping ? "stopping" : "unavailable")
+        json.member("status", text: isReady ? "ready" : isStopping ? "stopping" : "unavailable")
         json.key("checks")
         json.beginArray()
         for check in checks {
             json.beginObject()
-            json.member("name", check.name)
-            json.member("status", check.failure == nil ? "passing" : "failing")
-            if let reason = check.failure { json.member("reason", reason) }
+            json.member("name", text: check.name)
+            json.member("status", text: check.failure == nil ? "passing" : "failing")
+            if let reason = check.failure { json.member("reason", text: reason) }
             json.key("milliseconds")
             json.number(Int(check.duration.wholeMilliseconds))
             json.endObject()

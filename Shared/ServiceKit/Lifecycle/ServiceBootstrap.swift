@@ -22,7 +22,7 @@ public enum ServiceBootstrap {
     /// Runs a service as this process; see ``run(name:_:)`` for how it ends.
     public static func run<Running: StrataService>(_ service: Running.Type) async {
         await run(name: service.name) { process in
-            let running = try Running(settings: Running.Configuration(process.settings, process.common), environment: process.environment)
+            let running = try Running(settings: Running.Configuration(process.settings, common: process.common), environment: process.environment)
             running.addChecks(to: process.health)
             return running.services
         }
@@ -67,7 +67,7 @@ public enum ServiceBootstrap {
         if !settings.unusedKeys.isEmpty {
             logger.notice("settings that nothing reads", metadata: ["settings.keys": .array(settings.unusedKeys.map { .string($0) })])
         }
-        try await group(services, process).run()
+        try await group(of: services, for: process).run()
         try await loops.shutdownGracefully()
         logger.info("service stopped")
     }
@@ -78,7 +78,7 @@ public enum ServiceBootstrap {
         logger.info("open files are limited", metadata: ["process.max_fds": "\(limit)", "process.max_connections": "\(OpenFileLimit.connections)"])
     }
 
-    private static func group(_ services: [any Service], _ process: ServiceProcess) -> ServiceGroup {
+    private static func group(of services: [any Service], for process: ServiceProcess) -> ServiceGroup {
         let admin = AdminServer(
             host: process.common.adminHost, port: process.common.adminPort, health: process.health, registry: process.metrics,
             eventLoopGroup: process.environment.eventLoopGroup, logger: process.environment.logger)

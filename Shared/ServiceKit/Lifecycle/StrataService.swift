@@ -7,7 +7,7 @@ public import ServiceLifecycle
 public protocol ServiceSettings: Sendable {
     /// Reads all of them.
     /// - Throws: ``SettingsError`` naming the key that is missing or cannot be used.
-    init(_ settings: Settings, _ common: CommonSettings) throws
+    init(_ settings: Settings, common: CommonSettings) throws
 }
 
 /// A service of Strata. All are written in the same order: settings, then what the service depends on, then its handlers by feature, then its health; this

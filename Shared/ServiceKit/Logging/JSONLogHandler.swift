@@ -47,12 +47,12 @@ public struct JSONLogHandler: LogHandler {
     public func log(event: LogEvent) {
         var json = JSONWriter()
         json.beginObject()
-        json.member("time", Timestamp.now())
-        json.member("level", event.level.rawValue)
-        json.member("service", service)
-        json.member("instance", instance)
-        json.member("logger", label)
-        json.member("message", "\(event.message)")
+        json.member("time", text: Timestamp.now())
+        json.member("level", text: event.level.rawValue)
+        json.member("service", text: service)
+        json.member("instance", text: instance)
+        json.member("logger", text: label)
+        json.member("message", text: "\(event.message)")
         var merged = merged(event.metadata)
         if let error = event.error { merged["error.message"] = "\(error)" }
         if !merged.isEmpty {

@@ -51,7 +51,7 @@ struct JSONWriter {
         needsComma = true
     }
 
-    mutating func member(_ name: String, _ text: String) {
+    mutating func member(_ name: String, text: String) {
         key(name)
         string(text)
     }

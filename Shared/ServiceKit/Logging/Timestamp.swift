@@ -18,13 +18,13 @@ enum Timestamp {
         let (year, month, dayOfMonth) = date(day)
         var digits: [UInt8] = []
         digits.reserveCapacity(24)
-        append(year, 4, "-", &digits)
-        append(month, 2, "-", &digits)
-        append(dayOfMonth, 2, "T", &digits)
-        append(second / 3600, 2, ":", &digits)
-        append(second / 60 % 60, 2, ":", &digits)
-        append(second % 60, 2, ".", &digits)
-        append(milliseconds, 3, "Z", &digits)
+        append(year, width: 4, endingWith: "-", to: &digits)
+        append(month, width: 2, endingWith: "-", to: &digits)
+        append(dayOfMonth, width: 2, endingWith: "T", to: &digits)
+        append(second / 3600, width: 2, endingWith: ":", to: &digits)
+        append(second / 60 % 60, width: 2, endingWith: ":", to: &digits)
+        append(second % 60, width: 2, endingWith: ".", to: &digits)
+        append(milliseconds, width: 3, endingWith: "Z", to: &digits)
         return String(decoding: digits, as: UTF8.self)
     }
 
@@ -41,7 +41,7 @@ enum Timestamp {
         return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * monthFromMarch + 2) / 5 + 1)
     }
 
-    private static func append(_ number: Int, _ width: Int, _ end: Unicode.Scalar, _ digits: inout [UInt8]) {
+    private static func append(_ number: Int, width: Int, endingWith end: Unicode.Scalar, to digits: inout [UInt8]) {
         var divisor = 1
         for _ in 1..<width { divisor *= 10 }
         while divisor > 0 {

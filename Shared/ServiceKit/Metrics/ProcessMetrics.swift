@@ -17,17 +17,17 @@ enum ProcessMetrics {
         var text = ""
         if let stat = stat() {
             let ticks = Double(max(1, sysconf(Int32(_SC_CLK_TCK))))
-            text.metric("process_cpu_seconds_total", "counter", (stat.userTicks + stat.systemTicks) / ticks)
-            text.metric("process_threads", "gauge", stat.threads)
-            text.metric("process_virtual_memory_bytes", "gauge", stat.virtualBytes)
-            text.metric("process_resident_memory_bytes", "gauge", stat.residentPages * Double(sysconf(Int32(_SC_PAGESIZE))))
-            if let boot = bootTime() { text.metric("process_start_time_seconds", "gauge", boot + stat.startTicks / ticks) }
+            text.metric("process_cpu_seconds_total", type: "counter", value: (stat.userTicks + stat.systemTicks) / ticks)
+            text.metric("process_threads", type: "gauge", value: stat.threads)
+            text.metric("process_virtual_memory_bytes", type: "gauge", value: stat.virtualBytes)
+            text.metric("process_resident_memory_bytes", type: "gauge", value: stat.residentPages * Double(sysconf(Int32(_SC_PAGESIZE))))
+            if let boot = bootTime() { text.metric("process_start_time_seconds", type: "gauge", value: boot + stat.startTicks / ticks) }
         }
         if let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
             // Reading the directory takes one itself.
-            text.metric("process_open_fds", "gauge", Double(max(0, descriptors - 1)))
+            text.metric("process_open_fds", type: "gauge", value: Double(max(0, descriptors - 1)))
         }
-        if let limits = OpenFileLimit.current { text.metric("process_max_fds", "gauge", Double(limits.soft)) }
+        if let limits = OpenFileLimit.current { text.metric("process_max_fds", type: "gauge", value: Double(limits.soft)) }
         return text
     }
 
@@ -52,8 +52,8 @@ enum ProcessMetrics {
 }
 
 extension String {
-    fileprivate mutating func metric(_ name: String, _ type: String, _ value: Double) {
+    fileprivate mutating func metric(_ name: String, type: String, value: Double) {
         append("# TYPE \(name) \(type)\n")
-        line(name, "", value.prometheus)
+        line(name, labels: "", value: value.prometheus)
     }
 }

@@ -37,7 +37,7 @@ public final class PrometheusRegistry: MetricsFactory {
     }
 
     private func series<Series: PrometheusSeries>(
-        _ label: String, suffix: String, type: String, _ dimensions: [(String, String)], make: () -> Series
+        _ label: String, suffix: String, type: String, dimensions: [(String, String)], make: () -> Series
     ) -> Series {
         var name = PrometheusName.metric(label)
         if !name.hasSuffix(suffix) { name += suffix }
@@ -67,28 +67,28 @@ public final class PrometheusRegistry: MetricsFactory {
 
     /// A counter, named `…_total`.
     public func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
-        series(label, suffix: "_total", type: "counter", dimensions) { PrometheusCounter() }
+        series(label, suffix: "_total", type: "counter", dimensions: dimensions) { PrometheusCounter() }
     }
 
     /// A counter of fractions, named `…_total`.
     public func makeFloatingPointCounter(label: String, dimensions: [(String, String)]) -> any FloatingPointCounterHandler {
-        series(label, suffix: "_total", type: "counter", dimensions) { PrometheusFloatCounter() }
+        series(label, suffix: "_total", type: "counter", dimensions: dimensions) { PrometheusFloatCounter() }
     }
 
     /// A gauge.
     public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
-        series(label, suffix: "", type: "gauge", dimensions) { PrometheusGauge() }
+        series(label, suffix: "", type: "gauge", dimensions: dimensions) { PrometheusGauge() }
     }
 
     /// A histogram of sizes, or a gauge if it does not aggregate.
     public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
-        guard aggregate else { return series(label, suffix: "", type: "gauge", dimensions) { PrometheusGauge() } }
-        return series(label, suffix: "", type: "histogram", dimensions) { PrometheusHistogram(bounds: PrometheusHistogram.sizes) }
+        guard aggregate else { return series(label, suffix: "", type: "gauge", dimensions: dimensions) { PrometheusGauge() } }
+        return series(label, suffix: "", type: "histogram", dimensions: dimensions) { PrometheusHistogram(bounds: PrometheusHistogram.sizes) }
     }
 
     /// A histogram of durations, named `…_seconds`.
     public func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
-        series(label, suffix: "_seconds", type: "histogram", dimensions) { PrometheusHistogram(bounds: PrometheusHistogram.durations) }
+        series(label, suffix: "_seconds", type: "histogram", dimensions: dimensions) { PrometheusHistogram(bounds: PrometheusHistogram.durations) }
     }
 
     /// Forgets a metric.

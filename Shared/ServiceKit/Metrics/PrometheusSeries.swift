@@ -23,7 +23,7 @@ final class PrometheusCounter: PrometheusSeries, CounterHandler {
     }
 
     func write(name: String, labels: String, to text: inout String) {
-        text.line(name, labels, String(value.load(ordering: .relaxed)))
+        text.line(name, labels: labels, value: String(value.load(ordering: .relaxed)))
     }
 }
 
@@ -40,7 +40,7 @@ final class PrometheusFloatCounter: PrometheusSeries, FloatingPointCounterHandle
     }
 
     func write(name: String, labels: String, to text: inout String) {
-        text.line(name, labels, value.get().prometheus)
+        text.line(name, labels: labels, value: value.get().prometheus)
     }
 }
 
@@ -56,7 +56,7 @@ final class PrometheusGauge: PrometheusSeries, MeterHandler, RecorderHandler {
     func record(_ new: Double) { value.set(new) }
 
     func write(name: String, labels: String, to text: inout String) {
-        text.line(name, labels, value.get().prometheus)
+        text.line(name, labels: labels, value: value.get().prometheus)
     }
 }
 
@@ -108,12 +108,12 @@ final class PrometheusHistogram: PrometheusSeries, RecorderHandler, TimerHandler
         let prefix = labels.isEmpty ? "" : labels + ","
         for (index, bound) in bounds.enumerated() {
             total += counts[index].load(ordering: .relaxed)
-            text.line(name + "_bucket", prefix + "le=\"\(bound.prometheus)\"", String(total))
+            text.line(name + "_bucket", labels: prefix + "le=\"\(bound.prometheus)\"", value: String(total))
         }
         total += counts[bounds.count].load(ordering: .relaxed)
-        text.line(name + "_bucket", prefix + "le=\"+Inf\"", String(total))
-        text.line(name + "_sum", labels, sum.get().prometheus)
-        text.line(name + "_count", labels, String(total))
+        text.line(name + "_bucket", labels: prefix + "le=\"+Inf\"", value: String(total))
+        text.line(name + "_sum", labels: labels, value: sum.get().prometheus)
+        text.line(name + "_count", labels: labels, value: String(total))
     }
 }
 
@@ -148,7 +148,7 @@ extension Double {
 
 extension String {
     /// Appends `name{labels} value`.
-    mutating func line(_ name: String, _ labels: String, _ value: String) {
+    mutating func line(_ name: String, labels: String, value: String) {
         append(name)
         if !labels.isEmpty {
             append("{")

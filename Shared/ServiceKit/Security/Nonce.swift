@@ -46,7 +46,7 @@ public struct Nonce: Hashable, Sendable {
     /// Reads a nonce; nil unless it was issued with this key and is valid at `now`. Says nothing about whether it was used already.
     public static func verify(_ text: String, with key: Key, at now: Date = Date()) -> Nonce? {
         guard text.utf8.count == 56, let bytes = Base64URL.decode(text), bytes.count == bodyBytes + codeBytes else { return nil }
-        guard isEqual(bytes[bodyBytes...], code(of: bytes[..<bodyBytes], key)) else { return nil }
+        guard isEqual(bytes[bodyBytes...], to: code(of: bytes[..<bodyBytes], key)) else { return nil }
         let expiry = bytes[..<8].reduce(Int64(0)) { $0 << 8 | Int64($1) }
         guard Double(expiry) > now.timeIntervalSince1970 else { return nil }
         return Nonce(bytes: bytes, text: text, expiry: expiry)
@@ -63,7 +63,7 @@ public struct Nonce: Hashable, Sendable {
     }
 
     /// Takes the same time wherever the two differ.
-    private static func isEqual(_ left: ArraySlice<UInt8>, _ right: [UInt8]) -> Bool {
+    private static func isEqual(_ left: ArraySlice<UInt8>, to right: [UInt8]) -> Bool {
         guard left.count == right.count else { return false }
         return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
     }

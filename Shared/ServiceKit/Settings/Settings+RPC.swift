@@ -24,9 +24,9 @@ extension Settings {
             try int("STRATA_RPC_CONNECTIONS", default: configuration.maxConnections, in: 1...1_000_000), OpenFileLimit.connections)
         configuration.drainTimeout = try duration("STRATA_RPC_DRAIN_TIMEOUT", default: .seconds(20), in: .zero ... .seconds(3600))
         guard let certificate = try optionalString("STRATA_RPC_TLS_CERTIFICATE") else { return configuration }
-        let chain = try pem("STRATA_RPC_TLS_CERTIFICATE") { try NIOSSLCertificate.fromPEMFile(certificate) }
+        let chain = try pem(for: "STRATA_RPC_TLS_CERTIFICATE") { try NIOSSLCertificate.fromPEMFile(certificate) }
         let keyPath = try string("STRATA_RPC_TLS_KEY", expected: "the path of the PEM file of the certificate's key")
-        let key = try pem("STRATA_RPC_TLS_KEY") { try NIOSSLPrivateKey(file: keyPath, format: .pem) }
+        let key = try pem(for: "STRATA_RPC_TLS_KEY") { try NIOSSLPrivateKey(file: keyPath, format: .pem) }
         var tls = TLSConfiguration.makeServerConfiguration(certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         // Both ends are ours.
         tls.minimumTLSVersion = .tlsv13
@@ -43,14 +43,14 @@ extension Settings {
     /// - Parameters:
     ///   - key: the setting that says where the other service is, see ``rpcTarget(_:default:)``.
     ///   - name: the other service's name, for metrics; no other service will do.
-    public func rpcClient(_ key: String, name: String, _ common: CommonSettings) throws -> RPCClientConfiguration {
+    public func rpcClient(_ key: String, name: String, common: CommonSettings) throws -> RPCClientConfiguration {
         var configuration = RPCClientConfiguration(target: try rpcTarget(key), clusterSecret: common.clusterSecret.value, name: name)
         configuration.service = name
         configuration.maxCallsInFlight = try int("STRATA_RPC_MAX_CALLS", default: 4096, in: 1...1_000_000)
         configuration.maxQueuedBytes = try int("STRATA_RPC_QUEUE_BYTES", default: configuration.maxQueuedBytes, in: 1 << 20...1 << 32)
         configuration.maxArrivingBytes = try int("STRATA_RPC_ANSWER_BYTES", default: configuration.maxArrivingBytes, in: 1 << 20...1 << 36)
         guard let path = try optionalString("STRATA_RPC_TLS_CA") else { return configuration }
-        let authorities = try pem("STRATA_RPC_TLS_CA") { try NIOSSLCertificate.fromPEMFile(path) }
+        let authorities = try pem(for: "STRATA_RPC_TLS_CA") { try NIOSSLCertificate.fromPEMFile(path) }
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv13
         tls.trustRoots = .certificates(authorities)
@@ -58,7 +58,7 @@ extension Settings {
         return configuration
     }
 
-    private func pem<Value>(_ key: String, _ read: () throws -> Value) throws -> Value {
+    private func pem<Value>(for key: String, _ read: () throws -> Value) throws -> Value {
         do {
             return try read()
         } catch {

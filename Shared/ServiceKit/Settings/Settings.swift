@@ -71,19 +71,19 @@ public struct Settings: Sendable {
     ///   - fallback: taken if nothing is given; without it the setting is required.
     ///   - expected: said in the error if it is missing.
     public func string(_ key: String, default fallback: String? = nil, expected: String = "a text") throws -> String {
-        try read(key, fallback, expected) { $0 }
+        try read(key, default: fallback, expected: expected) { $0 }
     }
 
     /// An integer within a range.
     public func int(_ key: String, default fallback: Int? = nil, in range: ClosedRange<Int> = 0...Int.max) throws -> Int {
         let bounds =
             range.upperBound == .max ? "an integer of at least \(range.lowerBound)" : "an integer from \(range.lowerBound) to \(range.upperBound)"
-        return try read(key, fallback, bounds) { Int($0).flatMap { range.contains($0) ? $0 : nil } }
+        return try read(key, default: fallback, expected: bounds) { Int($0).flatMap { range.contains($0) ? $0 : nil } }
     }
 
     /// `true`, `false`, `yes`, `no`, `on`, `off`, `1` or `0`, in either case.
     public func bool(_ key: String, default fallback: Bool? = nil) throws -> Bool {
-        try read(key, fallback, "true or false") {
+        try read(key, default: fallback, expected: "true or false") {
             switch $0.lowercased() {
             case "true", "yes", "on", "1": true
             case "false", "no", "off", "0": false
@@ -97,19 +97,19 @@ public struct Settings: Sendable {
         _ key: String, default fallback: Duration? = nil, in range: ClosedRange<Duration> = .zero ... .seconds(10 * 365 * 86_400)
     ) throws -> Duration {
         let expected = "a duration such as 500ms, 10s or 2m, from \(range.lowerBound) to \(range.upperBound)"
-        return try read(key, fallback, expected) { Duration(setting: $0).flatMap { range.contains($0) ? $0 : nil } }
+        return try read(key, default: fallback, expected: expected) { Duration(setting: $0).flatMap { range.contains($0) ? $0 : nil } }
     }
 
     /// A text that is never shown.
     /// - Parameter minimumLength: in characters.
     public func secret(_ key: String, default fallback: String? = nil, minimumLength: Int = 1) throws -> Secret<String> {
         let expected = minimumLength > 1 ? "a secret of at least \(minimumLength) characters" : "a secret"
-        return Secret(try read(key, fallback, expected) { $0.count >= minimumLength ? $0 : nil })
+        return Secret(try read(key, default: fallback, expected: expected) { $0.count >= minimumLength ? $0 : nil })
     }
 
     /// URLs with scheme and host, separated by commas.
     public func urls(_ key: String, default fallback: [URL]? = nil) throws -> [URL] {
-        try read(key, fallback, "URLs with scheme and host, separated by commas") { text in
+        try read(key, default: fallback, expected: "URLs with scheme and host, separated by commas") { text in
             let urls = list(text)
                 .map { part -> URL? in
                     guard let url = URL(string: part), url.scheme?.isEmpty == false, url.host?.isEmpty == false else { return nil }
@@ -122,18 +122,18 @@ public struct Settings: Sendable {
 
     /// Texts separated by commas; empty ones are left out.
     public func strings(_ key: String, default fallback: [String]? = nil) throws -> [String] {
-        try read(key, fallback, "texts separated by commas") { list($0) }
+        try read(key, default: fallback, expected: "texts separated by commas") { list($0) }
     }
 
     /// `trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical`.
     public func logLevel(_ key: String, default fallback: Logger.Level? = nil) throws -> Logger.Level {
         let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
-        return try read(key, fallback, "one of \(levels)") { Logger.Level(rawValue: $0.lowercased()) }
+        return try read(key, default: fallback, expected: "one of \(levels)") { Logger.Level(rawValue: $0.lowercased()) }
     }
 
     /// Where another service is: `name:port` for all addresses of one name, or several `host:port` separated by commas.
     public func rpcTarget(_ key: String, default fallback: RPCClientConfiguration.Target? = nil) throws -> RPCClientConfiguration.Target {
-        try read(key, fallback, "host:port, or several separated by commas") { text in
+        try read(key, default: fallback, expected: "host:port, or several separated by commas") { text in
             let endpoints = list(text).map { RPCEndpoint($0) }
             let good = endpoints.compactMap { $0 }
             guard good.count == endpoints.count, let first = good.first else { return nil }
@@ -151,7 +151,7 @@ public struct Settings: Sendable {
         text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
-    private func read<Value>(_ key: String, _ fallback: Value?, _ expected: String, _ parse: (String) -> Value?) throws -> Value {
+    private func read<Value>(_ key: String, default fallback: Value?, expected: String, _ parse: (String) -> Value?) throws -> Value {
         guard let text = try optionalString(key) else {
             if let fallback { return fallback }
             throw SettingsError(key: key, problem: .missing, expected: expected)

@@ -20,7 +20,7 @@ extension JSONReader {
         throw JSONError(.unexpectedEnd, at: count)
     }
 
-    /// The rest of a string in which an escape was met at `index`.
+    /// The rest of a string in which an escape begins at `index`.
     private mutating func escapedString(from start: Int) throws(JSONError) -> String {
         var out = [UInt8](UnsafeBufferPointer(start: base + start, count: index - start))
         while index < count {

@@ -38,7 +38,7 @@ extension Renderer {
         conversationCreated(view, for: reader, version: version, at: .conversation(position ?? view.conversation.position))
     }
 
-    /// A reader's current numbers, as at the end of a replay. `position` is the change they are true after.
+    /// A reader's current counts, as at the end of a replay. `position` is the change they are true after.
     public func numbersChanged(_ id: ConversationID, at position: Position) -> PacketTail {
         var packet = PacketBuilder(self)
         packet.beginChange("update", of: .conversation(id), at: .conversation(position))
@@ -62,7 +62,7 @@ extension Renderer {
         return [packet.finish(.change)] + rest(of: portion, at: place)
     }
 
-    /// The number of messages is 0 whenever this is rendered: messages and numbers that came later follow as changes of their own.
+    /// The number of messages is 0 whenever this is rendered: messages and counts that came later follow as changes of their own.
     private func conversationCreated(_ conversation: Conversation, at position: Position) -> [PacketTail] {
         var packet = PacketBuilder(self, capacity: 1024)
         packet.beginChange("create", of: .conversation(conversation.id), at: .conversation(position))
@@ -82,7 +82,7 @@ extension Renderer {
     private func participantsChanged(
         _ id: ConversationID, at position: Position, added: [BasicIdentity], removed: [UserID], distinctCleared: Bool
     ) -> [PacketTail] {
-        var packets = UpdatePackets(self, .conversation(id), at: .conversation(position))
+        var packets = UpdatePackets(renderer: self, for: .conversation(id), at: .conversation(position))
         // First those who come: a client whose own user goes has no participants after that.
         for identity in added { packets.addOperation { addParticipant(identity, in: &$0) } }
         for user in removed {
@@ -115,7 +115,7 @@ extension Renderer {
     }
 
     private func metadataChanged(_ id: ConversationID, at position: Position, effects: [MetadataEffect]) -> [PacketTail] {
-        var packets = UpdatePackets(self, .conversation(id), at: .conversation(position))
+        var packets = UpdatePackets(renderer: self, for: .conversation(id), at: .conversation(position))
         for effect in effects { packets.addOperation { writeMetadataOperation(effect, into: &$0.writer) } }
         return packets.finish()
     }

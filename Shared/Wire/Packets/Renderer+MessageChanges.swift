@@ -97,7 +97,7 @@ extension Renderer {
     }
 
     private func statusChanged(_ id: MessageID, receipts: [Change.Receipt], change: Change) -> [PacketTail] {
-        var packets = UpdatePackets(self, .message(id, in: change.conversationID), at: .conversation(change.position))
+        var packets = UpdatePackets(renderer: self, for: .message(id, in: change.conversationID), at: .conversation(change.position))
         for receipt in receipts { packets.addOperation { $0.setStatus(receipt.status, of: receipt.user) } }
         return packets.finish()
     }

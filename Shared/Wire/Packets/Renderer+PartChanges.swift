@@ -23,7 +23,7 @@ extension Renderer {
     }
 
     private func partListChanged(_ edits: [Change.PartEdit], of message: Message, at position: Position) -> [PacketTail] {
-        var packets = UpdatePackets(self, .message(message.id, in: message.conversationID), at: .conversation(position))
+        var packets = UpdatePackets(renderer: self, for: .message(message.id, in: message.conversationID), at: .conversation(position))
         var isEmpty = true
         for edit in edits {
             switch edit {

@@ -68,7 +68,7 @@ extension Renderer {
         let conversation = portion.view.conversation
         var tails: [PacketTail] = []
         if !portion.participants.isEmpty || !portion.leaves.isEmpty {
-            var packets = UpdatePackets(self, .conversation(conversation.id), at: place)
+            var packets = UpdatePackets(renderer: self, for: .conversation(conversation.id), at: place)
             for identity in portion.participants { packets.addOperation { addParticipant(identity, in: &$0) } }
             for leaf in portion.leaves {
                 packets.addOperation { writeMetadataOperation(MetadataEffect(path: leaf.path, value: leaf.value), into: &$0.writer) }
@@ -103,7 +103,7 @@ extension Renderer {
 
     /// The parts that are not in the portion.
     func rest(of message: Message, after portion: Message, at place: PacketBuilder.Place) -> [PacketTail] {
-        var packets = UpdatePackets(self, .message(message.id, in: message.conversationID), at: place)
+        var packets = UpdatePackets(renderer: self, for: .message(message.id, in: message.conversationID), at: place)
         for index in portion.parts.count..<message.parts.count { packets.addOperation { addPart(at: index, of: message, in: &$0) } }
         packets.addOperation { setTime("updated_at", to: message.updatedAt, in: &$0) }
         return packets.finish()

@@ -10,7 +10,7 @@ struct UpdatePackets: ~Copyable {
     private var isEmpty = true
     private var tails: [PacketTail] = []
 
-    init(_ renderer: Renderer, _ target: PacketBuilder.Target, at place: PacketBuilder.Place) {
+    init(renderer: Renderer, for target: PacketBuilder.Target, at place: PacketBuilder.Place) {
         self.renderer = renderer
         self.target = target
         self.place = place

@@ -8,7 +8,7 @@ public struct Variant: Hashable, Sendable {
         case anyone
         /// Added by this change: needs the whole conversation, see ``Renderer/conversationCreated(_:for:version:at:)``.
         case added
-        /// The change altered the reader's numbers, and only the reader is told.
+        /// The change altered the reader's counts, and only the reader is told.
         case affected
         /// The reader is told the part that concerns them of a change that not all users are told.
         case named(UserID)
@@ -22,7 +22,7 @@ public struct Variant: Hashable, Sendable {
     /// Of the socket.
     public let version: WireVersion
     let role: Role
-    /// False in a replay, which ends with current numbers instead of telling old ones.
+    /// False in a replay, which ends with current counts instead of telling old ones.
     public let includesNumbers: Bool
 
     /// How `reader` needs `change`.
@@ -60,7 +60,7 @@ public struct Variant: Hashable, Sendable {
         }
     }
 
-    /// Whether receipts altered the numbers of `reader`.
+    /// Whether receipts altered the counts of `reader`.
     static func areNumbersAltered(by receipts: [Change.Receipt], in change: Change, of reader: UserID) -> Bool {
         change.numbers[reader] != nil || receipts.contains { $0.user == reader && $0.status == .read }
     }

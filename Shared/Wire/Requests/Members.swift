@@ -41,7 +41,7 @@ struct Members {
         return value
     }
     /// The member as it is, where null means something else than absent.
-    func raw(_ name: StaticString) -> JSONValue? { members.last { Members.equal($0.name, name) }?.value }
+    func raw(_ name: StaticString) -> JSONValue? { members.last { Members.equal($0.name, to: name) }?.value }
 
     func string(_ name: StaticString) throws(Failure) -> String? {
         guard let value = self[name] else { return nil }
@@ -66,7 +66,7 @@ struct Members {
     func missing(_ name: StaticString) -> Failure { .missing(place.name(of: name)) }
     func invalid(_ name: StaticString, reason: String) -> Failure { .invalid(place.name(of: name), reason: reason) }
 
-    private static func equal(_ text: String, _ name: StaticString) -> Bool {
+    private static func equal(_ text: String, to name: StaticString) -> Bool {
         let utf8 = text.utf8
         guard utf8.count == name.utf8CodeUnitCount else { return false }
         var place = 0

@@ -15,7 +15,7 @@ import Testing
 
     private func read(_ changes: [String: String]) throws -> ConversationsSettings {
         let settings = Settings(environment: Self.required.merging(changes) { $1 }.filter { !$0.value.isEmpty })
-        return try ConversationsSettings(settings, CommonSettings(settings))
+        return try ConversationsSettings(settings, common: CommonSettings(settings))
     }
 
     @Test("what is not given has its default")

@@ -19,8 +19,8 @@ extension EndToEnd {
             let nowhere = RPCClientConfiguration(
                 target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: Cluster.secret, name: "none")
             let settings = GatewaySettings(
-                publicURL: "https://chat.test", redisURL: "redis://127.0.0.1:1", clusterSecret: Cluster.secret, conversations: nowhere,
-                metadata: nowhere, presence: nowhere)
+                publicURL: "https://chat.test", redisURL: "redis://127.0.0.1:1", clusterSecret: Cluster.secret,
+                backends: GatewaySettings.Backends(conversations: nowhere, metadata: nowhere, presence: nowhere))
             let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             return try GatewayService(
                 settings: settings, environment: ServiceEnvironment(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger)

@@ -68,7 +68,7 @@ struct SlowSocketTests {
 
     @Test("a change that is larger than the bound waits if nothing else does, and what comes behind it has the bound for itself")
     func larger() async throws {
-        let harness = try await GatewayHarness { $0.socketBacklogBytes = 100 << 10 }
+        let harness = try await GatewayHarness { $0.sockets.backlogBytes = 100 << 10 }
         let reader = try await Self.open(1, harness)[0]
         try await harness.publish(Self.change(5, kilobytes: 900))
         try await harness.publish(Self.change(6, kilobytes: 60))
@@ -82,7 +82,7 @@ struct SlowSocketTests {
 
     @Test("a socket that is given up ends with a whole frame and the word to come back, and what waited for it is held no longer")
     func abandoned() async throws {
-        let harness = try await GatewayHarness { $0.socketBacklogBytes = 100 << 10 }
+        let harness = try await GatewayHarness { $0.sockets.backlogBytes = 100 << 10 }
         let reader = try await Self.open(1, harness)[0]
         try await harness.publish(Self.change(5, kilobytes: 900))
         for position in 6..<10 { try await harness.publish(Self.change(Int64(position), kilobytes: 60)) }
@@ -97,7 +97,7 @@ struct SlowSocketTests {
 
     @Test("a control frame does not stand within another frame, and those that wait count like everything else")
     func control() async throws {
-        let harness = try await GatewayHarness { $0.socketBacklogBytes = 64 << 10 }
+        let harness = try await GatewayHarness { $0.sockets.backlogBytes = 64 << 10 }
         let reader = try await Self.open(1, harness)[0]
         try await harness.publish(Self.change(5, kilobytes: 900))
         try await harness.onLoop { _ in reader.test.socket.ping() }
@@ -124,7 +124,7 @@ struct SlowSocketTests {
 
     @Test("where there is no room left, sockets that are slow are given up with the next change, and those that read go on")
     func exceeded() async throws {
-        let harness = try await GatewayHarness { $0.answerBytes = 4 << 20 }
+        let harness = try await GatewayHarness { $0.load.answerBytes = 4 << 20 }
         let slow = try await Self.open(3, harness)
         let fast = try await harness.socket(of: Fixture.ben, at: 4)
         try await harness.publish(Self.change(5, kilobytes: 200))

@@ -30,7 +30,7 @@ struct MiddlewareTests {
 
     @Test("a refusal by the limits can be read by pages, and a preflight counts like any request")
     func limitsFirst() async throws {
-        try await TestEdge.run(settings: { $0.rateLimits.address = RateLimit(rate: 0.01, burst: 1) }) { edge in
+        try await TestEdge.run(settings: { $0.load.rates.address = RateLimit(rate: 0.01, burst: 1) }) { edge in
             #expect(try await edge.ask(.options, "/nothing/here", [Self.origin]).status == 204)
             for method in [HTTPRequest.Method.options, .get] {
                 let refused = try await edge.ask(method, "/conversations", [Self.origin])
@@ -113,7 +113,7 @@ struct MiddlewareTests {
 
     @Test("a body without room is refused, and its room is given back with the answer")
     func bodies() async throws {
-        try await TestEdge.run(settings: { $0.requestBytes = 1 << 20 }) { edge in
+        try await TestEdge.run(settings: { $0.load.requestBytes = 1 << 20 }) { edge in
             let other = BodyBudget.Lease(edge.services.bodies)
             #expect(other.take((1 << 20) - 1))
             for headers in [[], [Self.origin]] {

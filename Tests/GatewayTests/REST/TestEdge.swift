@@ -67,8 +67,8 @@ struct TestEdge {
             tasks.addTask { try await client.run() }
             while !client.isAvailable { try await Task.sleep(for: .milliseconds(5)) }
             var settings = GatewaySettings(
-                publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: secret, conversations: target,
-                metadata: target, presence: target)
+                publicURL: "https://chat.example.org", redisURL: "redis://127.0.0.1:1", clusterSecret: secret,
+                backends: GatewaySettings.Backends(conversations: target, metadata: target, presence: target))
             change(&settings)
             try await body(
                 TestEdge(GatewayServices(conversations: client, metadata: client, presence: client, settings: settings, logger: logger), logger))

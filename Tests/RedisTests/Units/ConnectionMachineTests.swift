@@ -65,13 +65,13 @@ struct ConnectionMachineTests {
         let refused = RedisValue.error(RedisServerError(text: "WRONGPASS no"))
         let configuration = RedisConfiguration(endpoints: [], password: "p", clientName: "n")
         var handshake = Handshake(configuration)
-        guard case .fail(let error) = handshake.received(refused) else { return #expect(Bool(false)) }
+        guard case .fail(let error) = handshake.replyReceived(refused) else { return #expect(Bool(false)) }
         #expect(error.code == .connectionUnavailable && error.serverError?.kind == "WRONGPASS")
         handshake = Handshake(configuration)
-        guard case .doNothing = handshake.received(.simple("OK")), case .doNothing = handshake.received(refused),
-            case .becomeReady = handshake.received(.simple("PONG"))
+        guard case .doNothing = handshake.replyReceived(.simple("OK")), case .doNothing = handshake.replyReceived(refused),
+            case .becomeReady = handshake.replyReceived(.simple("PONG"))
         else { return #expect(Bool(false)) }
-        guard case .fail = handshake.received(.simple("more")) else { return #expect(Bool(false)) }
+        guard case .fail = handshake.replyReceived(.simple("more")) else { return #expect(Bool(false)) }
     }
 
     @Test func aCommandIsFinishedOnce() async throws {

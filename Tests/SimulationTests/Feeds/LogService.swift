@@ -305,7 +305,7 @@ final class LogService {
         }
         // Of one log the entries are in order already, and times of one log never fall: the place breaks ties.
         let ordered = found.enumerated().sorted { ($0.element.time, $0.element.log, $0.offset) < ($1.element.time, $1.element.log, $1.offset) }
-        return LogPage(entries: ordered.prefix(limit).map(\.element.entry), metHeads: found.count <= limit, numbers: numbers)
+        return LogPage(entries: ordered.prefix(limit).map(\.element.entry), reachesHeads: found.count <= limit, numbers: numbers)
     }
 
     /// - Parameter users: whose numbers are asked for, too; participants are told of.

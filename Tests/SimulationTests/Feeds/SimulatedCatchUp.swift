@@ -59,7 +59,7 @@ final class SimulatedCatchUp {
                 } then: { [self] in
                     guard let baseline = $0 else { return end(succeeded: false) }
                     asOf = baseline.asOf
-                    socket.met(databaseAt: baseline.asOf)
+                    socket.learn(databaseTime: baseline.asOf)
                     plan = ReplayPlan(baseline, width: world.scenario.logsReadTogether)
                     join(plan.members) { [self] in step() }
                 }
@@ -144,7 +144,7 @@ final class SimulatedCatchUp {
                 plan.advanceUser(to: change.position)
                 items.append(Item(content: .own(change.position), createdAt: change.createdAt))
             case .change(let change):
-                switch plan.met(change, by: user) {
+                switch plan.decide(on: change, for: user) {
                 case .nothing: plan.advance(change.conversationID, to: change.position)
                 case .change:
                     items.append(item(change))

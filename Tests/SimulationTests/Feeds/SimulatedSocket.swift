@@ -79,7 +79,7 @@ final class SimulatedSocket {
         return DatabaseClock.beginning(opened: since.elapsed(until: now), before: clock.now(at: now), session: session)
     }
 
-    func met(databaseAt time: Timestamp) {
+    func learn(databaseTime time: Timestamp) {
         guard knownBeginning == nil else { return }
         knownBeginning = DatabaseClock.beginning(opened: since.elapsed(until: registry.gateway.deadline), before: time, session: session)
     }

@@ -33,7 +33,7 @@ struct SyncMachineTests {
 
     @Test("the first time: a baseline, then the lists, then the end is told once", .proves("SYNC-2"))
     mutating func firstLoad() {
-        #expect(machine.socketOpened(fresh, answered: [], history: []) == [.publish(.began), .askForBaseline])
+        #expect(machine.socketOpened(fresh, answered: [], history: []) == [.publish(.began), .askToGoLive])
         #expect(!machine.isLive && !machine.keepsTime)
         #expect(machine.nextActions(for: fresh, at: now).isEmpty)
         let actions = machine.baselineAnswered(isSuccess: true, timestamp: "t1", cursor: fresh, at: now)

@@ -21,7 +21,7 @@ struct AnswerLimitMiddleware: RESTMiddleware {
             // A request that only reads can wait.
             turn = request.method == .get ? try await context.turn(patience: LongAnswers.patience) : nil
         } catch {
-            throw errors.failed(error, context)
+            throw errors.failed(error, in: context)
         }
         defer {
             turn?.end()

@@ -9,12 +9,12 @@ struct CORSMiddleware: RESTMiddleware {
     @concurrent
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
         var response = try await next(request, context)
-        if let origin = request.headers[.origin] { allow(origin, &response) }
+        if let origin = request.headers[.origin] { allow(origin, in: &response) }
         return response
     }
 
     /// Always the concrete origin: with credentials, browsers refuse a wildcard.
-    private func allow(_ origin: String, _ response: inout Response) {
+    private func allow(_ origin: String, in response: inout Response) {
         response.headers[.accessControlAllowOrigin] = origin
         response.headers[.accessControlAllowCredentials] = "true"
         response.headers[.accessControlExposeHeaders] = "Layer-Count, Link, Content-Range, ETag, Retry-After, Strata-Position, Strata-User-Position"

@@ -19,7 +19,7 @@ struct ErrorMiddleware: RESTMiddleware {
             return error.response
         } catch let error as any HTTPResponseError {
             // The router's own, which knows nothing of error objects.
-            return errors.failed(Self.failure(error.status), context).response
+            return errors.failed(Self.failure(error.status), in: context).response
         }
     }
 
@@ -40,7 +40,7 @@ struct FailedRequest: HTTPResponseError {
     var status: HTTPResponse.Status { RequestBody.status(of: failure) }
 
     var response: Response {
-        var response = errors.answer(failure, status, context).response(context)
+        var response = errors.answer(to: failure, status: status, in: context).response(context)
         for field in headers { response.headers[field.name] = field.value }
         if response.status == .serviceUnavailable, response.headers[.retryAfter] == nil { response.headers[.retryAfter] = "1" }
         return response
@@ -64,12 +64,12 @@ final class ErrorObjects: Sendable {
     /// - Parameters:
     ///   - context: with the version and the session, if they are known: an error object may hold other objects.
     ///   - headers: of the answer, besides those that all have.
-    func failed(_ failure: Failure, _ context: RESTContext, headers: HTTPFields = [:]) -> FailedRequest {
+    func failed(_ failure: Failure, in context: RESTContext, headers: HTTPFields = [:]) -> FailedRequest {
         FailedRequest(failure: failure, headers: headers, context: context, errors: self)
     }
 
     /// A 401 always carries a fresh nonce: without one, stock clients do not sign in again (docs/conformance.md §3.5).
-    fileprivate func answer(_ failure: Failure, _ status: HTTPResponse.Status, _ context: RESTContext) -> RESTAnswer {
+    fileprivate func answer(to failure: Failure, status: HTTPResponse.Status, in context: RESTContext) -> RESTAnswer {
         var failure = failure
         if failure.code == .authenticationRequired { failure.detail = .nonce(Nonce.issue(with: nonceKey).text) }
         if failure.code == .internalServerError {

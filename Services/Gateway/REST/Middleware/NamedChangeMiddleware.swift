@@ -26,7 +26,7 @@ struct NamedChangeMiddleware: RESTMiddleware {
             request.body = HummingbirdCore.RequestBody(buffer: body)
             context.mutation = Mutation(id: id, fingerprint: Self.fingerprint(of: request, body))
         } catch {
-            throw errors.failed(error, context)
+            throw errors.failed(error, in: context)
         }
         return try await next(request, context)
     }

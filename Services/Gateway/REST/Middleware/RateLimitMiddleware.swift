@@ -10,15 +10,15 @@ struct RateLimitMiddleware: RESTMiddleware {
 
     @concurrent
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
-        if let wait = wait(request, context) {
+        if let wait = wait(before: request, in: context) {
             let seconds = max(1, wait.components.seconds + (wait.components.attoseconds > 0 ? 1 : 0))
-            throw errors.failed(.rateLimited, context, headers: [.retryAfter: "\(seconds)"])
+            throw errors.failed(.rateLimited, in: context, headers: [.retryAfter: "\(seconds)"])
         }
         return try await next(request, context)
     }
 
     /// Probes of the connection are never refused: a client must always be able to find out whether it is online.
-    private func wait(_ request: Request, _ context: RESTContext) -> Duration? {
+    private func wait(before request: Request, in context: RESTContext) -> Duration? {
         if request.uri.path == "/ping" { return nil }
         let forwarded = request.headers[values: .forwardedFor]
         if let wait = limiter.admit(address: context.channel.remoteAddress, forwarded: forwarded) { return wait }

@@ -15,7 +15,7 @@ struct SessionMiddleware: RESTMiddleware {
         do throws(Failure) {
             context.session = try await sessions.session(of: request, trace: context.trace)
         } catch {
-            throw errors.failed(error, context)
+            throw errors.failed(error, in: context)
         }
         return try await next(request, context)
     }

@@ -13,7 +13,7 @@ struct VersionMiddleware: RESTMiddleware {
         guard let version = request.headers[.accept].flatMap({ WireVersion(accept: $0) }) else {
             let failure = Failure(
                 .invalidHeader, "The Accept header must be application/vnd.layer+json; version=3.0 (or 2.0).", detail: .header("Accept"))
-            throw errors.failed(failure, context)
+            throw errors.failed(failure, in: context)
         }
         var context = context
         context.version = version

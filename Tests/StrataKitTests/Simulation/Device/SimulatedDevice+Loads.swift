@@ -11,7 +11,7 @@ extension SimulatedDevice {
     func perform(_ actions: [SyncMachine.Action]) {
         for action in actions {
             switch action {
-            case .askForBaseline: if let socket { ask("Counter.read", id: "baseline", over: socket) }
+            case .askToGoLive: if let socket { ask("Counter.read", id: "baseline", over: socket) }
             case .askForReplay(let time):
                 if let socket { ask("Event.replay", id: "replay", data: ["from_timestamp": .string(time)], over: socket) }
             case .beginListing(let epoch, let timestamp): write { try $0.beginListing(epoch: epoch, timestamp: timestamp) }

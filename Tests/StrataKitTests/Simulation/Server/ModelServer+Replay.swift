@@ -33,7 +33,7 @@ extension ModelServer {
         var needsShowing = false
         /// What the object that was shown contains.
         var shownAt: Int64 = 0
-        var isTouched = false
+        var owesSummary = false
     }
 
     private enum Item {
@@ -73,7 +73,7 @@ extension ModelServer {
             }
             for packet in packets { deliver(packet, to: number, at: item.time) }
         }
-        for (id, reached) in progress.sorted(by: { $0.key.description < $1.key.description }) where reached.isTouched {
+        for (id, reached) in progress.sorted(by: { $0.key.description < $1.key.description }) where reached.owesSummary {
             guard let conversation = database.conversations[id], conversation.isSeen(by: user) else { continue }
             let position = conversation.views[user]?.left?.position ?? conversation.head
             deliver(update(conversation, ["position": .integer(position)], counts(of: conversation, for: user)), to: number)
@@ -117,7 +117,7 @@ extension ModelServer {
             if case .deleted = entry.content { return packets(entry, conversation, for: user, live: false) }
             return []
         }
-        progress.isTouched = true
+        progress.owesSummary = true
         let isContained = entry.position <= progress.shownAt
         var told: [JSONValue] = []
         if isArrival {
@@ -152,7 +152,7 @@ extension ModelServer {
         default: break
         }
         guard isDue else { return [] }
-        progress.isTouched = true
+        progress.owesSummary = true
         if let conversation = database.conversations[entry.content.conversation], conversation.isSeen(by: user) {
             switch entry.content {
             case .hidden, .shown: progress.shownAt = conversation.views[user]?.left?.position ?? conversation.head

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+extension GatewayServices {
+    /// - Returns: the new session token, and the user's identity unless the service is of a version that does not send it.
+    func signIn(app: AppID, identityToken: String, trace: TraceID) async throws(Failure) -> (token: String, identity: Identity?) {
+        let request = ProtoSignInRequest.with {
+            $0.appID = Data(app)
+            $0.identityToken = identityToken
+        }
+        let answer = try await conversations.call(ConversationsAPI.signIn, with: request, deadline: .now + .seconds(10), trace: trace)
+        return (answer.sessionToken, answer.hasIdentity ? Identity(answer.identity) : nil)
+    }
+
+    /// Ends a session; an unknown one too.
+    func endSession(tokenDigest: [UInt8], trace: TraceID) async throws(Failure) {
+        _ = try await conversations.call(
+            ConversationsAPI.endSession, with: .with { $0.tokenDigest = Data(tokenDigest) }, deadline: .now + .seconds(5), trace: trace)
+    }
+
+    /// Asks about any number of sessions, in batches.
+    /// - Returns: those that are not valid any more. A batch that could not be asked about names none.
+    func endedSessions(among digests: Set<[UInt8]>) async -> Set<[UInt8]> {
+        var ended: Set<[UInt8]> = []
+        for batch in Array(digests).batches(of: ConversationsAPI.maximumAccounts) {
+            let request = ProtoCheckSessionsRequest.with { $0.tokenDigests = batch.map { Data($0) } }
+            let answer = try? await conversations.call(ConversationsAPI.checkSessions, with: request, deadline: .now + .seconds(10), trace: .random())
+            for digest in answer?.ended ?? [] { ended.insert([UInt8](digest)) }
+        }
+        return ended
+    }
+
+    /// In the order asked for; users never heard of get a minimal identity.
+    func identities(_ users: [UserID], for call: Call) async throws(Failure) -> [Identity] {
+        let request = ProtoIdentitiesRequest.with {
+            $0.appID = call.appData
+            $0.userIds = users.map(\.rawValue)
+        }
+        return
+            try await conversations.call(
+                ConversationsAPI.identities, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers
+            )
+            .identities.map { Identity($0) }
+    }
+
+    /// All users whose presence the user may hear of.
+    func followed(_ call: Call) async throws(Failure) -> [UserID] {
+        let request = ProtoFollowedRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+        }
+        return
+            try await conversations.call(ConversationsAPI.followed, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            .userIds.map { UserID(trusted: $0) }
+    }
+}

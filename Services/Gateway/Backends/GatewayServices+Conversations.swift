@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import RPC
+import StrataModel
+import StrataWire
+import SwiftProtobuf
+
+extension GatewayServices {
+    /// What a creation came to.
+    struct Creation: Sendable {
+        let view: ConversationView
+        /// False: the distinct match.
+        let isNew: Bool
+        let place: ChangePlace
+    }
+
+    func createConversation(
+        id: ConversationID, participants: [UserID], isDistinct: Bool, metadata leaves: [MetadataLeaf]?, receiptPolicy: ReceiptPolicy = [],
+        for call: Call
+    ) async throws(Failure) -> Creation {
+        let request = ProtoCreateConversationRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.id = Data(id)
+            $0.participants = participants.map(\.rawValue)
+            $0.distinct = isDistinct
+            if let leaves { $0.metadata = ProtoTree(leaves) }
+            $0.receiptPolicy = receiptPolicy.rawValue
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        do throws(Failure) {
+            let answer = try await conversations.call(
+                ConversationsAPI.createConversation, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace,
+                answers: call.answers)
+            // One that was there already may be large, and can be asked for again.
+            if !answer.created { call.mayBeRefused() }
+            return Creation(
+                view: try await completed([Self.converted { try ConversationView(answer.view) }], for: call)[0], isNew: answer.created,
+                place: ChangePlace(answer.place))
+        } catch {
+            call.mayBeRefused()
+            throw await completed(error, for: call)
+        }
+    }
+
+    func conversation(_ id: ConversationID, for call: Call) async throws(Failure) -> ConversationView {
+        try await completed([bareConversation(id, for: call)], for: call)[0]
+    }
+
+    /// Without its metadata.
+    func bareConversation(_ id: ConversationID, for call: Call) async throws(Failure) -> ConversationView {
+        let request = ProtoGetConversationRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.conversationID = Data(id)
+        }
+        let view = try await conversations.call(
+            ConversationsAPI.getConversation, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        return try Self.converted { try ConversationView(view) }
+    }
+
+    /// As many of these conversations, from the first on, as one answer should hold, without their metadata; what the user does not see is left out.
+    /// - Returns: also how many of the ids the answer covers, at least one.
+    func bareConversations(_ ids: [ConversationID], for call: Call) async throws(Failure) -> (views: [ConversationView], covered: Int) {
+        let request = ProtoGetConversationsRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.conversationIds = ids.map { Data($0) }
+            $0.maxBytes = Int64(Self.batchBytes)
+        }
+        let answer = try await conversations.call(
+            ConversationsAPI.getConversations, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let covered = Int(answer.covered)
+        return try Self.converted {
+            guard (1...max(1, ids.count)).contains(covered), answer.views.count <= covered else { throw ContractViolation("covered") }
+            return (try answer.views.map { try ConversationView($0) }, covered)
+        }
+    }
+
+    /// A page of the user's list.
+    func conversations(
+        orderedBy order: ConversationOrder, pageSize: Int, from: ConversationID?, for call: Call
+    ) async throws(Failure) -> ListPage<ConversationBatches> {
+        let request = ProtoListConversationsRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.byLastMessage = order == .lastMessage
+            $0.pageSize = Int32(clamping: pageSize)
+            if let from { $0.fromID = Data(from) }
+            $0.maxBytes = Int64(Self.batchBytes)
+        }
+        let answer = try await conversations.call(
+            ConversationsAPI.listConversations, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let (views, later) = try Self.converted {
+            (try answer.views.map { try ConversationView($0) }, try answer.later.map { try ConversationID(contract: $0) })
+        }
+        return ListPage(
+            objects: ConversationBatches(views, later: later, from: self, for: call), total: Int(answer.total),
+            nextFrom: try Self.nextFrom(
+                answer.hasEnd ? answer.end : nil, isFull: views.count + later.count >= pageSize,
+                last: later.last ?? views.last?.conversation.id))
+    }
+
+    /// Participants or both kinds of operation go to the conversations service, metadata alone to its own.
+    func patchConversation(
+        _ id: ConversationID, participants: [ProtoParticipantOperation], metadata operations: [MetadataOperation], for call: Call
+    ) async throws(Failure) -> ChangePlace {
+        if participants.isEmpty {
+            let request = ProtoPatchMetadataRequest.with {
+                $0.appID = call.appData
+                $0.actor = call.user
+                $0.conversationID = Data(id)
+                $0.operations = operations.map { ProtoMetadataOperation($0) }
+                if let origin = call.protoOrigin { $0.origin = origin }
+            }
+            let answer = try await metadata.call(
+                MetadataAPI.patch, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            return ChangePlace(answer.place)
+        }
+        let request = ProtoPatchConversationRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.conversationID = Data(id)
+            $0.participants = participants
+            $0.metadata = operations.map { ProtoMetadataOperation($0) }
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        let answer = try await conversations.call(
+            ConversationsAPI.patchConversation, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        return ChangePlace(answer.place)
+    }
+
+    /// - Parameter upTo: with ``DeletionMode/myDevices``, the last change whose message goes; nil: everything goes.
+    func deleteConversation(
+        _ id: ConversationID, mode: DeletionMode, leave: Bool, upTo: Position? = nil, for call: Call
+    ) async throws(Failure) -> ChangePlace {
+        let request = ProtoDeleteConversationRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.conversationID = Data(id)
+            $0.mode = mode.rawValue
+            $0.leave = leave
+            if let upTo { $0.upTo = upTo.rawValue }
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        return ChangePlace(
+            try await conversations.call(
+                ConversationsAPI.deleteConversation, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace,
+                answers: call.answers))
+    }
+
+    func markAllRead(_ id: ConversationID, upTo: Position?, for call: Call) async throws(Failure) -> ChangePlace {
+        let request = ProtoMarkAllReadRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.conversationID = Data(id)
+            if let upTo { $0.upTo = upTo.rawValue }
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        return ChangePlace(
+            try await conversations.call(
+                ConversationsAPI.markAllRead, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import RPC
+import StrataModel
+import StrataWire
+import SwiftProtobuf
+
+extension GatewayServices {
+    func sendMessage(
+        _ id: MessageID, to conversation: ConversationID, parts: [MessagePart], notification: String?, for call: Call
+    ) async throws(Failure) -> (message: StrataModel.Message, place: ChangePlace) {
+        let request = ProtoSendMessageRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.conversationID = Data(conversation)
+            $0.id = Data(id)
+            $0.parts = parts.map { ProtoMessagePart($0) }
+            if let notification { $0.notification = notification }
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        let answer = try await conversations.call(
+            ConversationsAPI.sendMessage, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        return (try Self.converted { try StrataModel.Message(answer.message) }, ChangePlace(answer.place))
+    }
+
+    func message(_ id: MessageID, for call: Call) async throws(Failure) -> StrataModel.Message {
+        let request = ProtoGetMessageRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.messageID = Data(id)
+        }
+        let answer = try await conversations.call(
+            ConversationsAPI.getMessage, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        return try Self.converted { try StrataModel.Message(answer) }
+    }
+
+    /// A page of a conversation's messages.
+    func messages(
+        in conversation: ConversationID, pageSize: Int, from: MessageID?, for call: Call
+    ) async throws(Failure) -> ListPage<CursorBatches<StrataModel.Message>> {
+        try await CursorBatches.page(size: pageSize) { last, count throws(Failure) in
+            try await someMessages(in: conversation, count: count, from: last?.id ?? from, for: call.renewed)
+        }
+    }
+
+    private func someMessages(
+        in conversation: ConversationID, count: Int, from: MessageID?, for call: Call
+    ) async throws(Failure) -> CursorBatches<StrataModel.Message>.Answer {
+        let request = ProtoListMessagesRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.conversationID = Data(conversation)
+            $0.pageSize = Int32(clamping: count)
+            if let from { $0.fromID = Data(from) }
+            $0.maxBytes = Int64(Self.batchBytes)
+        }
+        let answer = try await conversations.call(
+            ConversationsAPI.listMessages, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let messages = try Self.converted { try answer.messages.map { try StrataModel.Message($0) } }
+        return CursorBatches.Answer(
+            items: messages, isCut: answer.isCut, total: Int(answer.total),
+            nextFrom: try Self.nextFrom(
+                answer.hasEnd ? answer.end : nil, isFull: answer.isCut || messages.count >= count, last: messages.last?.id))
+    }
+
+    func deleteMessage(_ id: MessageID, mode: DeletionMode, for call: Call) async throws(Failure) -> ChangePlace {
+        let request = ProtoDeleteMessageRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.messageID = Data(id)
+            $0.mode = mode.rawValue
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        return ChangePlace(
+            try await conversations.call(
+                ConversationsAPI.deleteMessage, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
+    }
+
+    func giveReceipt(_ id: MessageID, kind: ReceiptKind, for call: Call) async throws(Failure) -> ChangePlace {
+        let request = ProtoGiveReceiptRequest.with {
+            $0.appID = call.appData
+            $0.actor = call.user
+            $0.messageID = Data(id)
+            $0.kind = kind.rawValue
+            if let origin = call.protoOrigin { $0.origin = origin }
+        }
+        return ChangePlace(
+            try await conversations.call(
+                ConversationsAPI.giveReceipt, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
+    }
+}
