@@ -46,8 +46,8 @@ let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-s
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
-func library(_ name: String, _ path: String, _ dependencies: [Target.Dependency], exclude: [String] = [], resources: [Resource] = []) -> Target {
-    .target(name: name, dependencies: dependencies, path: path, exclude: exclude, resources: resources, swiftSettings: settings)
+func library(_ name: String, _ path: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .target(name: name, dependencies: dependencies, path: path, exclude: exclude, swiftSettings: settings)
 }
 
 func executable(_ name: String, _ path: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -64,7 +64,8 @@ let checks: [Target] = [
     library(
         "TestSupport", "Tests/Support",
         [
-            "StrataModel", "Postgres", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix, crypto, x509, swiftASN1,
+            "StrataModel", "Postgres", "Mutations", "Redis", "Schema", "LocalServers", "ProtocolClient", logging, nioCore, nioPosix, crypto, x509,
+            swiftASN1,
         ]),
     library(
         "TestCluster", "Tests/Cluster",
@@ -224,10 +225,11 @@ let package = Package(
                 configuration,
                 systemPackage,
             ]),
-        library("DatabaseKit", "Shared/DatabaseKit", ["StrataModel", "Postgres", "ServiceKit", logging]),
+        library("DatabaseKit", "Shared/DatabaseKit", ["StrataModel", "Postgres", "ServiceKit", logging, metrics, lifecycle]),
         library("Mutations", "Shared/Mutations", ["StrataModel", "Postgres"]),
-        library("Schema", "Shared/Schema", ["Postgres"], resources: [.embedInCode("Tables"), .embedInCode("Functions")]),
-        // It embeds the files of docs/, with a directive that C has had since C23.
+        // These embed files of Shared/Schema/ and docs/, with a directive that C has had since C23.
+        .target(name: "CSchema", path: "Shared/CSchema", cSettings: [.disableWarning("c23-extensions")]),
+        library("Schema", "Shared/Schema", ["CSchema", "Postgres"], exclude: ["Tables", "Functions"]),
         .target(name: "CProtocolDocs", path: "docs/CProtocolDocs", cSettings: [.disableWarning("c23-extensions")]),
         library("ProtocolDocs", "docs/ProtocolDocs", ["CProtocolDocs", nioCore, crypto]),
         library("LocalServers", "Shared/LocalServers", [subprocess, systemPackage, logging]),

@@ -28,16 +28,35 @@ public struct EarlierChange: Sendable {
     /// - Throws: `invalid_header` if the name was given to another request; a ``Postgres/PostgresError`` if the row is not as expected.
     public init?(_ rows: Rows, of mutation: Mutation) throws {
         guard let row = rows.first else { return nil }
-        guard UInt64(bitPattern: try row.get(0, as: Int64.self)) == mutation.fingerprint else {
+        let columns = try rows.columns(Columns.self)
+        guard UInt64(bitPattern: try row[columns.fingerprint]) == mutation.fingerprint else {
             throw Failure(
                 .invalidHeader, "The Strata-Mutation header has the id of another request, which was carried out.",
                 detail: .header("Strata-Mutation"))
         }
-        outcome = try row.get(1, as: String.self)
+        outcome = try row[columns.outcome]
         place = ChangePlace(
-            position: try row.getOptional(2, as: Int64.self).map { Position($0) },
-            userPosition: try row.getOptional(3, as: Int64.self).map { Position($0) })
-        object = try row.getOptional(4, as: UUID.self)
+            position: try row[optional: columns.position].map { Position($0) },
+            userPosition: try row[optional: columns.userPosition].map { Position($0) })
+        object = try row[optional: columns.object]
+    }
+
+    /// The columns of ``find``.
+    package struct Columns: ColumnSet {
+        let fingerprint: Column<Int64>
+        let outcome: Column<String>
+        let position: Column<Int64>
+        let userPosition: Column<Int64>
+        let object: Column<UUID>
+
+        /// Looks up the columns.
+        package init(_ names: inout ColumnNames) throws(PostgresError) {
+            fingerprint = try names.column("fingerprint")
+            outcome = try names.column("outcome")
+            position = try names.column("position")
+            userPosition = try names.column("user_position")
+            object = try names.column("object")
+        }
     }
 
     /// After how long a change that another request is carrying out is looked for again: the first time, and at most. It doubles in between.

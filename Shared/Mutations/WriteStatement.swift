@@ -9,11 +9,8 @@ public struct WriteStatement: Sendable {
     /// The function alone.
     public let plain: Statement
     /// The function between `begin_mutation` and `end_mutation` (Shared/Schema, mutations). No row: the change was carried out before, or is being carried out.
-    /// Otherwise each row begins with ``placeColumns`` columns that ``plain`` does not have.
+    /// Otherwise each row has two columns that ``plain`` does not have: `told_position` and `told_user_position` say where the change is told.
     public let once: Statement
-
-    /// The columns of ``once`` that say where the change is told.
-    public static let placeColumns = 2
 
     /// What of a row tells where the change stands: expressions of SQL over the function's row, `r`, and the parameters.
     public struct Place: Sendable {
@@ -85,8 +82,6 @@ public struct WriteStatement: Sendable {
 public struct Written: Sendable {
     /// At least one.
     public let rows: Rows
-    /// The first column of the function's own.
-    public let firstColumn: Int
     /// Where the change is told, if it has a name; nil: the function's own columns say it, if it had an effect.
     public let place: ChangePlace?
 
@@ -96,11 +91,9 @@ public struct Written: Sendable {
         guard let first = rows.first else { return nil }
         self.rows = rows
         guard isNamed else {
-            firstColumn = 0
             place = nil
             return
         }
-        firstColumn = WriteStatement.placeColumns
         let columns = try rows.columns(PlaceColumns.self)
         place = ChangePlace(
             position: try first[optional: columns.position].map { Position($0) },

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DatabaseKit
 import Mutations
+import Postgres
 import TestSupport
 import Testing
 
@@ -11,8 +13,8 @@ import Testing
     @Test("the statements of the previous release return the same columns on the present schema")
     func unchanged() async throws {
         let previous = PreviousRelease(
-            "metadata", statements: [EpochWatch.check, MetadataStore.readTrees, MetadataStore.patch.plain, MetadataStore.patch.once],
-            sources: ["Services/Metadata"])
+            "metadata", statements: [Statement.epochCheck, MetadataStore.readTrees, MetadataStore.patch.plain, MetadataStore.patch.once],
+            sources: ["Services/Metadata", "Shared/DatabaseKit"], role: "strata_metadata")
         #expect(try previous.unlisted() == [])
         #expect(try await previous.differences() == [])
     }

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Postgres
 
-/// The columns of an identity, in the order in which ``IdentityRow`` reads them.
-private let identityColumns = [
-    "user_id", "display_name", "avatar_url", "first_name", "last_name", "phone_number", "email_address", "public_key", "is_bot", "metadata",
-]
-
-func identityColumns(of row: String) -> String { identityColumns.map { "\(row).\($0)" }.joined(separator: ", ") }
-
 extension Statement {
     /// $1 app, $2 user ids. Those who exist, each looked up by itself, and whether it is about to be removed since nothing refers to it.
     static let identitiesRead = Statement(
         "identities.read",
         sql: """
-            SELECT \(identityColumns(of: "i")), i.is_doomed FROM unnest($2::text[]) w(id)
+            SELECT \(IdentityColumns.selected(from: "i")), i.is_doomed FROM unnest($2::text[]) w(id)
             CROSS JOIN LATERAL (SELECT x.* FROM conversations.identity x WHERE x.app_id = $1 AND x.user_id = w.id OFFSET 0) i
             """,
         isIdempotent: true)
@@ -21,7 +14,7 @@ extension Statement {
     /// $1 app, $2 user ids. All of them; who did not exist is created.
     static let identitiesEnsure = Statement(
         "identities.ensure",
-        sql: "SELECT \(identityColumns(of: "i")), i.is_doomed FROM conversations.ensure_identities($1, $2::text[]) i", isIdempotent: true)
+        sql: "SELECT \(IdentityColumns.selected(from: "i")), i.is_doomed FROM conversations.ensure_identities($1, $2::text[]) i", isIdempotent: true)
 
     /// $1 app, $2 key id. The app, and the key if it is the app's.
     static let appKeyRead = Statement(
@@ -36,7 +29,7 @@ extension Statement {
     static let signIn = Statement(
         "session.sign_in",
         sql: """
-            SELECT s.outcome, s.told_users, s.told_positions, s.told_at, \(identityColumns(of: "(s.profile)"))
+            SELECT s.outcome, s.told_users, s.told_positions, s.told_at, \(IdentityColumns.selected(from: "(s.profile)"))
             FROM conversations.sign_in($1, $2, $3, $4, $5, $6::int8, $7::jsonb) s
             """)
 
@@ -44,8 +37,8 @@ extension Statement {
     static let sessionFind = Statement(
         "session.find",
         sql: """
-            SELECT s.app_id, s.expires_at, s.expires_at < now() + $2::int8 * interval '1 second', i.user_id, i.display_name, i.avatar_url,
-                s.created_at, greatest(s.created_at, (SELECT b.at + conversations.margin() FROM conversations.log_begin b))
+            SELECT s.app_id, s.expires_at, s.expires_at < now() + $2::int8 * interval '1 second' AS is_due, i.user_id, i.display_name, i.avatar_url,
+                s.created_at, greatest(s.created_at, (SELECT b.at + conversations.margin() FROM conversations.log_begin b)) AS replayable_since
             FROM conversations.session s
             JOIN conversations.app a ON a.id = s.app_id AND NOT a.suspended
             JOIN conversations.identity i ON i.app_id = s.app_id AND i.user_id = s.user_id AND NOT i.suspended
@@ -57,7 +50,7 @@ extension Statement {
     static let sessionsCheck = Statement(
         "session.check",
         sql: """
-            SELECT s.digest, s.expires_at < now() + $2::int8 * interval '1 second' FROM conversations.session s
+            SELECT s.digest, s.expires_at < now() + $2::int8 * interval '1 second' AS is_due FROM conversations.session s
             JOIN conversations.app a ON a.id = s.app_id AND NOT a.suspended
             JOIN conversations.identity i ON i.app_id = s.app_id AND i.user_id = s.user_id AND NOT i.suspended
             WHERE s.digest = ANY ($1::bytea[]) AND s.expires_at > now()
@@ -78,7 +71,8 @@ extension Statement {
         "session.end", sql: "DELETE FROM conversations.session WHERE digest = $1 RETURNING app_id, user_id", isIdempotent: true)
 
     /// $1 most rows of each kind.
-    static let accountsSweep = Statement("accounts.sweep", sql: "SELECT conversations.sweep_accounts($1::int8)", isIdempotent: true)
+    static let accountsSweep = Statement(
+        "accounts.sweep", sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_accounts($1::int8) s", isIdempotent: true)
 
     /// $1 most rows.
     static let identitiesSweep = Statement(

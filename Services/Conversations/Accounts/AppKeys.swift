@@ -44,9 +44,10 @@ final class AppKeys: Sendable {
         let provider: UUID
         let pem: String?
         do {
-            if try row.get(1, as: Bool.self) { throw Failure.appSuspended }
-            provider = try row.get(0, as: UUID.self)
-            pem = try row.getOptional(2, as: String.self)
+            let columns = try rows.columns(AppKeyColumns.self)
+            if try row[columns.isSuspended] { throw Failure.appSuspended }
+            provider = try row[columns.provider]
+            pem = try row[optional: columns.publicKey]
         } catch {
             throw Failure(reading: error)
         }

@@ -35,12 +35,13 @@ struct FollowingHandler: CallHandler {
                 request.hasFromUserID ? .text(request.fromUserID) : .null,
             ], for: caller)
         let header = try support.row(rows)
-        guard try header.get(0, as: String.self) == "ok" else {
+        let columns = try rows.columns(FollowedListColumns.self)
+        guard try header[columns.outcome] == "ok" else {
             throw Failure.invalid("from_id", reason: "is not the id of an identity in this list")
         }
         return try .with {
-            $0.total = try header.get(1)
-            $0.identities = try rows.dropFirst().map { ProtoIdentity(try IdentityRow.decode($0, from: 2)) }
+            $0.total = try header[columns.total]
+            $0.identities = try rows.dropFirst().map { ProtoIdentity(try columns.identity.identity(in: $0)) }
         }
     }
 
@@ -60,19 +61,18 @@ struct FollowingHandler: CallHandler {
             .uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue)), Value(limit: support.quotas.followed),
         ]
         guard let written = try await support.write(.follow, values, for: caller) else { return nil }
-        var first = written.cursor()
-        guard try first.next(String.self) == "ok" else { throw QuotaRefusal.followed.failure(support.quotas) }
+        let columns = try written.rows.columns(FollowColumns.self)
+        guard try written.rows[0][columns.entry.outcome] == "ok" else { throw QuotaRefusal.followed.failure(support.quotas) }
         if written.rows.count == 1 { return written.place ?? .nowhere }
         let identities = try await support.directory.full(users, in: caller.app, deadline: caller.deadline)
         var place = ChangePlace.nowhere
         let notices = try written.rows.dropFirst()
             .map { row in
-                var cursor = RowCursor(row, at: written.firstColumn + 1)
-                let followed = try cursor.user()
-                let position = try cursor.position()
+                let followed = UserID(trusted: try row[columns.followed])
+                let (position, createdAt) = try columns.entry.place(in: row)
                 place.userPosition = max(position, place.userPosition ?? position)
                 return notice(
-                    caller, at: position, try cursor.time(),
+                    caller, at: position, createdAt,
                     .followed(identities[followed] ?? Identity(basic: BasicIdentity(userID: followed))))
             }
         support.publisher.notify(notices)
@@ -88,10 +88,10 @@ struct FollowingHandler: CallHandler {
     private func unfollow(_ request: ProtoUnfollowRequest, _ caller: Caller) async throws -> ChangePlace? {
         let values: [Value] = [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.followed)]
         guard let written = try await support.write(.unfollow, values, for: caller) else { return nil }
-        var cursor = written.cursor()
-        guard try cursor.next(String.self) == "ok" else { return written.place ?? .nowhere }
-        let position = try cursor.position()
-        support.publisher.notify([notice(caller, at: position, try cursor.time(), .unfollowed(UserID(trusted: request.followed)))])
+        let (row, columns) = (written.rows[0], try written.rows.columns(UserEntryColumns.self))
+        guard try row[columns.outcome] == "ok" else { return written.place ?? .nowhere }
+        let (position, createdAt) = try columns.place(in: row)
+        support.publisher.notify([notice(caller, at: position, createdAt, .unfollowed(UserID(trusted: request.followed)))])
         return written.place ?? ChangePlace(userPosition: position)
     }
 
@@ -105,7 +105,8 @@ struct FollowingHandler: CallHandler {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runAlone(
             .followed, [.uuid(caller.app.rawValue), .text(caller.user.rawValue)], for: caller)
-        return try .with { $0.userIds = try rows.map { try $0.get(0, as: String.self) } }
+        let columns = try rows.columns(UserColumns.self)
+        return try .with { $0.userIds = try rows.map { try $0[columns.user] } }
     }
 
     private func notice(
@@ -122,7 +123,7 @@ extension CallSupport {
     func isFollowed(_ user: UserID, by caller: Caller) async throws -> Bool {
         let rows = try await database.runAlone(
             .followedCheck, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(user.rawValue)], for: caller)
-        return try row(rows).get(0)
+        return try row(rows)[rows.columns(AnswerColumns.self).answer]
     }
 
     /// Those of `users` whom the caller follows at present. One statement, which only reads.
@@ -130,7 +131,10 @@ extension CallSupport {
         if users.isEmpty { return [] }
         let rows = try await database.run(
             .followedAmong, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue))], deadline: caller.deadline)
-        return try reading { Set(try rows.map { UserID(trusted: try $0.get(0)) }) }
+        return try reading {
+            let columns = try rows.columns(UserColumns.self)
+            return Set(try rows.map { UserID(trusted: try $0[columns.user]) })
+        }
     }
 }
 
@@ -138,14 +142,14 @@ extension Statement {
     static let followedList = Statement(
         "follow.list",
         sql: """
-            SELECT f.outcome, f.total, \(identityColumns(of: "(f.profile)")) FROM conversations.list_followed($1, $2, $3, $4) f
+            SELECT f.outcome, f.total, \(IdentityColumns.selected(from: "(f.profile)")) FROM conversations.list_followed($1, $2, $3, $4) f
             """, isIdempotent: true)
-    static let followedCheck = Statement("follow.check", sql: "SELECT conversations.is_followed($1, $2, $3)", isIdempotent: true)
+    static let followedCheck = Statement("follow.check", sql: "SELECT conversations.is_followed($1, $2, $3) AS answer", isIdempotent: true)
     /// $1 app, $2 user, $3 whom. Those who are followed. In `unnest` itself the planner would call the function once more, to see how many there are.
     static let followedAmong = Statement(
         "follow.among",
         sql: """
-            SELECT u.id FROM (SELECT conversations.followed_among($1, $2, $3::text[]) AS ids OFFSET 0) f CROSS JOIN LATERAL unnest(f.ids) u(id)
+            SELECT u.user_id FROM (SELECT conversations.followed_among($1, $2, $3::text[]) AS ids OFFSET 0) f CROSS JOIN LATERAL unnest(f.ids) u(user_id)
             """, isIdempotent: true)
     static let followed = Statement("follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)
 }

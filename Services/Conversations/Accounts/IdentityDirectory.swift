@@ -103,9 +103,10 @@ final class IdentityDirectory: Sendable {
         var found: [UserID: (identity: Identity, isKept: Bool)] = [:]
         found.reserveCapacity(rows.count)
         do {
+            let columns = try rows.columns(IdentitiesColumns.self)
             for row in rows {
-                let identity = try IdentityRow.decode(row)
-                found[identity.basic.userID] = (identity, try !row.get(10, as: Bool.self))
+                let identity = try columns.identity.identity(in: row)
+                found[identity.basic.userID] = (identity, try !row[columns.isDoomed])
             }
         } catch {
             throw Failure(reading: error)

@@ -41,15 +41,9 @@ struct Sessions: Sendable {
         let session: Session
         let isDue: Bool
         do {
-            session = Session(
-                app: AppID(rawValue: try row.get(0, as: UUID.self)),
-                identity: BasicIdentity(
-                    userID: UserID(trusted: try row.get(3, as: String.self)), displayName: try row.getOptional(4, as: String.self),
-                    avatarURL: try row.getOptional(5, as: String.self)),
-                expiresAt: StrataModel.Timestamp(try row.get(1, as: Postgres.Timestamp.self)),
-                createdAt: StrataModel.Timestamp(try row.get(6, as: Postgres.Timestamp.self)),
-                replayableSince: StrataModel.Timestamp(try row.get(7, as: Postgres.Timestamp.self)))
-            isDue = try row.get(2, as: Bool.self)
+            let columns = try rows.columns(SessionFindColumns.self)
+            session = try columns.session(in: row)
+            isDue = try row[columns.isDue]
         } catch {
             throw Failure(reading: error)
         }
@@ -62,8 +56,8 @@ struct Sessions: Sendable {
         let rows = try await database.runAlone(.sessionEnd, [.bytes(digest)], deadline: deadline)
         guard let row = rows.first else { return }
         do {
-            let app = AppID(rawValue: try row.get(0, as: UUID.self))
-            let user = UserID(trusted: try row.get(1, as: String.self))
+            let columns = try rows.columns(SessionEndColumns.self)
+            let (app, user) = (AppID(rawValue: try row[columns.app]), UserID(trusted: try row[columns.user]))
             publisher.notify([UserNotice(appID: app, user: user, content: .sessionEnded(tokenDigest: digest))])
         } catch {
             throw Failure(reading: error)
@@ -77,10 +71,11 @@ struct Sessions: Sendable {
         var valid: Set<[UInt8]> = []
         var due: [[UInt8]] = []
         do {
+            let columns = try rows.columns(SessionsCheckColumns.self)
             for row in rows {
-                let digest = try row.get(0, as: [UInt8].self)
+                let digest = try row[columns.digest]
                 valid.insert(digest)
-                if try row.get(1, as: Bool.self) { due.append(digest) }
+                if try row[columns.isDue] { due.append(digest) }
             }
         } catch {
             throw Failure(reading: error)

@@ -75,7 +75,8 @@ struct SignIn: Sendable {
                 ],
                 deadline: deadline)
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
-            switch try row.get(0, as: String.self) {
+            let columns = try rows.columns(SignInColumns.self)
+            switch try row[columns.outcome] {
             case "ok": break
             case "invalid_app_id": throw Failure.invalidApp
             case "app_suspended": throw Failure.appSuspended
@@ -83,8 +84,8 @@ struct SignIn: Sendable {
             default: throw refused(.nonce, app)
             }
             accepted.increment()
-            let identity = try IdentityRow.decode(row, from: 4)
-            try announce(identity, row, user, app)
+            let identity = try columns.identity.identity(in: row)
+            announce(identity, to: try columns.told.entries(in: row), of: user, in: app)
             return Opened(sessionToken: session, identity: identity)
         } catch {
             throw Failure(reading: error)
@@ -93,17 +94,15 @@ struct SignIn: Sendable {
 
     /// Tells the user's other devices, and all their followers, that the identity has changed. It sends the whole identity, since a packet says each
     /// property it carries.
-    private func announce(_ identity: Identity, _ row: Row, _ user: UserID, _ app: AppID) throws {
-        guard let users = try row.getOptional(1, as: [String].self) else { return }
+    /// - Parameter entries: of the logs of those who are told; nil: the identity has not changed.
+    private func announce(_ identity: Identity, to entries: [ToldUsersColumns.Entry]?, of user: UserID, in app: AppID) {
+        guard let entries else { return }
         directory.forget(user, in: app)
-        let (positions, times) = (try row.get(2, as: [Int64].self), try row.get(3, as: [Int64].self))
         publisher.notify(
-            users.indices.map { index in
-                let follower = UserID(trusted: users[index])
+            entries.map { entry in
                 let change = UserChange(
-                    appID: app, user: follower, position: Position(positions[index]), createdAt: StrataModel.Timestamp(microseconds: times[index]),
-                    content: .identityChanged(identity))
-                return UserNotice(appID: app, user: follower, content: .change(change))
+                    appID: app, user: entry.user, position: entry.position, createdAt: entry.createdAt, content: .identityChanged(identity))
+                return UserNotice(appID: app, user: entry.user, content: .change(change))
             })
     }
 

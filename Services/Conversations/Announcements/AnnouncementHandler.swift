@@ -55,18 +55,17 @@ struct AnnouncementHandler: CallHandler {
                 .textArray(recipients.map(\.rawValue)), .bytes(try MessageParts.encode(parts)),
                 request.hasNotification ? .text(request.notification) : .null,
             ], deadline: context.deadline)
-        var cursor = RowCursor(try support.row(rows))
-        guard try cursor.next(String.self) == "ok" else { throw Failure(.idInUse, "The id is in use.") }
-        let sentAt = try cursor.time()
-        let (users, positions, times) = (try cursor.users(), try cursor.next([Int64].self), try cursor.next([Int64].self))
+        let (row, columns) = (try support.row(rows), try rows.columns(AnnouncementSendColumns.self))
+        guard try row[columns.outcome] == "ok" else { throw Failure(.idInUse, "The id is in use.") }
+        let sentAt = StrataModel.Timestamp(try row[columns.sentAt])
         support.publisher.notify(
-            users.indices.map { index in
-                let announcement = Announcement(
-                    id: id, position: Position(positions[index]), sender: sender.shown, sentAt: sentAt, parts: parts, status: .sent,
-                    notification: request.hasNotification ? request.notification : nil)
-                return notice(
-                    app, users[index], Position(positions[index]), StrataModel.Timestamp(microseconds: times[index]), .announced(announcement))
-            })
+            (try columns.told.entries(in: row) ?? [])
+                .map { entry in
+                    let announcement = Announcement(
+                        id: id, position: entry.position, sender: sender.shown, sentAt: sentAt, parts: parts, status: .sent,
+                        notification: request.hasNotification ? request.notification : nil)
+                    return notice(app, entry.user, entry.position, entry.createdAt, .announced(announcement))
+                })
         return .with { $0.sentAt = sentAt.microseconds }
     }
 
@@ -74,7 +73,7 @@ struct AnnouncementHandler: CallHandler {
     private func checkApp(_ app: AppID, _ deadline: ContinuousClock.Instant) async throws {
         let rows = try await database.run(.announcementApp, [.uuid(app.rawValue)], deadline: deadline)
         guard let row = rows.first else { throw Failure.invalidApp }
-        guard try !row.get(0, as: Bool.self) else { throw Failure.appSuspended }
+        guard try !row[rows.columns(AnnouncementAppColumns.self).isSuspended] else { throw Failure.appSuspended }
     }
 
     private struct Sender {
@@ -115,16 +114,17 @@ struct AnnouncementHandler: CallHandler {
                 from.map { .uuid($0.rawValue) } ?? .null, CallSupport.bound(request.maxBytes),
             ], for: caller)
         let header = try support.row(rows)
-        guard try header.get(0, as: String.self) == "ok" else {
+        let columns = try rows.columns(AnnouncementListColumns.self)
+        guard try header[columns.outcome] == "ok" else {
             throw Failure.invalid("from_id", reason: "is not the id of an announcement in this list")
         }
-        let entries = try rows.dropFirst().filter { try $0.getOptional(3, as: UUID.self) != nil }
+        let entries = try rows.dropFirst().filter { try columns.announcement.isPresent(in: $0) }
         // What the page does not hold, and what comes after it, stands in a last row without an announcement.
         let end = entries.count < rows.count - 1 ? rows.last : nil
-        let (isCut, lastID) = try (end?.getOptional(0, as: String.self) == "more", end?.getOptional(2, as: UUID.self))
-        let found = try await announcements.read(entries, from: 3, in: caller.app, deadline: caller.deadline)
+        let (isCut, lastID) = try (end.flatMap { try $0[optional: columns.outcome] } == "more", end.flatMap { try $0[optional: columns.lastID] })
+        let found = try await announcements.read(entries, by: columns.announcement, in: caller.app, deadline: caller.deadline)
         return try .with {
-            $0.total = try header.get(1)
+            $0.total = try header[columns.total]
             $0.announcements = found.map { ProtoAnnouncement($0) }
             $0.isCut = isCut
             $0.end = ProtoPageEnd(lastID: lastID.map { Data(uuid: $0) })
@@ -159,12 +159,12 @@ struct AnnouncementHandler: CallHandler {
     ) async throws -> ProtoChangePlace {
         let place = try await support.once(caller) { () async throws -> ChangePlace? in
             guard let written = try await support.write(statement, values, for: caller) else { return nil }
-            var cursor = written.cursor()
-            let outcome: String = try cursor.next()
+            let (row, columns) = (written.rows[0], try written.rows.columns(UserEntryColumns.self))
+            let outcome = try row[columns.outcome]
             try Refusal.check(outcome, what: "announcement")
             guard outcome == "ok" else { return written.place ?? .nowhere }
-            let position = try cursor.position()
-            support.publisher.notify([notice(caller.app, caller.user, position, try cursor.time(), content)])
+            let (position, createdAt) = try columns.place(in: row)
+            support.publisher.notify([notice(caller.app, caller.user, position, createdAt, content)])
             return written.place ?? ChangePlace(userPosition: position)
         }
         return ProtoChangePlace(place)

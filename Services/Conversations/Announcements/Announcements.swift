@@ -13,33 +13,16 @@ struct Announcements: Sendable {
     func find(_ id: AnnouncementID, for caller: Caller) async throws -> Announcement? {
         let rows = try await support.database.run(
             .announcementGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
-        return try await read(rows.map { $0 }, from: 0, in: caller.app, deadline: caller.deadline).first
+        return try await read(Array(rows), by: try rows.columns(), in: caller.app, deadline: caller.deadline).first
     }
 
-    /// The announcements in these rows, whose columns begin at `first`.
-    func read(_ rows: [Row], from first: Int, in app: AppID, deadline: ContinuousClock.Instant) async throws -> [Announcement] {
-        let senders = try rows.compactMap { try $0.getOptional(first + 3, as: String.self) }
-        let identities = try await support.directory.basic(Set(senders).map { UserID(trusted: $0) }, in: app, deadline: deadline)
-        return try rows.map { row in
-            var cursor = RowCursor(row, at: first)
-            let id = AnnouncementID(rawValue: try cursor.next())
-            let position = try cursor.position()
-            let name = try cursor.optional(String.self)
-            let user = try cursor.optional(String.self).map { UserID(trusted: $0) }
-            return Announcement(
-                id: id, position: position, sender: user.map { .user(identities[$0] ?? BasicIdentity(userID: $0)) } ?? .name(name ?? ""),
-                sentAt: try cursor.time(), parts: MessageRow.decode(try cursor.next()), status: .sent, notification: try cursor.optional()
-            )
-            .with(RecipientStatus(rawValue: Int(try cursor.next(Int64.self))) ?? .sent)
-        }
-    }
-}
-
-extension Announcement {
-    fileprivate func with(_ status: RecipientStatus) -> Announcement {
-        var copy = self
-        copy.status = status
-        return copy
+    /// The announcements in these rows.
+    func read(
+        _ rows: [Row], by columns: AnnouncementColumns, in app: AppID, deadline: ContinuousClock.Instant
+    ) async throws -> [Announcement] {
+        let senders = Set(try rows.compactMap { try columns.sender(in: $0) })
+        let identities = try await support.directory.basic(Array(senders), in: app, deadline: deadline)
+        return try rows.map { try columns.announcement(in: $0, identities: identities) }
     }
 }
 

@@ -37,7 +37,7 @@ struct ContentHandler: CallHandler {
                 .uuid(id.rawValue), .uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.mimeType), .int8(request.size),
                 Value(limit: quotas.uploads), Value(limit: quotas.uploadBytes), Value(limit: quotas.appUploads), Value(limit: quotas.appUploadBytes),
             ], for: caller)
-        switch try support.row(rows).get(0, as: String.self) {
+        switch try support.row(rows)[rows.columns(OutcomeColumns.self).outcome] {
         case "ok": return ProtoEmpty()
         case "too_many": throw QuotaRefusal.uploads.failure(quotas)
         case "too_many_bytes": throw QuotaRefusal.uploadBytes.failure(quotas)
@@ -59,11 +59,12 @@ struct ContentHandler: CallHandler {
         let rows = try await database.run(
             .contentGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
         guard let row = rows.first else { throw Failure.notFound("content") }
+        let columns = try rows.columns(ContentGetColumns.self)
         return try .with {
             $0.id = Data(id)
-            $0.mimeType = try row.get(1)
-            $0.size = try row.get(2)
-            $0.isUploaded = try row.get(3)
+            $0.mimeType = try row[columns.mimeType]
+            $0.size = try row[columns.size]
+            $0.isUploaded = try row[columns.isUploaded]
         }
     }
 
@@ -71,7 +72,8 @@ struct ContentHandler: CallHandler {
         let limit = min(max(Int(request.limit), 1), Self.batchLimit)
         let rows = try await database.runAlone(
             .contentsSweep, [.int8(max(request.age, 0)), .int8(Int64(limit))], deadline: context.deadline)
-        return try .with { $0.doomed = try rows.map { Data(uuid: try $0.get(0, as: UUID.self)) } }
+        let columns = try rows.columns(ContentsSweepColumns.self)
+        return try .with { $0.doomed = try rows.map { Data(uuid: try $0[columns.content]) } }
     }
 
     private func forget(_ request: ProtoForgetContentsRequest, _ context: RPCContext) async throws -> ProtoEmpty {
@@ -85,7 +87,7 @@ struct ContentHandler: CallHandler {
 extension Statement {
     /// $1 id, $2 app, $3 owner, $4 type, $5 size, $6 and $7 number and bytes that the owner may have, $8 and $9 those of the app.
     static let contentCreate = Statement(
-        "content.create", sql: "SELECT conversations.create_content($1, $2, $3, $4, $5, $6, $7, $8, $9)", isIdempotent: true)
+        "content.create", sql: "SELECT conversations.create_content($1, $2, $3, $4, $5, $6, $7, $8, $9) AS outcome", isIdempotent: true)
     /// $1 id. A row unless the content is about to be removed.
     static let contentFinish = Statement(
         "content.finish",

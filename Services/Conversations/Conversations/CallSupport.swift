@@ -58,7 +58,7 @@ struct CallSupport: Sendable {
     func answer(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Bool {
         let rows = try await database.run(statement, values, deadline: deadline)
         let first = try row(rows)
-        return try reading { try first.get(0, as: Bool.self) }
+        return try reading { try first[rows.columns(AnswerColumns.self).answer] }
     }
 
     /// A view with the names of all users in it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
 import Mutations
 import Postgres
@@ -213,17 +214,17 @@ struct ConversationHandler: CallHandler {
             return nil
         }
         let change: Change? = try support.reading {
-            var cursor = written.cursor()
-            let outcome: String = try cursor.next()
+            let (row, columns) = (written.rows[0], try written.rows.columns(MarkAllReadColumns.self))
+            let outcome = try row[columns.outcome]
             try Refusal.check(outcome, what: "conversation")
             guard outcome == "ok" else { return nil }
-            let (position, createdAt, messageCount) = (try cursor.position(), try cursor.time(), try cursor.next(Int64.self))
-            let upTo = try cursor.position()
-            let numbers = UserNumbers(uncounted: try cursor.next(), hidden: try cursor.next(), position: position)
-            let told = try cursor.optional([String].self)?.map { UserID(trusted: $0) }
+            let position = Position(try row[columns.position])
+            let numbers = UserNumbers(uncounted: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
+            let told = try row[optional: columns.told]?.map { UserID(trusted: $0) }
             return caller.change(
-                id, at: position, createdAt, messageCount: messageCount, numbers: [caller.user: numbers],
-                .allRead(user: caller.user, upTo: upTo, toldTo: told))
+                id, at: position, StrataModel.Timestamp(try row[columns.createdAt]), messageCount: try row[columns.messageCount],
+                numbers: [caller.user: numbers],
+                .allRead(user: caller.user, upTo: Position(try row[columns.upTo]), toldTo: told))
         }
         if let change { support.publisher.publish([change]) }
         return written.place ?? ChangePlace(position: change?.position)

@@ -5,13 +5,13 @@ import Postgres
 extension Statement {
     /// $1 id. Whether no conversation has it.
     static let conversationIsFree = Statement(
-        "conversation.is_free", sql: "SELECT NOT EXISTS (SELECT FROM conversations.conversation WHERE id = $1)", isIdempotent: true)
+        "conversation.is_free", sql: "SELECT NOT EXISTS (SELECT FROM conversations.conversation WHERE id = $1) AS answer", isIdempotent: true)
     /// $1 id, $2 user. Whether this user takes part in it.
     static let conversationHas = Statement(
         "conversation.has",
         sql: """
             SELECT EXISTS (
-                SELECT FROM conversations.participant WHERE conversation_id = $1 AND user_id = $2 AND left_position IS NULL)
+                SELECT FROM conversations.participant WHERE conversation_id = $1 AND user_id = $2 AND left_position IS NULL) AS answer
             """, isIdempotent: true)
     static let conversationGet = Statement(
         "conversation.get", sql: "SELECT * FROM conversations.get_conversation($1, $2, $3)", isIdempotent: true)

@@ -94,34 +94,30 @@ struct ParticipantChanges: Sendable {
     }
 
     private func patched(_ written: Written) throws -> Patched {
-        var cursor = written.cursor()
-        let outcome: String = try cursor.next()
+        let (row, columns) = (written.rows[0], try written.rows.columns(ConversationPatchColumns.self))
+        let outcome = try row[columns.outcome]
         if outcome == "too_many" { throw Failure.invalid("participants", reason: "would be more than \(support.participantsLimit) users") }
         if outcome == "too_many_keys" { throw support.metadataLimits.tooManyKeys }
         if outcome == "too_large" { throw support.metadataLimits.tooLarge }
         try Refusal.check(outcome, what: "conversation")
         var patched = Patched()
         guard outcome == "ok" else { return patched }
-        let position = try cursor.optional(Int64.self)
-        let createdAt = try cursor.optionalTime()
-        patched.messageCount = try cursor.next()
-        patched.added = try cursor.optional([String].self)?.map { UserID(trusted: $0) } ?? []
-        patched.removed = try cursor.optional([String].self)?.map { UserID(trusted: $0) } ?? []
-        patched.distinctCleared = try cursor.optional() ?? false
-        patched.all = try cursor.optional([String].self)?.map { UserID(trusted: $0) } ?? []
-        if let time = try cursor.optionalTime() { patched.conversationCreatedAt = time }
-        patched.receiptPolicy = ReceiptPolicy(try cursor.optional() ?? 0)
-        if let position, let createdAt { patched.participants = (Position(position), createdAt) }
-        let metadataPosition = try cursor.optional(Int64.self)
-        let metadataTime = try cursor.optionalTime()
-        let effects = try cursor.optional(String.self)
-        if let metadataPosition, let metadataTime, let effects {
-            patched.metadata = (Position(metadataPosition), metadataTime, try MetadataJSON.effects(effects))
+        patched.messageCount = try row[columns.messageCount]
+        patched.added = try row[optional: columns.added]?.map { UserID(trusted: $0) } ?? []
+        patched.removed = try row[optional: columns.removed]?.map { UserID(trusted: $0) } ?? []
+        patched.distinctCleared = try row[optional: columns.distinctCleared] ?? false
+        patched.all = try row[optional: columns.participants]?.map { UserID(trusted: $0) } ?? []
+        if let time = try row[optional: columns.conversationCreatedAt] { patched.conversationCreatedAt = StrataModel.Timestamp(time) }
+        patched.receiptPolicy = ReceiptPolicy(try row[optional: columns.receiptPolicy] ?? 0)
+        if let number = try row[optional: columns.position], let createdAt = try row[optional: columns.createdAt] {
+            let position = Position(number)
+            patched.participants = (position, StrataModel.Timestamp(createdAt))
+            patched.numbers = try columns.numbers.numbers(in: row, at: position)
         }
-        let users = try cursor.optional([String].self)?.map { UserID(trusted: $0) } ?? []
-        if let place = patched.participants {
-            patched.numbers = userNumbers(
-                users, try cursor.optional() ?? [], try cursor.optional() ?? [], at: place.position)
+        if let position = try row[optional: columns.metadataPosition], let createdAt = try row[optional: columns.metadataCreatedAt],
+            let effects = try row[optional: columns.effects]
+        {
+            patched.metadata = (Position(position), StrataModel.Timestamp(createdAt), try MetadataJSON.effects(effects))
         }
         return patched
     }

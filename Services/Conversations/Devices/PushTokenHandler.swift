@@ -30,8 +30,8 @@ struct PushTokenHandler: CallHandler {
         _ = try await support.once(caller) {
             // The user's quota is locked: alone in its transaction.
             guard let written = try await support.write(.pushTokenSet, values, for: caller) else { return nil }
-            var cursor = written.cursor()
-            guard try cursor.next(String.self) == "ok" else { throw QuotaRefusal.pushTokens.failure(support.quotas) }
+            let columns = try written.rows.columns(OutcomeColumns.self)
+            guard try written.rows[0][columns.outcome] == "ok" else { throw QuotaRefusal.pushTokens.failure(support.quotas) }
             return .nowhere
         }
         return ProtoChangePlace()

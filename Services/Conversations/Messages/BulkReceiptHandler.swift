@@ -58,11 +58,10 @@ struct BulkReceiptHandler: CallHandler {
             // It takes as long as hundreds of single ones: alone in its transaction.
             guard let written = try await support.write(.receiptsGive, values, for: caller) else { return nil }
             let (change, ignored) = try support.reading {
-                var cursor = written.cursor()
-                try Refusal.check(try cursor.next(), what: "conversation")
-                let position = try cursor.optional(Int64.self).map { Position($0) }
-                let change = try position.map { try Change(receipts: &cursor, at: $0, of: conversation, in: caller.app, origin: caller.origin) }
-                return (change, try written.rows[0].get(written.firstColumn + 13, as: [UUID].self).map { MessageID(rawValue: $0) })
+                let (row, columns) = (written.rows[0], try written.rows.columns(BulkReceiptColumns.self))
+                try Refusal.check(try row[columns.outcome], what: "conversation")
+                let change = try columns.change.change(in: row, of: conversation, in: caller.app, origin: caller.origin)
+                return (change, try row[columns.ignored].map { MessageID(rawValue: $0) })
             }
             if let change {
                 changes.increment()
@@ -81,29 +80,8 @@ struct BulkReceiptHandler: CallHandler {
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
             ], for: caller)
-        let seen = Set(try rows.map { MessageID(rawValue: try $0.get(0, as: UUID.self)) })
+        let columns = try rows.columns(MessagesSeenColumns.self)
+        let seen = Set(try rows.map { MessageID(rawValue: try $0[columns.message]) })
         return messages.filter { !seen.contains($0) }
-    }
-}
-
-extension Change {
-    /// Reads the columns that a batch of receipts returns behind its position, up to the numbers.
-    init(
-        receipts cursor: inout RowCursor, at position: Position, of conversation: ConversationID, in app: AppID, origin: Origin? = nil
-    ) throws {
-        let (createdAt, messageCount) = (try cursor.time(), try cursor.next(Int64.self))
-        let (users, messages) = (try cursor.users(), try cursor.next([UUID].self))
-        let (ordinals, statuses) = (try cursor.next([Int64].self), try cursor.next([Int64].self))
-        let (senders, audiences) = (try cursor.users(), try cursor.next([Int64].self))
-        let numbers = userNumbers(try cursor.users(), try cursor.next(), try cursor.next(), at: position)
-        let receipts = users.indices.map { index in
-            Receipt(
-                user: users[index], messageID: MessageID(rawValue: messages[index]), ordinal: ordinals[index],
-                status: RecipientStatus(rawValue: Int(statuses[index])) ?? .delivered, sender: senders[index],
-                audience: Receipt.Audience(rawValue: Int(audiences[index])) ?? .senderAndReader)
-        }
-        self.init(
-            appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: users.first ?? UserID(trusted: ""),
-            origin: origin, messageCount: messageCount, numbers: numbers, content: .receipts(receipts))
     }
 }

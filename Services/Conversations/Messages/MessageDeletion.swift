@@ -30,15 +30,13 @@ struct MessageDeletion {
         messageCount = try row[optional: columns.messageCount] ?? 0
         ordinal = try row[optional: columns.ordinal] ?? 0
         lastChanged = try row[optional: columns.lastChanged] ?? false
-        let users = try row[optional: columns.numberUsers]?.map { UserID(trusted: $0) } ?? []
-        let (uncounted, hidden) = (try row[optional: columns.numberUncounted] ?? [], try row[optional: columns.numberHidden] ?? [])
         let userPosition = try row[optional: columns.userPosition]
         let userTime = try row[optional: columns.userCreatedAt].map { StrataModel.Timestamp($0) }
         last = try MessageRow(row, columns.message)
         former = try columns.former.notices(row, in: app)
         place = position.flatMap { position in createdAt.map { (Position(position), $0) } }
         userPlace = userPosition.flatMap { position in userTime.map { (Position(position), $0) } }
-        numbers = place.map { userNumbers(users, uncounted, hidden, at: $0.position) } ?? [:]
+        numbers = try place.map { try columns.numbers.numbers(in: row, at: $0.position) } ?? [:]
         overrides = try written.rows.dropFirst()
             .map { row in (UserID(trusted: try row[columns.overrideUser]), try MessageRow(row, columns.message)) }
     }

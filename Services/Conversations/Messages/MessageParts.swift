@@ -28,7 +28,8 @@ extension CallSupport {
             .contentSizes, [.uuid(caller.app.rawValue), .uuidArray(contents.map(\.rawValue)), .text(caller.user.rawValue)], deadline: deadline)
         var sizes: [ContentID: Int] = [:]
         do {
-            for row in rows { sizes[ContentID(rawValue: try row.get(0, as: UUID.self))] = Int(try row.get(1, as: Int64.self)) }
+            let columns = try rows.columns(ContentSizesColumns.self)
+            for row in rows { sizes[ContentID(rawValue: try row[columns.content])] = Int(try row[columns.size]) }
         } catch {
             throw Failure(reading: error)
         }

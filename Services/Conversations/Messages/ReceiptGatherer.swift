@@ -95,10 +95,12 @@ final class ReceiptGatherer: Sendable {
                     .uuidArray(numbers.map { receipts[$0].message.rawValue }),
                 ], deadline: deadline)
             do {
+                let columns = try rows.columns(MessagesLocateColumns.self)
                 for row in rows {
-                    let number = Int(try row.get(0, as: Int64.self)) - 1
-                    guard numbers.indices.contains(number) else { continue }
-                    conversations[numbers[number]] = ConversationID(rawValue: try row.get(1, as: UUID.self))
+                    // The database counts from one.
+                    let index = Int(try row[columns.number]) - 1
+                    guard numbers.indices.contains(index) else { continue }
+                    conversations[numbers[index]] = ConversationID(rawValue: try row[columns.conversation])
                 }
             } catch {
                 throw Failure(reading: error)
@@ -155,11 +157,11 @@ final class ReceiptGatherer: Sendable {
             ], lockKey: place.conversation.lockKey, deadline: deadline)
         do {
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
-            var cursor = RowCursor(row)
-            let outcomes = try cursor.next([String].self)
-            guard let position = try cursor.optional(Int64.self).map({ Position($0) }) else { return (outcomes, .nowhere) }
-            publish(try Change(receipts: &cursor, at: position, of: place.conversation, in: place.app))
-            return (outcomes, ChangePlace(position: position))
+            let columns = try rows.columns(ReceiptsGiveColumns.self)
+            let outcomes = try row[columns.outcomes]
+            guard let change = try columns.change.change(in: row, of: place.conversation, in: place.app) else { return (outcomes, .nowhere) }
+            publish(change)
+            return (outcomes, ChangePlace(position: change.position))
         } catch {
             throw Failure(reading: error)
         }

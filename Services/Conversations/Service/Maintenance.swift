@@ -58,31 +58,41 @@ struct Maintenance: Service {
     @discardableResult
     func sweep(deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
         var total = try await sweep(.accountsSweep, [.int8(Self.sweepBatch)], deadline: deadline)
-        total += try await sweep(.identitiesSweep, [.int8(Self.sweepBatch)], removed: 1, deadline: deadline)
+        total += try await sweep(.identitiesSweep, [.int8(Self.sweepBatch)], deadline: deadline)
         total += try await sweep(.logsSweep, [.int8(retention.components.seconds), .int8(Self.sweepBatch)], deadline: deadline)
         total += try await sweep(.mutationsSweep, [.int8(retention.components.seconds), .int8(Self.sweepBatch)], deadline: deadline)
         return total + (try await sweep(.treesSweep, [.int8(Self.sweepBatch)], deadline: deadline))
     }
 
-    /// - Parameter column: of the number of rows that were removed. The first column is 0 when nothing is left to be done.
-    private func sweep(
-        _ statement: Statement, _ values: [Value], removed column: Int = 0, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> Int64 {
+    /// Repeats a statement until nothing is left to be done.
+    private func sweep(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
         var total: Int64 = 0
         while true {
             let rows = try await database.runAlone(statement, values, deadline: deadline)
-            let worked: Int64
-            let count: Int64
-            do {
-                worked = try rows.first?.get(0) ?? 0
-                count = try rows.first?.get(column) ?? 0
+            let (lookedAt, removed): (Int64, Int64)
+            do throws(PostgresError) {
+                guard let row = rows.first else { return total }
+                let columns = try rows.columns(SweepColumns.self)
+                (lookedAt, removed) = (try row[columns.lookedAt], try row[columns.removed])
             } catch {
                 throw Failure(postgres: error)
             }
-            if worked == 0 { return total }
-            total += count
-            swept.increment(by: count)
+            if lookedAt == 0 { return total }
+            total += removed
+            swept.increment(by: removed)
         }
+    }
+}
+
+/// Of the statements that remove what has expired.
+struct SweepColumns: ColumnSet {
+    /// 0: nothing is left to be done.
+    let lookedAt: Column<Int64>
+    let removed: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        lookedAt = try names.column("looked_at")
+        removed = try names.column("removed")
     }
 }
 
@@ -92,13 +102,16 @@ extension Statement {
         "maintenance.partitions", sql: "SELECT conversations.maintain_partitions($1::int8 * interval '1 second')", isIdempotent: true)
 
     /// $1 most rows.
-    static let treesSweep = Statement("maintenance.trees", sql: "SELECT metadata.sweep($1::int8)", isIdempotent: true)
+    static let treesSweep = Statement(
+        "maintenance.trees", sql: "SELECT s AS looked_at, s AS removed FROM metadata.sweep($1::int8) s", isIdempotent: true)
 
     /// $1 seconds to keep, $2 most rows.
     static let mutationsSweep = Statement(
-        "maintenance.mutations", sql: "SELECT conversations.sweep_mutations($1::int8 * interval '1 second', $2::int8)", isIdempotent: true)
+        "maintenance.mutations",
+        sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_mutations($1::int8 * interval '1 second', $2::int8) s", isIdempotent: true)
 
     /// $1 seconds to keep, $2 most rows of each kind.
     static let logsSweep = Statement(
-        "maintenance.logs", sql: "SELECT conversations.sweep($1::int8 * interval '1 second', $2::int8)", isIdempotent: true)
+        "maintenance.logs", sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep($1::int8 * interval '1 second', $2::int8) s",
+        isIdempotent: true)
 }

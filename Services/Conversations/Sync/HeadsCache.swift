@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import FoundationEssentials
 import Postgres
 import StrataModel
@@ -57,15 +58,12 @@ final class HeadsCache: Sendable {
         let rows = try await database.runAlone(
             .heads, [since == 0 ? .null : .timestamp(Postgres.Timestamp(microseconds: since))], deadline: deadline)
         var response = ProtoHeadsResponse()
+        let columns = try rows.columns(HeadsColumns.self)
         for row in rows {
-            var cursor = RowCursor(row)
-            let entry: Int64 = try cursor.next()
-            let app = try cursor.optional(UUID.self)
-            let user = try cursor.optional(String.self)
-            let conversation = try cursor.optional(UUID.self)
-            let position = try cursor.optional(Int64.self) ?? 0
-            switch (entry, app, user, conversation) {
-            case (0, _, _, _): response.asOf = try cursor.time().microseconds
+            let (app, user) = (try row[optional: columns.app], try row[optional: columns.user])
+            let (conversation, position) = (try row[optional: columns.conversation], try row[optional: columns.position] ?? 0)
+            switch (try row[columns.entry], app, user, conversation) {
+            case (0, _, _, _): response.asOf = try row[columns.asOf].microseconds
             case (1, _, _, let conversation?):
                 response.heads.append(
                     .with {

@@ -61,11 +61,6 @@ extension CallSupport {
     }
 }
 
-extension Written {
-    /// Reads the first row, from the function's own columns on.
-    func cursor() -> RowCursor { RowCursor(rows[0], at: firstColumn) }
-}
-
 extension WriteStatement {
     /// $1 app, $2 conversation. Writes nothing.
     static let nothing = WriteStatement(

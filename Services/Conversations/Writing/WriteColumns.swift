@@ -59,9 +59,7 @@ struct MessageDeleteColumns: ColumnSet {
     let messageCount: Column<Int64>
     let ordinal: Column<Int64>
     let lastChanged: Column<Bool>
-    let numberUsers: Column<[String]>
-    let numberUncounted: Column<[Int64]>
-    let numberHidden: Column<[Int64]>
+    let numbers: UserNumbersColumns
     let userPosition: Column<Int64>
     let userCreatedAt: Column<Postgres.Timestamp>
     let overrideUser: Column<String>
@@ -76,9 +74,7 @@ struct MessageDeleteColumns: ColumnSet {
         messageCount = try names.column("message_count")
         ordinal = try names.column("ordinal")
         lastChanged = try names.column("last_changed")
-        numberUsers = try names.column("number_users")
-        numberUncounted = try names.column("number_uncounted")
-        numberHidden = try names.column("number_hidden")
+        numbers = try UserNumbersColumns(&names)
         userPosition = try names.column("user_position")
         userCreatedAt = try names.column("user_created_at")
         overrideUser = try names.column("override_user")
@@ -130,6 +126,64 @@ struct ConversationDeleteColumns: ColumnSet {
         distinctCleared = try names.column("distinct_cleared")
         isPartial = try names.column("is_partial")
         former = try FormerColumns(&names)
+    }
+}
+
+/// Of ``Mutations/WriteStatement/conversationPatch``: what concerns the participants, and what concerns the metadata.
+struct ConversationPatchColumns: ColumnSet {
+    let outcome: Column<String>
+    let position: Column<Int64>
+    let createdAt: Column<Postgres.Timestamp>
+    let messageCount: Column<Int64>
+    let added: Column<[String]>
+    let removed: Column<[String]>
+    let distinctCleared: Column<Bool>
+    let participants: Column<[String]>
+    let conversationCreatedAt: Column<Postgres.Timestamp>
+    let receiptPolicy: Column<Int64>
+    let metadataPosition: Column<Int64>
+    let metadataCreatedAt: Column<Postgres.Timestamp>
+    let effects: Column<String>
+    let numbers: UserNumbersColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        position = try names.column("position")
+        createdAt = try names.column("created_at")
+        messageCount = try names.column("message_count")
+        added = try names.column("added")
+        removed = try names.column("removed")
+        distinctCleared = try names.column("distinct_cleared")
+        participants = try names.column("participants")
+        conversationCreatedAt = try names.column("conversation_created_at")
+        receiptPolicy = try names.column("receipt_policy")
+        metadataPosition = try names.column("metadata_position")
+        metadataCreatedAt = try names.column("metadata_created_at")
+        effects = try names.column("effects")
+        numbers = try UserNumbersColumns(&names)
+    }
+}
+
+/// Of ``Mutations/WriteStatement/conversationMarkAllRead``.
+struct MarkAllReadColumns: ColumnSet {
+    let outcome: Column<String>
+    let position: Column<Int64>
+    let createdAt: Column<Postgres.Timestamp>
+    let messageCount: Column<Int64>
+    let upTo: Column<Int64>
+    let uncounted: Column<Int64>
+    let hidden: Column<Int64>
+    let told: Column<[String]>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        position = try names.column("position")
+        createdAt = try names.column("created_at")
+        messageCount = try names.column("message_count")
+        upTo = try names.column("up_to")
+        uncounted = try names.column("uncounted")
+        hidden = try names.column("hidden")
+        told = try names.column("told")
     }
 }
 

@@ -82,10 +82,12 @@ extension WriteStatement {
     /// $1 app, $2 device, $3 user, $4 type, $5 token, $6 bundle, $7 sender, $8 version, $9 how many at most. The newest one of a device replaces what was
     /// there.
     static let pushTokenSet = WriteStatement(
-        "push_token.set", columns: "r", function: "conversations.set_push_token", arguments: (1...9).map { "$\($0)" }, place: Place(outcome: "r"),
+        "push_token.set", columns: "r AS outcome", function: "conversations.set_push_token", arguments: (1...9).map { "$\($0)" },
+        place: Place(outcome: "r"),
         isIdempotent: true)
     /// $1 app, $2 user, $3 device.
     static let pushTokenDelete = WriteStatement(
-        "push_token.delete", columns: "r", function: "conversations.delete_push_token", arguments: ["$1", "$2", "$3"], place: Place(outcome: "r"),
+        "push_token.delete", columns: "r AS outcome", function: "conversations.delete_push_token", arguments: ["$1", "$2", "$3"],
+        place: Place(outcome: "r"),
         isIdempotent: true)
 }

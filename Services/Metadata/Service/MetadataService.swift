@@ -20,7 +20,7 @@ public final class MetadataService: StrataService {
 
     private let store: MetadataStore
     private let redis: RedisClient
-    private let epoch: EpochWatch
+    private let epoch: EpochSource
     private let server: RPCServer
 
     /// Puts the service together; nothing is connected before it runs.
@@ -33,7 +33,7 @@ public final class MetadataService: StrataService {
             reads: try settings.postgres.pool("metadata-reads", .grouping, connections: settings.readConnections, logger: logger),
             limits: settings.limits)
         let redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
-        let epoch = EpochWatch(database: store.large)
+        let epoch = EpochSource(database: store.large, service: Self.name)
         let handlers: [any CallHandler] = [
             PatchHandler(
                 store: store, redis: redis, validation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems),

@@ -82,8 +82,8 @@ struct MetadataStore: Sendable {
     }
 
     private func change(_ written: Written, of patch: MetadataPatch) throws -> Change? {
-        let (row, first) = (written.rows[0], written.firstColumn)
-        switch try row.get(first, as: String.self) {
+        let (row, columns) = (written.rows[0], try written.rows.columns(PatchColumns.self))
+        switch try row[columns.outcome] {
         case "ok": break
         case "none": return nil
         case "not_found": throw Failure.notFound("conversation")
@@ -93,10 +93,10 @@ struct MetadataStore: Sendable {
         default: throw MalformedAnswer()
         }
         return Change(
-            appID: patch.app, conversationID: patch.conversation, position: Position(try row.get(first + 1, as: Int64.self)),
-            createdAt: StrataModel.Timestamp(microseconds: try row.get(first + 2, as: Postgres.Timestamp.self).microseconds), actor: patch.actor,
-            origin: patch.origin, messageCount: try row.get(first + 3, as: Int64.self), numbers: [:],
-            content: .metadataChanged(try MetadataJSON.effects(try row.get(first + 4, as: String.self))))
+            appID: patch.app, conversationID: patch.conversation, position: Position(try row[columns.position]),
+            createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds), actor: patch.actor,
+            origin: patch.origin, messageCount: try row[columns.messageCount], numbers: [:],
+            content: .metadataChanged(try MetadataJSON.effects(try row[columns.effects])))
     }
 
     /// A tree to read.
@@ -129,8 +129,9 @@ struct MetadataStore: Sendable {
         }
         guard rows.count <= keys.count, keys.isEmpty || !rows.isEmpty else { throw MalformedAnswer() }
         var trees: [StoredTree] = []
+        let columns = try rows.columns(TreesColumns.self)
         for row in rows {
-            guard let paths = try row.getOptional(1, as: [String].self), let values = try row.getOptional(2, as: [String].self) else {
+            guard let paths = try row[optional: columns.paths], let values = try row[optional: columns.values] else {
                 if trees.isEmpty { throw Failure.answerTooLarge }
                 break
             }
@@ -138,7 +139,7 @@ struct MetadataStore: Sendable {
             trees.append(
                 StoredTree(
                     leaves: zip(paths, values).map { MetadataLeaf(path: MetadataPath(trusted: $0), value: $1) },
-                    position: Position(try row.get(0, as: Int64.self))))
+                    position: Position(try row[columns.position])))
         }
         guard bytes != nil || trees.count == keys.count else { throw Failure.answerTooLarge }
         return trees

@@ -43,12 +43,10 @@ struct AppDeletion: Sendable {
     /// - Returns: nil if there is no such app.
     func subject() async throws -> Subject? {
         try await store.withConnection(patience: Self.patience) { connection in
-            guard let row = try await connection.query(.appExtent, [.uuid(app)], deadline: .now + Self.patience).first else { return nil }
-            return Subject(
-                name: try row.get(0),
-                extent: Extent(
-                    conversations: try row.get(1), messages: try row.get(2), users: try row.get(3), sessions: try row.get(4), files: try row.get(5),
-                    fileBytes: try row.get(6)))
+            let rows = try await connection.query(.appExtent, [.uuid(app)], deadline: .now + Self.patience)
+            guard let row = rows.first else { return nil }
+            let columns = try rows.columns(AppExtentColumns.self)
+            return Subject(name: try row[columns.name], extent: try columns.extent(in: row))
         }
     }
 
@@ -73,15 +71,18 @@ struct AppDeletion: Sendable {
     /// Goes through everything once.
     private func pass(_ connection: PostgresPool, tell: (Int64) -> Void) async throws -> Int64 {
         var rows: Int64 = 0
-        for part in try await connection.query(.appDeletionParts, deadline: .now + .seconds(60)) {
-            let name: String = try part.get(0)
+        let parts = try await connection.query(.appDeletionParts, deadline: .now + .seconds(60))
+        let part = try parts.columns(AppDeletionPartsColumns.self).part
+        for row in parts {
+            let name = try row[part]
             var block: Int64? = 0
             while let next = block {
                 let answer = try await connection.query(.appDeletionStep, [.uuid(app), .text(name), .int8(next)], deadline: .now + .seconds(60))
                 guard let row = answer.first else { break }
-                let removed: Int64 = try row.get(0)
+                let columns = try answer.columns(AppDeletionStepColumns.self)
+                let removed = try row[columns.removed]
                 rows += removed
-                block = try row.getOptional(1)
+                block = try row[optional: columns.nextBlock]
                 if removed > 0 { tell(rows) }
             }
         }
@@ -91,12 +92,14 @@ struct AppDeletion: Sendable {
     /// Deletes the app itself, unless it still has a conversation: one that was locked was stepped over. This waits for it, and it goes the next time round.
     private func deleteEmptyApp(_ connection: PostgresPool) async throws -> Bool {
         let answer = try await connection.query(.appDeletionEnd, [.uuid(app)], deadline: .now + Self.patience)
-        return try answer.first?.get(0, as: Bool.self) ?? false
+        guard let row = answer.first else { return false }
+        return try row[answer.columns(AppDeletionEndColumns.self).isDone]
     }
 
     private func remainingGrace(_ connection: PostgresPool) async throws -> Duration {
-        guard let row = try await connection.query(.appDeletionAge, [.uuid(app)], deadline: .now + .seconds(60)).first else { return .zero }
-        return grace - .milliseconds(try row.get(0, as: Int64.self))
+        let rows = try await connection.query(.appDeletionAge, [.uuid(app)], deadline: .now + .seconds(60))
+        guard let row = rows.first else { return .zero }
+        return grace - .milliseconds(try row[rows.columns(AppDeletionAgeColumns.self).milliseconds])
     }
 }
 
@@ -108,7 +111,8 @@ extension Statement {
         sql: "UPDATE conversations.app SET suspended = true, deleting_since = coalesce(deleting_since, now()) WHERE id = $1", isIdempotent: true)
     static let appDeletionAge = Statement(
         "app.deletion.age",
-        sql: "SELECT (extract(epoch FROM clock_timestamp() - deleting_since) * 1000)::int8 FROM conversations.app WHERE id = $1", isIdempotent: true)
+        sql: "SELECT (extract(epoch FROM clock_timestamp() - deleting_since) * 1000)::int8 AS milliseconds FROM conversations.app WHERE id = $1",
+        isIdempotent: true)
     static let appDeletionParts = Statement(
         "app.deletion.parts", sql: "SELECT part FROM conversations.app_deletion_parts()", isIdempotent: true)
     static let appDeletionStep = Statement(
@@ -120,6 +124,6 @@ extension Statement {
             WITH remaining AS (SELECT c.id FROM conversations.conversation c WHERE c.app_id = $1 LIMIT 1 FOR UPDATE),
                  gone AS (
                     DELETE FROM conversations.app a WHERE a.id = $1 AND a.deleting_since IS NOT NULL AND NOT EXISTS (SELECT FROM remaining))
-            SELECT NOT EXISTS (SELECT FROM remaining)
+            SELECT NOT EXISTS (SELECT FROM remaining) AS is_done
             """, isIdempotent: true)
 }

@@ -35,8 +35,8 @@ public struct AppStore: Sendable {
     static let listApps = Statement(
         "app.list",
         sql: """
-            SELECT a.id, a.provider_id, coalesce(array_agg(k.id ORDER BY k.created_at) FILTER (WHERE k.id IS NOT NULL), '{}'), a.name, a.suspended,
-                a.deleting_since IS NOT NULL
+            SELECT a.id, a.provider_id, coalesce(array_agg(k.id ORDER BY k.created_at) FILTER (WHERE k.id IS NOT NULL), '{}') AS key_ids, a.name, a.suspended,
+                a.deleting_since IS NOT NULL AS is_being_deleted
             FROM conversations.app a LEFT JOIN conversations.app_key k ON k.app_id = a.id
             GROUP BY a.id ORDER BY a.created_at, a.id
             """, isIdempotent: true)
@@ -44,19 +44,21 @@ public struct AppStore: Sendable {
     static let suspendApp = Statement(
         "app.suspend",
         sql: """
-            UPDATE conversations.app SET suspended = $2 OR deleting_since IS NOT NULL WHERE id = $1 RETURNING name, deleting_since IS NOT NULL
+            UPDATE conversations.app SET suspended = $2 OR deleting_since IS NOT NULL WHERE id = $1
+            RETURNING name, deleting_since IS NOT NULL AS is_being_deleted
             """, isIdempotent: true)
 
     /// Suspends an app, or ends that. Its sessions stay, and are good for something again when it is resumed.
     /// - Returns: its name; nil if there is no such app.
     /// - Throws: ``CommandFailure`` if it is being deleted, which nothing undoes.
     func setSuspended(_ isSuspended: Bool, for app: UUID) async throws -> String? {
-        guard let row = try await query(Self.suspendApp, parameters: [.uuid(app), .bool(isSuspended)]).first else { return nil }
-        let name: String = try row.get(0)
-        guard try isSuspended || !row.get(1, as: Bool.self) else {
+        let rows = try await query(Self.suspendApp, parameters: [.uuid(app), .bool(isSuspended)])
+        guard let row = rows.first else { return nil }
+        let columns = try rows.columns(AppSuspensionColumns.self)
+        guard try isSuspended || !row[columns.isBeingDeleted] else {
             throw CommandFailure(.unavailable, "\(LayerID.app.text(app)) is being deleted, and cannot be taken into service again.")
         }
-        return name
+        return try row[columns.name]
     }
 
     /// Registers an app with its key and the digest of its Server API token, all or nothing.
@@ -70,12 +72,13 @@ public struct AppStore: Sendable {
 
     /// All apps, the oldest first.
     func list() async throws -> [App] {
-        try await query(Self.listApps)
-            .map { row in
-                App(
-                    id: try row.get(0), providerID: try row.get(1), keyIDs: try row.get(2), name: try row.get(3), isSuspended: try row.get(4),
-                    isBeingDeleted: try row.get(5))
-            }
+        let rows = try await query(Self.listApps)
+        let columns = try rows.columns(AppListColumns.self)
+        return try rows.map { row in
+            App(
+                id: try row[columns.id], providerID: try row[columns.providerID], keyIDs: try row[columns.keyIDs], name: try row[columns.name],
+                isSuspended: try row[columns.isSuspended], isBeingDeleted: try row[columns.isBeingDeleted])
+        }
     }
 
     /// Runs one statement over a connection that is made for it.

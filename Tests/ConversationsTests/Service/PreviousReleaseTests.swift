@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import Mutations
 import Postgres
 import TestSupport
@@ -21,11 +22,14 @@ import Testing
         .receiptsGive, .follow, .unfollow, .announcementReceipt, .announcementRemove, .pushTokenSet, .pushTokenDelete,
     ]
 
+    /// All statements of the service.
+    static let statements = reads + writes.flatMap { [$0.plain, $0.once] }
+
     @Test("the statements of the previous release return the same columns on the present schema")
     func unchanged() async throws {
         let previous = PreviousRelease(
-            "conversations", statements: Self.reads + Self.writes.flatMap { [$0.plain, $0.once] },
-            sources: ["Services/Conversations", "Shared/Mutations"])
+            "conversations", statements: Self.statements,
+            sources: ["Services/Conversations", "Shared/Mutations", "Shared/DatabaseKit"], role: "strata_conversations")
         #expect(try previous.unlisted() == [])
         #expect(try await previous.differences() == [])
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import DatabaseKit
 import Foundation
 import Logging
 import NIOCore
@@ -195,4 +196,9 @@ struct CallsFixture: Sendable {
     func notices(_ user: String) throws -> [UserNotice.Content] {
         try published.notices().filter { $0.appID == app && $0.user.rawValue == user }.map(\.content)
     }
+}
+
+extension EpochSource {
+    /// As the service has it.
+    convenience init(database: Database) { self.init(database: database.exclusive, service: ConversationsService.name) }
 }

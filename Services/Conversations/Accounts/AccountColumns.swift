@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Postgres
+import StrataModel
+
+// The columns of statements about apps, identities and sessions.
+
+/// Of ``Postgres/Statement/identitiesRead`` and ``Postgres/Statement/identitiesEnsure``.
+struct IdentitiesColumns: ColumnSet {
+    let identity: IdentityColumns
+    let isDoomed: Column<Bool>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        identity = try IdentityColumns(&names)
+        isDoomed = try names.column("is_doomed")
+    }
+}
+
+/// Of ``Postgres/Statement/appKeyRead``.
+struct AppKeyColumns: ColumnSet {
+    let provider: Column<UUID>
+    let isSuspended: Column<Bool>
+    let publicKey: Column<String>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        provider = try names.column("provider_id")
+        isSuspended = try names.column("suspended")
+        publicKey = try names.column("public_key")
+    }
+}
+
+/// Of ``Postgres/Statement/signIn``.
+struct SignInColumns: ColumnSet {
+    let outcome: Column<String>
+    let told: ToldUsersColumns
+    let identity: IdentityColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        told = try ToldUsersColumns(&names)
+        identity = try IdentityColumns(&names)
+    }
+}
+
+/// Of ``Postgres/Statement/sessionFind``.
+struct SessionFindColumns: ColumnSet {
+    let isDue: Column<Bool>
+    private let app: Column<UUID>
+    private let identity: BasicIdentityColumns
+    private let expiresAt: Column<Postgres.Timestamp>
+    private let createdAt: Column<Postgres.Timestamp>
+    private let replayableSince: Column<Postgres.Timestamp>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        isDue = try names.column("is_due")
+        app = try names.column("app_id")
+        identity = try BasicIdentityColumns(&names)
+        expiresAt = try names.column("expires_at")
+        createdAt = try names.column("created_at")
+        replayableSince = try names.column("replayable_since")
+    }
+
+    func session(in row: Row) throws(PostgresError) -> Sessions.Session {
+        Sessions.Session(
+            app: AppID(rawValue: try row[app]), identity: try identity.identity(in: row), expiresAt: StrataModel.Timestamp(try row[expiresAt]),
+            createdAt: StrataModel.Timestamp(try row[createdAt]), replayableSince: StrataModel.Timestamp(try row[replayableSince]))
+    }
+}
+
+/// Of ``Postgres/Statement/sessionsCheck``.
+struct SessionsCheckColumns: ColumnSet {
+    let digest: Column<[UInt8]>
+    let isDue: Column<Bool>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        digest = try names.column("digest")
+        isDue = try names.column("is_due")
+    }
+}
+
+/// Of ``Postgres/Statement/sessionEnd``.
+struct SessionEndColumns: ColumnSet {
+    let app: Column<UUID>
+    let user: Column<String>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        app = try names.column("app_id")
+        user = try names.column("user_id")
+    }
+}
+
+/// Of ``Postgres/Statement/followedList``.
+struct FollowedListColumns: ColumnSet {
+    let outcome: Column<String>
+    let total: Column<Int64>
+    let identity: IdentityColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        total = try names.column("total")
+        identity = try IdentityColumns(&names)
+    }
+}
+
+/// Of statements that return users.
+struct UserColumns: ColumnSet {
+    let user: Column<String>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        user = try names.column("user_id")
+    }
+}
+
+/// Of ``Mutations/WriteStatement/follow``.
+struct FollowColumns: ColumnSet {
+    let followed: Column<String>
+    /// Of the first row the outcome alone is set, of the others the rest.
+    let entry: UserEntryColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        followed = try names.column("followed")
+        entry = try UserEntryColumns(&names)
+    }
+}

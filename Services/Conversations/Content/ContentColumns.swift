@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Postgres
+
+// The columns of statements about rich content.
+
+/// Of ``Postgres/Statement/contentGet``.
+struct ContentGetColumns: ColumnSet {
+    let mimeType: Column<String>
+    let size: Column<Int64>
+    let isUploaded: Column<Bool>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        mimeType = try names.column("mime_type")
+        size = try names.column("size")
+        isUploaded = try names.column("is_uploaded")
+    }
+}
+
+/// Of ``Postgres/Statement/contentsSweep``.
+struct ContentsSweepColumns: ColumnSet {
+    let content: Column<UUID>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        content = try names.column("content_id")
+    }
+}
+
+/// Of ``Postgres/Statement/contentSizes``.
+struct ContentSizesColumns: ColumnSet {
+    let content: Column<UUID>
+    let size: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        content = try names.column("id")
+        size = try names.column("size")
+    }
+}

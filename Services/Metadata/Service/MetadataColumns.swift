@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Postgres
+
+/// Of ``MetadataStore/patch``.
+struct PatchColumns: ColumnSet {
+    let outcome: Column<String>
+    let position: Column<Int64>
+    let createdAt: Column<Postgres.Timestamp>
+    let messageCount: Column<Int64>
+    let effects: Column<String>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        position = try names.column("position")
+        createdAt = try names.column("created_at")
+        messageCount = try names.column("message_count")
+        effects = try names.column("effects")
+    }
+}
+
+/// Of ``MetadataStore/readTrees``. Paths and values are null if the tree does not fit into an answer.
+struct TreesColumns: ColumnSet {
+    let position: Column<Int64>
+    let paths: Column<[String]>
+    let values: Column<[String]>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        position = try names.column("position")
+        paths = try names.column("paths")
+        values = try names.column("vals")
+    }
+}

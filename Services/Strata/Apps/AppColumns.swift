@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Postgres
+
+// The columns of statements about apps.
+
+/// Of ``AppStore/listApps``.
+struct AppListColumns: ColumnSet {
+    let id: Column<UUID>
+    let providerID: Column<UUID>
+    let keyIDs: Column<[UUID]>
+    let name: Column<String>
+    let isSuspended: Column<Bool>
+    let isBeingDeleted: Column<Bool>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        id = try names.column("id")
+        providerID = try names.column("provider_id")
+        keyIDs = try names.column("key_ids")
+        name = try names.column("name")
+        isSuspended = try names.column("suspended")
+        isBeingDeleted = try names.column("is_being_deleted")
+    }
+}
+
+/// Of ``AppStore/suspendApp``.
+struct AppSuspensionColumns: ColumnSet {
+    let name: Column<String>
+    let isBeingDeleted: Column<Bool>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        name = try names.column("name")
+        isBeingDeleted = try names.column("is_being_deleted")
+    }
+}
+
+/// Of ``Postgres/Statement/appExtent``.
+struct AppExtentColumns: ColumnSet {
+    let name: Column<String>
+    private let conversations: Column<Int64>
+    private let messages: Column<Int64>
+    private let users: Column<Int64>
+    private let sessions: Column<Int64>
+    private let files: Column<Int64>
+    private let fileBytes: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        name = try names.column("name")
+        conversations = try names.column("conversations")
+        messages = try names.column("messages")
+        users = try names.column("users")
+        sessions = try names.column("sessions")
+        files = try names.column("files")
+        fileBytes = try names.column("file_bytes")
+    }
+
+    func extent(in row: Row) throws(PostgresError) -> AppDeletion.Extent {
+        AppDeletion.Extent(
+            conversations: try row[conversations], messages: try row[messages], users: try row[users], sessions: try row[sessions],
+            files: try row[files], fileBytes: try row[fileBytes])
+    }
+}
+
+/// Of ``Postgres/Statement/appDeletionAge``.
+struct AppDeletionAgeColumns: ColumnSet {
+    let milliseconds: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        milliseconds = try names.column("milliseconds")
+    }
+}
+
+/// Of ``Postgres/Statement/appDeletionParts``.
+struct AppDeletionPartsColumns: ColumnSet {
+    let part: Column<String>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        part = try names.column("part")
+    }
+}
+
+/// Of ``Postgres/Statement/appDeletionStep``.
+struct AppDeletionStepColumns: ColumnSet {
+    let removed: Column<Int64>
+    /// Null: the part is done.
+    let nextBlock: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        removed = try names.column("removed")
+        nextBlock = try names.column("next_block")
+    }
+}
+
+/// Of ``Postgres/Statement/appDeletionEnd``.
+struct AppDeletionEndColumns: ColumnSet {
+    let isDone: Column<Bool>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        isDone = try names.column("is_done")
+    }
+}
