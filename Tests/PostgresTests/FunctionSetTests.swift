@@ -127,6 +127,59 @@ struct FunctionSetTests {
         }
     }
 
+    @Test(
+        "a shorter overload is dropped although a body that was parsed before refers to it; then the body refers to the longer one",
+        arguments: ["int4", "int8"])
+    func shorterOverload(type: String) async throws {
+        try await withDatabase { database in
+            let user = "CREATE OR REPLACE FUNCTION public.two() RETURNS int8 LANGUAGE sql RETURN public.one(1::\(type));"
+            _ = try await database.apply(1, "CREATE OR REPLACE FUNCTION public.one(a \(type)) RETURNS int8 LANGUAGE sql RETURN a;", user)
+            _ = try await database.apply(
+                2, "CREATE OR REPLACE FUNCTION public.one(a int8, b int8 DEFAULT 5) RETURNS int8 LANGUAGE sql RETURN a + b;", user)
+            #expect(try await database.names() == "one(bigint,bigint) two()")
+            #expect(try await database.pool.value("SELECT public.two()") == 6)
+        }
+    }
+
+    @Test("a function that others need through a second one stays when a third one is made anew")
+    func neededThroughAnother() async throws {
+        try await withDatabase { database in
+            let parsed = "CREATE OR REPLACE FUNCTION public.two() RETURNS int8 LANGUAGE sql RETURN public.one() + 1;"
+            let three = "CREATE OR REPLACE FUNCTION public.three() RETURNS int8 LANGUAGE sql RETURN 3;"
+            _ = try await database.apply(1, one("1"), parsed, three)
+            try await database.migrator.execute(script: "CREATE VIEW public.theirs AS SELECT public.two() AS two")
+            let place = try await database.place(of: "public.one()").split(separator: " ")[0]
+            _ = try await database.apply(2, one("5"), parsed, "CREATE OR REPLACE FUNCTION public.three() RETURNS text LANGUAGE sql RETURN 'three';")
+            #expect(try await database.pool.value("SELECT public.three()") == "three")
+            #expect(try await database.pool.value("SELECT two FROM public.theirs") == 6)
+            #expect(try await database.place(of: "public.one()").split(separator: " ")[0] == place)
+        }
+    }
+
+    @Test("a function that is made anew keeps its owner, and has the grants of the files")
+    func owner() async throws {
+        try await withDatabase { database in
+            let grant = "GRANT EXECUTE ON FUNCTION public.one TO pg_monitor;"
+            _ = try await database.apply(1, one("1") + grant)
+            try await database.migrator.execute(script: "ALTER FUNCTION public.one() OWNER TO \(database.role)")
+            _ = try await database.apply(2, "CREATE OR REPLACE FUNCTION public.one() RETURNS text LANGUAGE sql AS $$ SELECT '7'::text $$;" + grant)
+            #expect(try await database.pool.value("SELECT public.one()") == "7")
+            #expect(try await database.functions() == "one() pg_monitor")
+            #expect(
+                try await database.pool.value("SELECT proowner::regrole::text FROM pg_proc WHERE oid = 'public.one()'::regprocedure") == database.role
+            )
+        }
+    }
+
+    @Test("a function is made anew while another one is gone from the files")
+    func madeAnewAndGone() async throws {
+        try await withDatabase { database in
+            _ = try await database.apply(1, one("1"), two)
+            _ = try await database.apply(2, "CREATE OR REPLACE FUNCTION public.one() RETURNS text LANGUAGE sql AS $$ SELECT '7'::text $$;")
+            #expect(try await database.names() == "one()")
+        }
+    }
+
     @Test("an error in a file, in a body, or in what is to be dropped undoes everything and names the place")
     func failure() async throws {
         try await withDatabase { database in

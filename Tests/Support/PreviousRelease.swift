@@ -6,7 +6,7 @@ import Logging
 public import Postgres
 import Schema
 
-/// The statements that the executables of the previous release prepare, as `Tests/PreviousRelease/<service>.json` has recorded them. While an upgrade goes
+/// The statements that the executables of the previous release prepare, and what their role may do, as `Tests/PreviousRelease/<service>.json` has recorded them. While an upgrade goes
 /// on, they run on the schema of the next release.
 ///
 /// After a release, `STRATA_RECORD_STATEMENTS=1 scripts/test.sh --filter PreviousReleaseTests` records the present ones in their place.
@@ -22,6 +22,8 @@ public struct PreviousRelease {
         let functionsRevision: Int
         let functionsChecksum: String
         let statements: [Entry]
+        /// Of the service's role.
+        let privileges: [String]?
     }
 
     /// Of the service's file.
@@ -30,15 +32,19 @@ public struct PreviousRelease {
     let statements: [Statement]
     /// The directories with their declarations.
     let sources: [String]
+    /// The role that the service signs in as; nil: the owner of the database.
+    let role: String?
 
     /// - Parameters:
     ///   - service: names the file.
     ///   - statements: all statements of the service now.
     ///   - sources: the directories with their declarations, from the repository's root.
-    public init(_ service: String, statements: [Statement], sources: [String]) {
+    ///   - role: the role that the service signs in as; nil: the owner of the database.
+    public init(_ service: String, statements: [Statement], sources: [String], role: String? = nil) {
         self.service = service
         self.statements = statements
         self.sources = sources
+        self.role = role
     }
 
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -57,7 +63,8 @@ public struct PreviousRelease {
         return names.subtracting(statements.map(\.name)).sorted()
     }
 
-    /// Prepares the recorded statements on the present schema.
+    /// Prepares the recorded statements on the present schema, and compares what the service's role may do with what it could do before. A privilege on
+    /// what does not exist any more is not missed: a statement that needs it fails.
     /// - Returns: what is not as it was, one line each.
     public func differences() async throws -> [String] {
         let migrator = Migrator(configuration: try PostgresConfiguration(url: try await TestServers.postgres()))
@@ -82,6 +89,11 @@ public struct PreviousRelease {
                 differences.append("\(entry.name): \(error.serverDetail ?? "\(error)")")
             }
         }
+        if let role, let recorded = record.privileges {
+            let present = try await migrator.privileges(of: role)
+            let owners = try await migrator.privileges(of: nil)
+            differences += recorded.filter { !present.contains($0) && owners.contains($0) }.map { "\(role) has lost \($0)" }
+        }
         return differences
     }
 
@@ -90,7 +102,10 @@ public struct PreviousRelease {
             .map { Record.Entry(name: $0.name, sql: $0.sql, description: $1) }.sorted { $0.name < $1.name }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        let record = Record(functionsRevision: Schema.functions.revision, functionsChecksum: Self.checksum, statements: entries)
+        var privileges: [String]?
+        if let role { privileges = try await migrator.privileges(of: role) }
+        let record = Record(
+            functionsRevision: Schema.functions.revision, functionsChecksum: Self.checksum, statements: entries, privileges: privileges)
         try (encoder.encode(record) + Data("\n".utf8)).write(to: file)
     }
 

@@ -10,6 +10,8 @@ enum SQLState {
     static let featureNotSupported = "0A000"
     static let invalidStatementName = "26000"
     static let invalidFunctionDefinition = "42P13"
+    static let ambiguousFunction = "42725"
+    static let dependentObjectsStillExist = "2BP01"
 
     /// The transaction lost a race that a repetition may win.
     static func isRace(_ state: String?) -> Bool {

@@ -27,6 +27,13 @@ struct FunctionReplacement {
         );
         """
 
+    /// What the server answers if functions have to be dropped first. A function whose result or parameter names are others cannot be replaced in place. A
+    /// function that is gone from the files cannot be dropped while the body of another one, parsed when that one was made, refers to it. A call in such a
+    /// body fits that function and a longer one that replaces it.
+    private static let needsDrop: Set = [
+        SQLState.invalidFunctionDefinition, SQLState.dependentObjectsStillExist, SQLState.ambiguousFunction,
+    ]
+
     /// The routines outside the system's schemas: `name` with the schema, `identity` with the types of the arguments.
     private static let routines = """
         (SELECT p.oid, p.ctid::text AS place, n.nspname || '.' || p.proname AS name, p.oid::pg_catalog.regprocedure::text AS identity, p.proacl, p.proowner,
@@ -49,18 +56,18 @@ struct FunctionReplacement {
         try revokeGrants(on: owned)
         let before = try places()
         try session.run(script: "SAVEPOINT functions")
+        let defined: [String]
         do throws(PostgresError) {
-            try executeFiles()
+            defined = try replace(owned, before: before)
         } catch {
-            // A function whose result or parameter names are others cannot be replaced in place.
-            guard error.sqlState == SQLState.invalidFunctionDefinition else { throw error }
+            guard let state = error.sqlState, Self.needsDrop.contains(state) else { throw error }
             try session.run(script: "ROLLBACK TO SAVEPOINT functions")
+            let owners = try owners(of: owned)
             try dropReplaceable(owned)
-            try executeFiles()
+            defined = try replace(owned, before: before)
+            try restore(owners)
         }
-        let defined = try definedFunctions(before: before)
         try revokeFromPublic(defined)
-        try drop(owned.filter { !Set(defined).contains($0) })
         try validate(defined)
         _ = try session.query(
             """
@@ -69,6 +76,35 @@ struct FunctionReplacement {
             ON CONFLICT (is_only) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum, defined = excluded.defined,
                 applied_at = clock_timestamp()
             """, ["\(set.revision)", checksum, Self.list(defined)])
+    }
+
+    /// Executes the files and drops what is gone from them.
+    /// - Returns: the functions that the files define.
+    private func replace(_ owned: [String], before: [String]) throws(PostgresError) -> [String] {
+        try executeFiles()
+        let defined = try definedFunctions(before: before)
+        try drop(owned.filter { !Set(defined).contains($0) })
+        return defined
+    }
+
+    /// Each function and the role that owns it, with a tab between them.
+    private func owners(of functions: [String]) throws(PostgresError) -> [String] {
+        try strings(
+            """
+            SELECT r.identity || E'\\t' || r.proowner::pg_catalog.regrole::text FROM \(Self.routines) r
+            WHERE r.identity = ANY (pg_catalog.string_to_array($1, E'\\n'))
+            """, [Self.list(functions)])
+    }
+
+    /// A function that was dropped and made again belongs to the migrator's role. This gives it back to its owner.
+    private func restore(_ owners: [String]) throws(PostgresError) {
+        try execute(
+            """
+            SELECT pg_catalog.format('ALTER ROUTINE %s OWNER TO %s', r.identity, pg_catalog.split_part(o, E'\\t', 2))
+            FROM pg_catalog.unnest(pg_catalog.string_to_array($1, E'\\n')) o
+            JOIN \(Self.routines) r ON r.identity = pg_catalog.split_part(o, E'\\t', 1)
+            WHERE r.proowner::pg_catalog.regrole::text <> pg_catalog.split_part(o, E'\\t', 2)
+            """, owners)
     }
 
     /// Those that earlier files defined, and those that steps made.
@@ -124,11 +160,11 @@ struct FunctionReplacement {
             "SELECT 'REVOKE ALL ON ROUTINE ' || f || ' FROM PUBLIC' FROM pg_catalog.unnest(pg_catalog.string_to_array($1, E'\\n')) f", functions)
     }
 
-    /// All at once, since some may use others.
+    /// All at once, since some may use others. One that is not there any more is left out.
     private func drop(_ functions: [String]) throws(PostgresError) {
         guard !functions.isEmpty else { return }
         do throws(PostgresError) {
-            try session.run(script: "DROP ROUTINE \(functions.joined(separator: ", "))")
+            try session.run(script: "DROP ROUTINE IF EXISTS \(functions.joined(separator: ", "))")
         } catch {
             guard error.code == .server else { throw error }
             throw PostgresError(
@@ -137,16 +173,23 @@ struct FunctionReplacement {
         }
     }
 
-    /// Drops what only functions of the same set depend on. The files make it again, in the same transaction: other sessions never miss it.
+    /// Drops what only functions of the same set depend on, directly or through others. The files make it again, in the same transaction: other sessions never miss it.
     private func dropReplaceable(_ owned: [String]) throws(PostgresError) {
         try drop(
             try strings(
                 """
-                SELECT r.identity FROM \(Self.routines) r
-                WHERE r.identity = ANY (pg_catalog.string_to_array($1, E'\\n')) AND NOT EXISTS (
-                    SELECT FROM pg_catalog.pg_depend d LEFT JOIN \(Self.routines) o ON d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND o.oid = d.objid
-                    WHERE d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid = r.oid
-                        AND (o.identity = ANY (pg_catalog.string_to_array($1, E'\\n'))) IS NOT TRUE)
+                WITH RECURSIVE owned AS (
+                    SELECT r.oid, r.identity FROM \(Self.routines) r WHERE r.identity = ANY (pg_catalog.string_to_array($1, E'\\n'))
+                ), kept AS (
+                    SELECT w.oid FROM owned w JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid = w.oid
+                    WHERE d.classid <> 'pg_catalog.pg_proc'::pg_catalog.regclass OR d.objid NOT IN (SELECT x.oid FROM owned x)
+                    UNION
+                    SELECT w.oid FROM kept k
+                    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.objid = k.oid
+                        AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
+                    JOIN owned w ON w.oid = d.refobjid
+                )
+                SELECT w.identity FROM owned w WHERE w.oid NOT IN (SELECT k.oid FROM kept k)
                 """, [Self.list(owned)]))
     }
 
@@ -169,7 +212,7 @@ struct FunctionReplacement {
 
     private func strings(_ query: String, _ parameters: [String] = []) throws(PostgresError) -> [String] {
         var values: [String] = []
-        for row in try session.query(query, parameters) { values.append(try row.get(0)) }
+        for row in try session.query("SELECT q.value FROM (\(query)) AS q(value)", parameters) { values.append(try row.get("value")) }
         return values
     }
 

@@ -54,6 +54,39 @@ extension Migrator {
     }
 }
 
+extension Migrator {
+    /// What a role (nil: the one that is signed in) may do with the functions, tables, views and columns outside the system's schemas, one line each: the privilege, and what it is for. What
+    /// everybody may do, and what comes from other roles, is included.
+    package func privileges(of role: String?) async throws(PostgresError) -> [String] {
+        try await withConnection { session throws(PostgresError) in
+            let rows = try session.query(
+                """
+                WITH asked(role) AS (SELECT coalesce(nullif($1, ''), current_user)::pg_catalog.name), space AS (
+                    SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
+                ), relation AS (
+                    SELECT c.oid FROM pg_catalog.pg_class c JOIN space n ON n.oid = c.relnamespace
+                    WHERE c.relkind IN ('r', 'p', 'v', 'm') AND NOT c.relispartition
+                ), privilege(name) AS (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE'))
+                SELECT 'EXECUTE ' || p.oid::pg_catalog.regprocedure::text AS privilege
+                FROM pg_catalog.pg_proc p JOIN space n ON n.oid = p.pronamespace WHERE pg_catalog.has_function_privilege((SELECT role FROM asked), p.oid, 'EXECUTE')
+                UNION ALL
+                SELECT v.name || ' ' || r.oid::pg_catalog.regclass::text FROM relation r CROSS JOIN privilege v
+                WHERE pg_catalog.has_table_privilege((SELECT role FROM asked), r.oid, v.name)
+                UNION ALL
+                SELECT v.name || ' ' || r.oid::pg_catalog.regclass::text || '.' || a.attname FROM relation r
+                JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
+                CROSS JOIN privilege v
+                WHERE v.name <> 'DELETE' AND NOT pg_catalog.has_table_privilege((SELECT role FROM asked), r.oid, v.name)
+                    AND pg_catalog.has_column_privilege((SELECT role FROM asked), r.oid, a.attnum, v.name)
+                ORDER BY 1
+                """, [role ?? ""])
+            var privileges: [String] = []
+            for row in rows { privileges.append(try row.get("privilege")) }
+            return privileges
+        }
+    }
+}
+
 extension MigrationSession {
     fileprivate func describe(_ statement: Statement) throws(PostgresError) -> StatementDescription {
         let result: ResultHandle
