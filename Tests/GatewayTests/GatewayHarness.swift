@@ -52,9 +52,9 @@ final class GatewayHarness: Sendable {
             presence: presence ?? client("presence"),
             settings: settings, logger: logger)
         home = SocketLoop(index: 0, loop: loop, fanOut: fanOut, services: services)
-        let start = Task { try await fanOut.start(registries: [registry], subscriptions: channels) }
+        let start = fanOut.start(registries: [registry], subscriptions: channels)
         await loop.run()
-        try await start.value
+        try await start.get()
         await loop.run()
     }
 
@@ -232,7 +232,20 @@ final class FakeLog: ChangeSource {
 
     func append(_ changes: Change...) { state.withLock { $0.changes += changes } }
 
-    func changes(of conversation: ConversationID, after position: Position, users: [UserID]) async throws(Failure) -> ChangePage {
+    func changes(of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop) -> EventLoopFuture<ChangePage> {
+        loop.makeFutureWithTask { try await self.changes(of: conversation, after: position, users: users) }
+    }
+
+    func heads(since: Timestamp?, on loop: any EventLoop) -> EventLoopFuture<Heads> {
+        loop.makeFutureWithTask { try await self.heads(since: since) }
+    }
+
+    func userChanges(of user: UserKey, after position: Position, on loop: any EventLoop) -> EventLoopFuture<[UserChange]> {
+        loop.makeSucceededFuture(
+            state.withLock { $0.userChanges.filter { $0.appID == user.app && $0.user == user.user && $0.position > position } })
+    }
+
+    private func changes(of conversation: ConversationID, after position: Position, users: [UserID]) async throws(Failure) -> ChangePage {
         let page: ChangePage? = state.withLock { state in
             state.reads += 1
             if state.isAway { return nil }
@@ -250,7 +263,7 @@ final class FakeLog: ChangeSource {
         return page
     }
 
-    func heads(since: Timestamp?) async throws(Failure) -> Heads {
+    private func heads(since: Timestamp?) async throws(Failure) -> Heads {
         let heads = state.withLock { state in
             state.headReads += 1
             return state.heads
@@ -258,10 +271,6 @@ final class FakeLog: ChangeSource {
         while state.withLock({ $0.areHeadsHeld }) { await Task.yield() }
         guard let heads else { throw .unavailable }
         return heads
-    }
-
-    func userChanges(of user: UserKey, after position: Position) async throws(Failure) -> [UserChange] {
-        state.withLock { $0.userChanges.filter { $0.appID == user.app && $0.user == user.user && $0.position > position } }
     }
 }
 

@@ -2,6 +2,7 @@
 import Contracts
 import FanOut
 import FoundationEssentials
+import NIOCore
 import RPC
 import StrataModel
 import SwiftProtobuf
@@ -82,8 +83,16 @@ extension GatewayServices: ChangeSource {
     private static var repairPage: Int32 { 256 }
     private static var repairBytes: Int64 { 256 << 10 }
 
-    func changes(of conversation: ConversationID, after position: Position, users: [UserID]) async throws(Failure) -> ChangePage {
-        try await readChanges(of: conversation, after: position, users: users, answers: nil)
+    func changes(of conversation: ConversationID, after position: Position, users: [UserID], on loop: any EventLoop) -> EventLoopFuture<ChangePage> {
+        loop.makeFutureWithTask { [self] in try await readChanges(of: conversation, after: position, users: users, answers: nil) }
+    }
+
+    func heads(since: Timestamp?, on loop: any EventLoop) -> EventLoopFuture<Heads> {
+        loop.makeFutureWithTask { [self] in try await heads(since: since) }
+    }
+
+    func userChanges(of user: UserKey, after position: Position, on loop: any EventLoop) -> EventLoopFuture<[UserChange]> {
+        loop.makeFutureWithTask { [self] in try await userChanges(of: user, after: position) }
     }
 
     /// - Parameter answers: counts the answer, if a request needs it; nil: a repair does.
@@ -106,7 +115,7 @@ extension GatewayServices: ChangeSource {
         }
     }
 
-    func heads(since: Timestamp?) async throws(Failure) -> Heads {
+    private func heads(since: Timestamp?) async throws(Failure) -> Heads {
         let answer = try await conversations.call(
             ConversationsAPI.heads, with: .with { $0.since = since?.microseconds ?? 0 }, deadline: .now + .seconds(5), trace: .random())
         return try Self.converted {
@@ -124,7 +133,7 @@ extension GatewayServices: ChangeSource {
         }
     }
 
-    func userChanges(of user: UserKey, after position: Position) async throws(Failure) -> [UserChange] {
+    private func userChanges(of user: UserKey, after position: Position) async throws(Failure) -> [UserChange] {
         let page = try await readLogs([:], userAfter: position, limit: Int(Self.repairPage), for: Call(user, budget: .seconds(5)))
         return page.entries.compactMap { if case .userChange(let change) = $0 { change } else { nil } }
     }

@@ -38,15 +38,13 @@ extension FanOut {
         metrics.repairs.increment()
         let interested = registries.filter { subscription.loops.contains($0.index) }
         let era = era
-        Task {
-            var users: Set<UserID> = []
-            for registry in interested { users.formUnion(await registry.users(in: id)) }
-            let page = try? await source.changes(of: id, after: position, users: Array(users))
-            loop.execute {
+        EventLoopFuture.reduce(into: Set<UserID>(), interested.map { $0.users(in: id) }, on: loop) { $0.formUnion($1) }
+            .flatMap { self.source.changes(of: id, after: position, users: $0.sorted(), on: self.loop) }
+            .whenComplete { result in
                 guard era == self.era else { return }
+                let page = try? result.get()
                 self.onFeed(of: id) { feed in page.map { feed.repaired($0) } ?? feed.repairFailed() }
             }
-        }
     }
 
     /// The numbers of a user who was handed changes of the log are to be read; then the gap closes once more. Callable from anywhere.
@@ -81,13 +79,12 @@ extension FanOut {
     private func readUserLog(of key: UserKey, after position: Position) {
         metrics.repairs.increment()
         let era = era
-        Task {
-            let changes = try? await source.userChanges(of: key, after: position)
-            loop.execute {
+        source.userChanges(of: key, after: position, on: loop)
+            .whenComplete { result in
                 guard era == self.era else { return }
+                let changes = try? result.get()
                 self.onFeed(of: key) { feed in changes.map { feed.repaired($0) } ?? feed.repairFailed() }
             }
-        }
     }
 
     // MARK: Heads
@@ -96,7 +93,7 @@ extension FanOut {
     func scheduleHeads() {
         heads.timer?.cancel()
         guard !isStopped else { return }
-        var pause = heads.reconciler.pause(at: loop.now, isPubSubAvailable: isPubSubAvailable, jitter: .random(in: 0.875...1.125))
+        var pause = heads.reconciler.pause(at: loop.now, isPubSubAvailable: isPubSubAvailable, jitter: jitter())
         // Another history shows only where one is known.
         if !heads.epochs.hasAnswer { pause = min(pause, timing.headsIntervalWhileAway) }
         if heads.isDoubting { pause = min(pause, timing.doubt) }
@@ -114,14 +111,11 @@ extension FanOut {
             return scheduleHeads()
         }
         guard heads.reconciler.begin(at: loop.now) else { return }
-        let since = heads.reconciler.since
-        Task {
-            let answer = try? await source.heads(since: since)
-            loop.execute {
-                if let answer { self.answered(answer) } else { self.heads.reconciler.failed() }
+        source.heads(since: heads.reconciler.since, on: loop)
+            .whenComplete { result in
+                if let answer = try? result.get() { self.answered(answer) } else { self.heads.reconciler.failed() }
                 self.scheduleHeads()
             }
-        }
     }
 
     private func answered(_ answer: Heads) {

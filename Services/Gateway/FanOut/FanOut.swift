@@ -57,6 +57,8 @@ package final class FanOut: @unchecked Sendable {
     let loop: any EventLoop
     let source: any ChangeSource
     let logger: Logger
+    /// Spreads the comparisons of heads: 0.875 to 1.125, at random, so that gateways do not all ask at once.
+    let jitter: @Sendable () -> Double
     /// One for each event loop that has sockets; set once, before anything else happens.
     private(set) var registries: [LoopRegistry] = []
     private var subscriptions: (any ChannelSubscriptions)?
@@ -73,21 +75,24 @@ package final class FanOut: @unchecked Sendable {
     /// How often the sequences have started anew. What was asked or read for those of before says nothing of those of now.
     var era: Int { heads.epochs.era }
 
-    package init(loop: any EventLoop, source: any ChangeSource, timing: FanOutTiming = FanOutTiming(), logger: Logger) {
+    package init(
+        loop: any EventLoop, source: any ChangeSource, timing: FanOutTiming = FanOutTiming(), logger: Logger,
+        jitter: @escaping @Sendable () -> Double = { .random(in: 0.875...1.125) }
+    ) {
         self.loop = loop
         self.source = source
         heads = HeadsWatch(reconciler: HeadReconciler(timing: timing))
         self.logger = logger
+        self.jitter = jitter
     }
 
-    /// Call once, before any socket opens.
-    package func start(registries: [LoopRegistry], subscriptions: any ChannelSubscriptions) async throws {
-        try await loop.submit {
+    /// Call once. No socket may open before the future has succeeded.
+    package func start(registries: [LoopRegistry], subscriptions: any ChannelSubscriptions) -> EventLoopFuture<Void> {
+        loop.submit {
             self.registries = registries
             self.subscriptions = subscriptions
             self.scheduleHeads()
         }
-        .get()
     }
 
     /// Stops the timers. Callable from anywhere.

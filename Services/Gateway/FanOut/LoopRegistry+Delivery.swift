@@ -175,11 +175,7 @@ extension LoopRegistry {
         guard let conversation = conversations[signal.conversationID] else { return }
         let key = UserKey(app: conversation.app, user: signal.user)
         guard let sender = services.knownIdentity(of: key) else {
-            let (loop, services) = (loop, services)
-            Task {
-                guard await services.identity(of: key) != nil else { return }
-                loop.execute { self.deliverTyping(signal) }
-            }
+            services.identity(of: key, on: loop).whenSuccess { if $0 != nil { self.deliverTyping(signal) } }
             return
         }
         let tail = output.renderer.typing(signal.conversationID, sender: sender, action: signal.action)

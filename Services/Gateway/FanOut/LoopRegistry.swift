@@ -221,9 +221,8 @@ package final class LoopRegistry: @unchecked Sendable {
     }
 
     /// The users who have sockets in a conversation. Callable from anywhere.
-    func users(in id: ConversationID) async -> [UserID] {
-        let users = try? await loop.submit { Set(self.conversations[id]?.members.map(\.registration.key.user) ?? []) }.get()
-        return Array(users ?? [])
+    func users(in id: ConversationID) -> EventLoopFuture<Set<UserID>> {
+        loop.submit { Set(self.conversations[id]?.members.map(\.registration.key.user) ?? []) }
     }
 
     // MARK: Presence
@@ -339,7 +338,12 @@ package final class LoopRegistry: @unchecked Sendable {
 
     /// Sockets are told to come back, here or elsewhere, and to replay; with a time only those that are older.
     func sendAway(openedBefore time: NIODeadline = .distantFuture) {
-        for socket in userSockets.values.flatMap(\.sockets) where socket.registration.since < time { socket.end(.goingAway) }
+        for socket in socketsByAge() where socket.registration.since < time { socket.end(.goingAway) }
+    }
+
+    /// All sockets of this loop, the oldest first: a dictionary has no order of its own.
+    private func socketsByAge() -> [any RegisteredSocket] {
+        userSockets.values.flatMap(\.sockets).sorted { $0.registration.since < $1.registration.since }
     }
 
     /// A publication says that a session, or all of a user's, have ended.
@@ -352,7 +356,7 @@ package final class LoopRegistry: @unchecked Sendable {
 
     /// These sessions have ended, though no publication said so.
     package func sessionsEnded(_ digests: Set<[UInt8]>) {
-        for socket in userSockets.values.flatMap(\.sockets) where digests.contains(socket.registration.tokenDigest) { socket.end(.sessionEnded) }
+        for socket in socketsByAge() where digests.contains(socket.registration.tokenDigest) { socket.end(.sessionEnded) }
     }
 
     // MARK: Gaps

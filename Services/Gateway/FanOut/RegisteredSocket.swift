@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+package import NIOCore
 package import StrataModel
 package import StrataWire
 
@@ -57,7 +58,7 @@ package protocol RegistryServices: Sendable {
     /// A name came by.
     func remember(_ identity: BasicIdentity, in app: AppID)
     /// Asks for a user's name, and remembers it; nil if it cannot be asked for.
-    func identity(of key: UserKey) async -> BasicIdentity?
+    func identity(of key: UserKey, on loop: any EventLoop) -> EventLoopFuture<BasicIdentity?>
     /// A session has ended; nil: all sessions of the user.
     func sessionEnded(_ key: UserKey, tokenDigest: [UInt8]?)
 }

@@ -27,7 +27,7 @@ struct TypistTable {
 
     mutating func forget(_ conversation: ConversationID) { table[conversation] = nil }
 
-    /// Takes out all typists whose last signal is good no longer.
+    /// Takes out all typists whose last signal is good no longer, in an order that does not depend on that of the table.
     mutating func takeEnded(at now: NIODeadline) -> [TypingSignal] {
         var ended: [TypingSignal] = []
         for (conversation, typists) in table {
@@ -36,6 +36,6 @@ struct TypistTable {
             }
         }
         for signal in ended { remove(signal.user, in: signal.conversationID) }
-        return ended
+        return ended.sorted { ($0.user, $0.conversationID.description) < ($1.user, $1.conversationID.description) }
     }
 }

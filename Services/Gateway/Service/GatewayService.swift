@@ -132,7 +132,7 @@ private struct FanOutService: Service {
     let subscriber: RedisSubscriber
 
     func run() async throws {
-        try await fanOut.start(registries: loops.map(\.registry), subscriptions: subscriber)
+        try await fanOut.start(registries: loops.map(\.registry), subscriptions: subscriber).get()
         for loop in loops { loop.enqueue { $0.startUpkeep() } }
         try? await gracefulShutdown()
         for loop in loops {

@@ -89,7 +89,9 @@ final class SocketLoop: @unchecked Sendable {
 extension GatewayServices: RegistryServices {
     func knownIdentity(of key: UserKey) -> BasicIdentity? { identities.known(key) }
     func remember(_ identity: BasicIdentity, in app: AppID) { identities.remember(identity, in: app) }
-    func identity(of key: UserKey) async -> BasicIdentity? { await identities.load(key, through: self) }
+    func identity(of key: UserKey, on loop: any EventLoop) -> EventLoopFuture<BasicIdentity?> {
+        loop.makeFutureWithTask { [self] in await identities.load(key, through: self) }
+    }
     func sessionEnded(_ key: UserKey, tokenDigest: [UInt8]?) {
         if let tokenDigest { sessions.forget(tokenDigest: tokenDigest) } else { sessions.forget(key) }
     }
