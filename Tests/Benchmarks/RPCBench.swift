@@ -79,7 +79,7 @@ enum RPCBench {
                     var latencies: [Double] = []
                     var now = ContinuousClock.now
                     while now < end {
-                        _ = try await client.call(RPCMethod(rawValue: 1), payload, deadline: now + .seconds(10), trace: .random())
+                        _ = try await client.call(RPCMethod(rawValue: 1), with: payload, deadline: now + .seconds(10), trace: .random())
                         let after = ContinuousClock.now
                         latencies.append((after - now) / .microseconds(1))
                         now = after

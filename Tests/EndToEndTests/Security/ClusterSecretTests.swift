@@ -23,7 +23,7 @@ extension EndToEnd {
                 group.addTask { try await client.run() }
                 defer { group.cancelAll() }
                 do {
-                    _ = try await client.call(RPCMethod(rawValue: 65_535), ByteBuffer(), deadline: .now + Waiting.limit, trace: .random())
+                    _ = try await client.call(RPCMethod(rawValue: 65_535), with: ByteBuffer(), deadline: .now + Waiting.limit, trace: .random())
                     return nil
                 } catch let error as RPCError {
                     return error
