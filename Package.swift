@@ -118,7 +118,9 @@ let checks: [Target] = [
             httpTypes,
             nioCore, nioPosix, nioEmbedded, nioWebSocket, logging,
         ]),
-    tests("SimulationTests", ["SeededRandom", "Gateway", "FanOut", "Presence", "StrataModel", "TestSupport", nioCore]),
+    tests(
+        "SimulationTests",
+        ["SeededRandom", "Gateway", "FanOut", "Presence", "Contracts", "Redis", "StrataModel", "StrataWire", "TestSupport", nioCore, logging]),
     library("RequirementTrait", "Tests/RequirementTrait", []),
     tests("StrataKitTests", ["SeededRandom", "StrataKit", "StrataModel", "ProtocolClient", "RequirementTrait", grdb, logging]),
     tests(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import NIOCore
 import SeededRandom
 import StrataModel
 import TestSupport
@@ -6,7 +7,8 @@ import TestSupport
 /// A world without I/O: a virtual clock, what will happen at which time, and a seeded generator that decides all that is open.
 ///
 /// The same seed gives the same run, on every machine and in every process: nothing here may depend on the order of a `Set` or `Dictionary`.
-final class Simulation {
+/// A run is confined to the thread that runs the seed, which is what makes `@unchecked Sendable` true.
+final class Simulation: @unchecked Sendable {
     /// What an event was, for the trace of a failing run; text is made only then.
     struct Label {
         var what: StaticString
@@ -29,8 +31,10 @@ final class Simulation {
     private var planned = 0
     private var trace: [(time: Int64, label: Label)] = []
     private var traceNext = 0
-    /// Of a thousand turns of a ``SimulatedLoop``, so many are long.
+    /// Of a thousand turns of a ``VirtualEventLoop``, so many are long.
     var stalls = 1
+    /// On which loop the present event happens; nil: outside of all of them.
+    weak var runningLoop: VirtualEventLoop?
     /// Is told everything that happens.
     var follow: ((String) -> Void)?
 
@@ -62,6 +66,17 @@ final class Simulation {
             next.body()
         }
         now = max(now, end)
+    }
+
+    /// The clock that never jumps.
+    var deadline: NIODeadline { .uptimeNanoseconds(UInt64(now) * 1000) }
+
+    /// Lets everything happen that is still planned, whatever promise was broken: NIO allows no promise to be dropped.
+    func drain() {
+        while let next = events.removeFirst() {
+            now = next.time
+            next.body()
+        }
     }
 
     /// Puts something into the trace that is not an event of its own.
@@ -108,20 +123,4 @@ extension Simulation.Label: ExpressibleByStringLiteral {
 
 extension Timestamp {
     init(_ microseconds: Int64) { self.init(microseconds: microseconds) }
-}
-
-/// One event loop: what it is given to do it does in that order, each a little later.
-final class SimulatedLoop {
-    private let simulation: Simulation
-    private var free: Int64 = 0
-    /// Now and then a loop is busy for so long.
-    private let stall: Int64 = 40_000
-
-    init(_ simulation: Simulation) { self.simulation = simulation }
-
-    func execute(_ label: Simulation.Label, _ body: @escaping () -> Void) {
-        let delay = simulation.chance(simulation.stalls) ? stall : Int64(simulation.random.next() & 63)
-        free = max(free, simulation.now + delay)
-        simulation.at(free, label, body)
-    }
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
 import SeededRandom
 import StrataModel
 
 @testable import FanOut
 @testable import Gateway
 
-/// Services, network, gateways and clients of one run.
-final class FeedWorld {
+/// Services, network, gateways and clients of one run, which is confined to the thread that runs the seed.
+final class FeedWorld: @unchecked Sendable {
     let simulation: Simulation
     let scenario: FeedScenario
     let log: LogService
     let pubSub: LossyPubSub
+    /// What the fan-out calls the channels.
+    let channels: [String: LossyPubSub.Channel]
     private(set) var gateways: [SimulatedGateway] = []
     private var clients: [SimulatedClient] = []
     private var sockets = 0
@@ -18,6 +21,8 @@ final class FeedWorld {
     /// The service answers for heads, but not for what the logs hold.
     private var areLogsAway = false
     private(set) var isQuiet = false
+    /// Nobody connects any more.
+    private(set) var isOver = false
     var counts: [String: Int] = [:]
 
     /// Runs one seed.
@@ -29,7 +34,7 @@ final class FeedWorld {
         simulation.follow = follow
         let scenario = FeedScenario(simulation, sabotage: sabotage, isReliable: isReliable, isPlain: isPlain, pressed: pressed)
         let world = FeedWorld(simulation, scenario)
-        defer { world.gateways = [] }
+        defer { world.end() }
         return world.run()
     }
 
@@ -39,13 +44,13 @@ final class FeedWorld {
         simulation.stalls = scenario.stalls
         log = LogService(simulation, scenario)
         pubSub = LossyPubSub(simulation, scenario)
+        let ofConversations = log.ids.enumerated().map { (Channels.conversation($1), LossyPubSub.Channel.conversation($0)) }
+        let ofUsers = log.keys.enumerated().map { (Channels.user(app: $1.app, user: $1.user), LossyPubSub.Channel.user($0)) }
+        channels = Dictionary(uniqueKeysWithValues: ofConversations + ofUsers)
         gateways = (0..<scenario.gateways).map { SimulatedGateway($0, self) }
         clients = (0..<scenario.users * scenario.clientsPerUser).map { SimulatedClient($0, user: $0 % scenario.users, self) }
-        pubSub.deliver = { [unowned self] gateway, channel, publication in
-            let gateway = gateways[gateway]
-            gateway.loop.execute(.init(what: "publication at gateway", a: gateway.index)) { gateway.received(publication, on: channel) }
-        }
-        pubSub.recovered = { [unowned self] in gateways[$0].pubSubRecovered() }
+        pubSub.deliver = { [unowned self] gateway, channel, publication in gateways[gateway].received(publication, on: channel) }
+        pubSub.recovered = { [unowned self] in gateways[$0].fanOut.subscriberDidRecover() }
     }
 
     private func run() -> RunReport {
@@ -78,6 +83,17 @@ final class FeedWorld {
             digest: digest.value, counts: counts)
     }
 
+    /// Takes everything apart: loops come to rest, and nothing refers to anything any more.
+    private func end() {
+        becomeQuiet()
+        isOver = true
+        for client in clients { client.end() }
+        for gateway in gateways { gateway.stop() }
+        simulation.drain()
+        for gateway in gateways { gateway.forgetRegistries() }
+        simulation.drain()
+    }
+
     func nextSocket() -> Int {
         sockets += 1
         return sockets
@@ -94,16 +110,16 @@ final class FeedWorld {
 
     /// A call to the conversations service: it takes its time, and may fail before or after the service has looked.
     func call<Answer>(
-        from gateway: SimulatedGateway, _ what: StaticString, isForHeads: Bool = false, _ body: @escaping (LogService) -> Answer,
+        from services: SimulatedServices, _ what: StaticString, isForHeads: Bool = false, _ body: @escaping (LogService) -> Answer,
         then: @escaping (Answer?) -> Void
     ) {
-        simulation.after(latency, .init(what: what, a: gateway.index)) { [self] in
-            if isServiceAway || (areLogsAway && !isForHeads) || gateway.isCutOff || (!isQuiet && simulation.chance(scenario.failingCalls)) {
+        simulation.after(latency, .init(what: what, a: services.gateway)) { [self] in
+            if isServiceAway || (areLogsAway && !isForHeads) || services.isCutOff || (!isQuiet && simulation.chance(scenario.failingCalls)) {
                 counts["failed calls", default: 0] += 1
                 return simulation.after(simulation.chance(500) ? 2000 : 5_000_000, "call has failed") { then(nil) }
             }
             let answer = body(log)
-            simulation.after(latency, .init(what: "answer to gateway", a: gateway.index)) { then(answer) }
+            simulation.after(latency, .init(what: "answer to gateway", a: services.gateway)) { then(answer) }
         }
     }
 
@@ -127,12 +143,15 @@ final class FeedWorld {
             let change = log.change(membershipOf: user, in: conversation, by: simulation.int(0...scenario.users - 1))
             pubSub.publish(.change(change), on: .conversation(conversation))
             if case .participantsChanged(let added, _, _, _) = change.content, !added.isEmpty {
-                pubSub.publish(.added(conversation, at: change.position), on: .user(user))
+                pubSub.publish(.notice(.added(log.ids[conversation], position: change.position)), on: .user(user))
             }
         } else if kind < scenario.membershipShare + scenario.ownShare {
-            pubSub.publish(.own(log.addOwnEntry(of: user)), on: .user(user))
+            let entry = log.addOwnEntry(of: user)
+            // Of some entries only the position is published.
+            let isLogged = simulation.chance(100)
+            pubSub.publish(.notice(isLogged ? .logged(entry.position, at: entry.createdAt) : .change(entry)), on: .user(user))
         } else if kind < scenario.membershipShare + scenario.ownShare + scenario.signalShare {
-            pubSub.publish(.signal(conversation), on: .conversation(conversation))
+            pubSub.publish(.signal(user), on: .conversation(conversation))
         } else {
             let burst = simulation.chance(20) ? simulation.int(2...60) : 1
             for _ in 0..<burst {
@@ -160,8 +179,7 @@ final class FeedWorld {
         let length = simulation.span(10_000...scenario.longestFault)
         switch simulation.int(scenario.faults) {
         case 0:
-            pubSub.lose(gateway)
-            gateways[gateway].scheduleHeads()
+            lose(gateway)
             until(length, .init(what: "pub/sub returns to gateway", a: gateway)) { $0.pubSub.restore(gateway) }
         case 1:
             pubSub.areServicesAway = true
@@ -170,14 +188,13 @@ final class FeedWorld {
             isServiceAway = true
             until(length, "the log is back") { $0.isServiceAway = false }
         case 3:
-            gateways[gateway].isCutOff = true
-            until(length, .init(what: "the log can be reached again by gateway", a: gateway)) { $0.gateways[gateway].isCutOff = false }
+            gateways[gateway].services.isCutOff = true
+            until(length, .init(what: "the log can be reached again by gateway", a: gateway)) { $0.gateways[gateway].services.isCutOff = false }
         case 4:
-            gateways[gateway].isCutOff = true
-            pubSub.lose(gateway)
-            gateways[gateway].scheduleHeads()
+            gateways[gateway].services.isCutOff = true
+            lose(gateway)
             until(length, .init(what: "all can be reached again by gateway", a: gateway)) {
-                $0.gateways[gateway].isCutOff = false
+                $0.gateways[gateway].services.isCutOff = false
                 $0.pubSub.restore(gateway)
             }
         case 5:
@@ -189,6 +206,11 @@ final class FeedWorld {
             areLogsAway = true
             until(length, "logs can be read again") { $0.areLogsAway = false }
         }
+    }
+
+    private func lose(_ gateway: Int) {
+        pubSub.lose(gateway)
+        gateways[gateway].fanOut.subscriberDidLoseConnection()
     }
 
     private func until(_ length: Int64, _ label: Simulation.Label, _ body: @escaping (FeedWorld) -> Void) {
@@ -205,7 +227,7 @@ final class FeedWorld {
         pubSub.isQuiet = true
         pubSub.areServicesAway = false
         for gateway in gateways {
-            gateway.isCutOff = false
+            gateway.services.isCutOff = false
             pubSub.restore(gateway.index)
         }
         for client in clients { client.stopReading(false) }

@@ -32,6 +32,9 @@ final class LogService {
     }
 
     static let app = AppID(rawValue: UUID(uuid: (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)))
+    /// Someone who is no user of any conversation, and numbers that mean nothing.
+    static let nobody = UserID(trusted: "nobody")
+    static let noNumbers = UserNumbers(uncounted: 0, hidden: 0, position: .zero)
     /// As in the database: how far before the time asked for heads look, and how far back they look at all.
     private static let headsMargin: Int64 = 30_000_000
     private static let headsWindow: Int64 = 120_000_000
@@ -54,11 +57,10 @@ final class LogService {
         userIDs = (0..<scenario.users).map { UserID(trusted: "u\($0)") }
         keys = userIDs.map { UserKey(app: Self.app, user: $0) }
         let nobody = [Position?](repeating: nil, count: scenario.users)
-        let none = UserNumbers(uncounted: 0, hidden: 0, position: .zero)
         conversations = Array(
             repeating: Conversation(
                 firstJoined: nobody, leftAt: nobody, isUncounted: Array(repeating: [], count: scenario.users),
-                numbers: Array(repeating: none, count: scenario.users)), count: scenario.conversations)
+                numbers: Array(repeating: Self.noNumbers, count: scenario.users)), count: scenario.conversations)
         own = Array(repeating: [], count: scenario.users)
     }
 
@@ -228,7 +230,7 @@ final class LogService {
     func addOwnEntry(of user: Int) -> UserChange {
         let change = UserChange(
             appID: Self.app, user: userIDs[user], position: Position(Int64(own[user].count + 1)), createdAt: stamp(after: own[user].last?.createdAt),
-            content: .obsolete)
+            content: .announcementDeleted(AnnouncementID(rawValue: LogService.app.rawValue)))
         own[user].append(change)
         return change
     }

@@ -11,9 +11,9 @@ final class LossyPubSub {
 
     enum Publication {
         case change(Change)
+        /// This user is typing.
         case signal(Int)
-        case added(Int, at: Position)
-        case own(UserChange)
+        case notice(UserNotice.Content)
     }
 
     /// One gateway's subscriber.
@@ -71,13 +71,15 @@ final class LossyPubSub {
 
     // MARK: Subscribing
 
-    func subscribe(_ channel: Channel, _ gateway: Int) {
+    func subscribe(_ channel: Channel?, _ gateway: Int) {
+        guard let channel else { return simulation.violated("an unknown channel was subscribed") }
         links[gateway].wanted.insert(channel)
         guard links[gateway].isUp else { return }
         confirm([channel], gateway, after: delay)
     }
 
-    func unsubscribe(_ channel: Channel, _ gateway: Int) {
+    func unsubscribe(_ channel: Channel?, _ gateway: Int) {
+        guard let channel else { return simulation.violated("an unknown channel was left") }
         links[gateway].wanted.remove(channel)
         links[gateway].confirmed.remove(channel)
     }

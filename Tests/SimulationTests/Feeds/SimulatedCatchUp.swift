@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+import NIOCore
 import StrataModel
 
 @testable import FanOut
 @testable import Gateway
 
 /// One catch-up: the shell around ``ReplayPlan``, doing what ``CatchUp`` does, with calls that take time and fail.
-final class SimulatedCatchUp {
+final class SimulatedCatchUp: @unchecked Sendable {
     enum Reason {
         case opened
         case replay(since: Timestamp)
@@ -18,7 +19,7 @@ final class SimulatedCatchUp {
     }
 
     private let socket: SimulatedSocket
-    private let registry: SimulatedLoopRegistry
+    private let home: SimulatedHome
     private let reason: Reason
     private let attempt: Int
     private var plan = ReplayPlan()
@@ -27,8 +28,10 @@ final class SimulatedCatchUp {
     private var joining: [ConversationID] = []
     private var vainLooks = 0
     private var asOf: Timestamp?
-    private var world: FeedWorld { registry.world }
-    private var gateway: SimulatedGateway { registry.gateway }
+    private var registry: LoopRegistry { home.registry }
+    private var world: FeedWorld { socket.world }
+    private var gateway: SimulatedGateway { home.gateway }
+    private var services: SimulatedServices { gateway.services }
     private var user: UserID { world.log.userIDs[socket.user] }
     private var isCancelled: Bool { !socket.isCurrent(attempt) }
     /// What is on its way to the registry's loop is done there only for the catch-up that counts.
@@ -36,7 +39,7 @@ final class SimulatedCatchUp {
 
     init(_ socket: SimulatedSocket, _ reason: Reason, attempt: Int) {
         self.socket = socket
-        registry = socket.registry
+        home = socket.home
         self.reason = reason
         self.attempt = attempt
     }
@@ -50,7 +53,7 @@ final class SimulatedCatchUp {
             gateway.confirmation(of: [], user: socket.user) { [self] in
                 let isWall = world.scenario.sabotage == .wallClock
                 let age = socket.since.elapsed(until: gateway.deadline)
-                world.call(from: gateway, "baseline at the log") { [socket, reason, wall = socket.beginning] log in
+                world.call(from: services, "baseline at the log") { [socket, reason, wall = socket.beginning] log in
                     switch reason {
                     case .replay(let since): log.baseline(of: socket.user, since: since)
                     case _ where isWall: log.baseline(of: socket.user, since: wall)
@@ -70,7 +73,7 @@ final class SimulatedCatchUp {
     // MARK: On the loop
 
     private func onLoop(_ what: StaticString, _ body: @escaping () -> Void) {
-        registry.loop.execute(.init(what: what, a: gateway.index, b: socket.number), body)
+        home.loop.execute(.init(what: what, a: gateway.index, b: socket.number), body)
     }
 
     /// Ids in a fixed order: sets and dictionaries have none.
@@ -81,16 +84,15 @@ final class SimulatedCatchUp {
     private func join(_ conversations: [ConversationID], _ body: @escaping () -> Void) {
         let conversations = ordered(conversations)
         joining += conversations
-        let indices = conversations.map { world.log.index(of: $0) }
         onLoop("catch-up joins on registry") { [self] in
-            registry.beginJoining(indices)
-            gateway.confirmation(of: indices, user: socket.user, body)
+            registry.beginJoining(conversations, app: LogService.app)
+            gateway.confirmation(of: conversations, user: socket.user, body)
         }
     }
 
     private func end(succeeded: Bool) {
         onLoop(succeeded ? "catch-up has ended" : "catch-up has failed") { [self] in
-            registry.endJoining(joining.map { world.log.index(of: $0) })
+            registry.endJoining(joining)
             joining = []
             socket.catchUpEnded(reason, succeeded: succeeded, asOf: asOf, attempt: attempt)
         }
@@ -122,7 +124,7 @@ final class SimulatedCatchUp {
 
     private func read(_ cursors: [ConversationID: Position], _ userAfter: Position?) {
         let cursors = cursors.map { (conversation: world.log.index(of: $0.key), after: $0.value) }.sorted { $0.conversation < $1.conversation }
-        world.call(from: gateway, "page at the log") { [user = socket.user] in
+        world.call(from: services, "page at the log") { [user = socket.user] in
             $0.readLogs(of: user, cursors, userAfter: userAfter)
         } then: { [self] page in
             guard let page = page.map({ plan.due($0) }) else { return failed() }
@@ -179,7 +181,7 @@ final class SimulatedCatchUp {
 
     private func lookUp(_ id: ConversationID, _ body: @escaping (ConversationView?) -> Void) {
         let index = world.log.index(of: id)
-        world.call(from: gateway, "view at the log") { [user = socket.user] in
+        world.call(from: services, "view at the log") { [user = socket.user] in
             [$0.view(of: index, for: user)]
         } then: { [self] found in
             guard let found else { return failed() }
@@ -213,18 +215,26 @@ final class SimulatedCatchUp {
 
     private func compare(_ positions: [(id: ConversationID, position: Position)], _ userPosition: Position?) {
         let positions = positions.sorted { world.log.index(of: $0.id) < world.log.index(of: $1.id) }
-        let asked = positions.map { (conversation: world.log.index(of: $0.id), position: $0.position) }
-        gateway.baseline(asked, user: userPosition.map { (socket.user, $0) }) { [self] lasts, userLast in
-            for (entry, last) in zip(positions, lasts) { plan.fanOutIsAt(last, in: entry.id) }
-            if let userLast { plan.userFanOutIsAt(userLast) }
-            if plan.isEverythingRead { attach() } else { step() }
-        }
+        gateway.fanOut.baseline(positions, era: registry.era)
+            .whenComplete { [self] result in
+                guard let lasts = try? result.get() else { return end(succeeded: false) }
+                for (entry, last) in zip(positions, lasts) { plan.fanOutIsAt(last, in: entry.id) }
+                guard let userPosition else { return compared() }
+                gateway.fanOut.baseline(of: socket.registration.key, readTo: userPosition, era: registry.era)
+                    .whenComplete { [self] result in
+                        guard let last = try? result.get() else { return end(succeeded: false) }
+                        plan.userFanOutIsAt(last)
+                        compared()
+                    }
+            }
     }
+
+    private func compared() { if plan.isEverythingRead { attach() } else { step() } }
 
     private func tell(_ summary: ReplayPlan.Summary?) {
         guard let summary else { return }
         let counts = LogService.Counts(unread: summary.unread, total: summary.total)
-        socket.send(.numbers(world.log.index(of: summary.id), at: summary.position, counts), stamp: registry.stamp())
+        socket.send(.numbers(world.log.index(of: summary.id), at: summary.position, counts), stamp: registry.stamp().time)
     }
 
     private func attach() {
@@ -235,16 +245,17 @@ final class SimulatedCatchUp {
             for (id, record) in plan.leaveRecords { socket.membership.left(id, record: record) }
             var refused: [ConversationID] = []
             var isUserRefused = false
-            if let user, !registry.attachUser(socket, position: user.position, fanOutLast: user.fanOutLast) {
+            if let user, !socket.attachUser(position: user.position, fanOutLast: user.fanOutLast) {
                 isUserRefused = true
                 refused = joinPoints.map(\.id)
             } else {
                 let summaries = world.scenario.hasNumbers ? plan.summaries : [:]
                 for id in ordered(plan.leaveRecords.keys) { tell(summaries[id]) }
                 for point in joinPoints {
-                    if registry.attach(socket, at: point) { tell(summaries[point.id]) } else { refused.append(point.id) }
+                    if socket.attach(at: point) { tell(summaries[point.id]) } else { refused.append(point.id) }
                 }
                 socket.membership.pending = Set(refused)
+                registry.flushDeferred()
             }
             if isUserRefused {
                 plan.userRefused()

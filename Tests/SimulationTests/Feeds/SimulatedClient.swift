@@ -56,7 +56,7 @@ final class SimulatedClient {
     // MARK: Connections
 
     func connect() {
-        guard pipe == nil else { return }
+        guard pipe == nil, !world.isOver else { return }
         attempt += 1
         if lastStamp == nil {
             since = simulation.now
@@ -81,14 +81,14 @@ final class SimulatedClient {
         pipe.received = { [weak self] in self?.received($0) }
         let attempt = attempt
         let gateway = world.gateways[simulation.int(0...world.gateways.count - 1)]
-        let registry = gateway.registries[simulation.int(0...gateway.registries.count - 1)]
+        let home = gateway.homes[simulation.int(0...gateway.homes.count - 1)]
         let delay = simulation.span(1000...30_000)
         simulation.after(delay, .init(what: "client connects to gateway", a: number, b: gateway.index)) { [self] in
             guard self.attempt == attempt else { return }
-            registry.loop.execute(.init(what: "socket of client on registry", a: number, b: registry.index)) { [self] in
+            home.loop.execute(.init(what: "socket of client on registry", a: number, b: home.index)) { [self] in
                 guard self.attempt == attempt else { return }
                 let session = session ?? Timestamp(0)
-                let socket = SimulatedSocket(world.nextSocket(), user: user, session: session, registry: registry, pipe: pipe)
+                let socket = SimulatedSocket(world.nextSocket(), user: user, session: session, home: home, pipe: pipe, world)
                 self.socket = socket
                 pipe.lost = { [weak self] in self?.connectionLost(socket) }
                 let isListener = world.scenario.listeners > 0 && simulation.chance(world.scenario.listeners)
@@ -105,7 +105,7 @@ final class SimulatedClient {
         let from = world.scenario.hasNumbers ? owedFrom ?? lastStamp : lastStamp
         owedFrom = from
         isReplayDue = false
-        socket.registry.loop.execute(.init(what: "request of client", a: number)) {
+        socket.home.loop.execute(.init(what: "request of client", a: number)) {
             if let from { socket.askedForReplay(from: from) } else { socket.asked() }
         }
     }
@@ -120,6 +120,12 @@ final class SimulatedClient {
 
     func disconnect() { if socket != nil { pipe?.close() } }
 
+    /// It goes away for good.
+    func end() {
+        attempt += 1
+        disconnect()
+    }
+
     private func connectionLost(_ lost: SimulatedSocket) {
         attempt += 1
         pipe = nil
@@ -127,7 +133,7 @@ final class SimulatedClient {
         judgeWhatIsOwed()
         // The gateway notices at its own time.
         simulation.after(simulation.span(0...3_000_000), .init(what: "gateway notices the end of socket", a: lost.number)) {
-            lost.registry.loop.execute(.init(what: "socket ends", a: lost.number)) { lost.ended() }
+            lost.home.loop.execute(.init(what: "socket ends", a: lost.number)) { lost.ended() }
         }
         let pause = world.isQuiet ? simulation.span(10_000...500_000) : simulation.span(10_000...8_000_000)
         simulation.after(pause, .init(what: "client comes back", a: number)) { [self] in connect() }

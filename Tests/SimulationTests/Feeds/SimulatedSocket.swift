@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 import NIOCore
 import StrataModel
+import StrataWire
 
 @testable import FanOut
 @testable import Gateway
 
-/// One connection on the side of its gateway: the shell around its machines, doing what ``Socket`` does.
-final class SimulatedSocket {
-    /// As ``Gateway/Socket/replayPatience``, in microseconds.
-    private static let replayPatience = Socket.replayPatience.nanoseconds / 1000
-
+/// One connection on the side of its gateway: a socket of the real ``LoopRegistry``, and the shell around the machines of ``Socket``, doing what that does.
+final class SimulatedSocket: @unchecked Sendable {
     enum Phase { case waiting, catchingUp, live, closed }
 
     let number: Int
     let user: Int
-    let registry: SimulatedLoopRegistry
+    let registration: Registration
+    unowned let home: SimulatedHome
+    var registry: LoopRegistry { home.registry }
+    var gateway: SimulatedGateway { home.gateway }
     let pipe: SimulatedPipe
     var phase = Phase.waiting
     var isSettled: Bool { phase == .live && catchUp == nil && pipe.isEmpty }
     var isOpen: Bool { phase != .closed }
     private(set) var isClosing = false
-    var conversations: Set<Int> = []
-    var userPosition: Position?
     var membership = Membership()
     private(set) var sequence = PacketSequence()
     private var queue = OutgoingQueue()
     private var outbox: [SimulatedPipe.Packet] = []
     private var outboxBytes = 0
-    let since: NIODeadline
+    var since: NIODeadline { registration.since }
     private var knownBeginning: Timestamp?
     /// For a gateway that believes its wall clock.
     private let openedAt: Timestamp
@@ -37,24 +36,22 @@ final class SimulatedSocket {
     private var catchUpAttempt = 0
     private var drainWaiters: [() -> Void] = []
     private var isReplayAsked = false
-    private var world: FeedWorld { registry.world }
+    let world: FeedWorld
     private var sabotage: FeedScenario.Sabotage? { world.scenario.sabotage }
 
-    init(_ number: Int, user: Int, session: Timestamp, registry: SimulatedLoopRegistry, pipe: SimulatedPipe) {
+    init(_ number: Int, user: Int, session: Timestamp, home: SimulatedHome, pipe: SimulatedPipe, _ world: FeedWorld) {
         self.number = number
         self.user = user
         self.session = session
-        self.registry = registry
+        self.home = home
         self.pipe = pipe
-        openedAt = registry.gateway.wallClock
-        since = registry.gateway.deadline
+        self.world = world
+        openedAt = home.gateway.wallClock
+        registration = Registration(key: world.log.keys[user], version: .v3, tokenDigest: [], since: home.loop.now)
         sequence.opened(at: beginning)
         pipe.becameWritable = { [weak self] in self?.becameWritable() }
         registry.add(self)
-        world.simulation.after(2_000_000, .init(what: "socket has been asked for nothing", a: number)) { [self] in
-            guard phase == .waiting else { return }
-            registry.loop.execute(.init(what: "socket goes live by itself", a: number)) { [self] in listens() }
-        }
+        home.loop.scheduleTask(in: Socket.listenAfter) { self.listens() }
     }
 
     /// The connection is gone.
@@ -75,13 +72,13 @@ final class SimulatedSocket {
         if sabotage == .wallClock { return max(openedAt.advanced(by: .zero - Socket.openingMargin), session) }
         if let knownBeginning { return knownBeginning }
         guard let clock = registry.clock else { return session }
-        let now = registry.gateway.deadline
+        let now = home.loop.now
         return DatabaseClock.beginning(opened: since.elapsed(until: now), before: clock.now(at: now), session: session)
     }
 
     func met(databaseAt time: Timestamp) {
         guard knownBeginning == nil else { return }
-        knownBeginning = DatabaseClock.beginning(opened: since.elapsed(until: registry.gateway.deadline), before: time, session: session)
+        knownBeginning = DatabaseClock.beginning(opened: since.elapsed(until: home.loop.now), before: time, session: session)
     }
 
     private func listens() {
@@ -99,7 +96,7 @@ final class SimulatedSocket {
             phase = .catchingUp
             start(.opened)
         }
-        send(.other, stamp: registry.stamp())
+        send(.other, stamp: registry.stamp().time)
     }
 
     func askedForReplay(from time: Timestamp) {
@@ -107,8 +104,7 @@ final class SimulatedSocket {
         sequence.clientSpoke()
         isReplayAsked = true
         catchUp = nil
-        registry.leaveAll(self)
-        userPosition = nil
+        registry.startAnew(self)
         membership.startedAnew()
         phase = .catchingUp
         setFloor { $0.replayBegins(at: time) }
@@ -124,10 +120,14 @@ final class SimulatedSocket {
 
     // MARK: Catch-ups
 
-    func wasAdded(to id: Int, at position: Position) {
+    func join(_ id: ConversationID, after position: Position) {
+        membership.join(id, after: position, shown: lastShown)
+        startLateJoins()
+    }
+
+    func wasAdded(to id: ConversationID, at position: Position) {
         guard isOpen, phase != .waiting else { return }
-        let known = conversations.contains(id) ? registry.known(id) : nil
-        if membership.added(to: world.log.ids[id], at: position, known: known, shown: lastShown) { startLateJoins() }
+        if membership.added(to: id, at: position, known: registration.position(in: id), shown: lastShown) { startLateJoins() }
     }
 
     private var lastShown: Timestamp { max(sequence.lastStamp, beginning) }
@@ -135,7 +135,7 @@ final class SimulatedSocket {
     func startLateJoins() {
         guard isOpen, catchUp == nil, phase == .live else { return }
         let owedSince = min(membership.waitingSince ?? lastShown, lastShown)
-        let ready = membership.takeReady { conversations.contains(world.log.index(of: $0)) }
+        let ready = membership.takeReady { registration.isIn($0) }
         guard !ready.isEmpty else { return }
         let since = sabotage == .answerBeforeJoins ? lastShown : owedSince
         setFloor { $0.owes(since: since) }
@@ -152,6 +152,34 @@ final class SimulatedSocket {
         new.begin()
     }
 
+    /// - Returns: false if the loop has seen changes that the reading has not.
+    func attach(at point: JoinPoint) -> Bool {
+        guard isOpen else { return true }
+        let wasMember = registration.isIn(point.id)
+        var point = point
+        // A socket that says it has read what it has not joins wherever it stands.
+        if sabotage == .noAttachRule { point.position = max(point.position, point.fanOutLast, registry.conversations[point.id]?.last ?? .zero) }
+        guard registry.attach(self, at: point) else {
+            world.counts["refused", default: 0] += 1
+            return false
+        }
+        guard !wasMember, registration.isIn(point.id) else { return true }
+        membership.attached(point.id, at: point.position)
+        let id = world.log.index(of: point.id)
+        world.simulation.note(.init(what: "attached: socket, conversation, position", a: number, b: id, c: point.position.rawValue))
+        guard sabotage == .noSkip, let members = registry.conversations[point.id]?.members else { return true }
+        for index in members.indices where members[index].socket === self { registry.conversations[point.id]?.members[index].skip = .zero }
+        return true
+    }
+
+    /// The same for the user's own log.
+    func attachUser(position: Position, fanOutLast: Position) -> Bool {
+        guard isOpen else { return true }
+        var position = position
+        if sabotage == .noAttachRule { position = max(position, fanOutLast, registry.userSockets[registration.key]?.cursor.last ?? .zero) }
+        return registry.attachUser(self, position: position, fanOutLast: fanOutLast)
+    }
+
     func isCurrent(_ attempt: Int) -> Bool { isOpen && !isClosing && attempt == catchUpAttempt }
 
     /// On the loop.
@@ -161,6 +189,7 @@ final class SimulatedSocket {
         catchUp = nil
         membership.pending = []
         if !succeeded, case .joined(let conversations) = reason { membership.putBack(conversations) }
+        registry.flushDeferred()
         switch (succeeded, reason) {
         case (true, _):
             let isReplay = if case .replay = reason { true } else { false }
@@ -169,26 +198,28 @@ final class SimulatedSocket {
             if sabotage != .answerBeforeJoins { startLateJoins() }
             if isReplayAsked, case .replay = reason {
                 isReplayAsked = false
-                send(.replayAnswered(succeeded: true), stamp: registry.stamp())
+                send(.replayAnswered(succeeded: true), stamp: registry.stamp().time)
             }
             startLateJoins()
         case (false, .replay):
             isReplayAsked = false
-            send(.replayAnswered(succeeded: false), stamp: registry.stamp())
+            send(.replayAnswered(succeeded: false), stamp: registry.stamp().time)
             guard sabotage != .noReplayPatience else { return }
-            world.simulation.after(Self.replayPatience, .init(what: "replay was given up: socket", a: number)) { [weak self] in
-                guard let self, attempt == catchUpAttempt else { return }
+            home.loop.scheduleTask(in: Socket.replayPatience) { [weak self] in
+                guard let self, isCurrent(attempt) else { return }
                 close()
             }
         case (false, .opened), (false, .joined):
-            world.simulation.after(world.simulation.span(500_000...1_000_000), .init(what: "catch-up again", a: number)) { [self] in
-                guard isCurrent(attempt) else { return }
-                switch (reason, phase) {
-                case (.opened, .catchingUp): start(reason)
-                case (.joined, .live): startLateJoins()
-                default: break
-                }
-            }
+            home.loop.scheduleTask(in: .microseconds(world.simulation.span(500_000...1_000_000))) { self.retry(reason, after: attempt) }
+        }
+    }
+
+    private func retry(_ reason: SimulatedCatchUp.Reason, after attempt: Int) {
+        guard isCurrent(attempt) else { return }
+        switch (reason, phase) {
+        case (.opened, .catchingUp): start(reason)
+        case (.joined, .live): startLateJoins()
+        default: break
         }
     }
 
@@ -212,7 +243,28 @@ final class SimulatedSocket {
     func send(_ content: SimulatedPipe.Content, stamp: Timestamp) {
         guard isOpen, !isClosing else { return }
         if sabotage == .durablesDropped, !pipe.isWritable, case .change = content { return }
-        append(content, bytes: content.bytes, stamp: sequence.allowed(stamp, ceiling: registry.ceiling, isTimeKnown: registry.isTimeKnown))
+        var limit = ceiling
+        if let owed = registration.owedUserChangeSince { limit = min(limit ?? owed, owed) }
+        append(content, bytes: content.bytes, stamp: sequence.allowed(shown(stamp), ceiling: limit, isTimeKnown: isTimeKnown))
+    }
+
+    /// A gateway that shows the present, or the time of the wall, asks no database.
+    private func shown(_ stamp: Timestamp) -> Timestamp {
+        switch sabotage {
+        case .noStampLimit: Timestamp(world.simulation.now)
+        case .wallClock: gateway.wallClock
+        default: stamp
+        }
+    }
+
+    private var isTimeKnown: Bool { registry.clock != nil || sabotage == .noStampLimit || sabotage == .wallClock }
+
+    private var ceiling: Timestamp? {
+        switch sabotage {
+        case .noGapFloor: registry.clock?.asOf.advanced(by: HeadReconciler.trust)
+        case .noStampLimit: registry.gapFloor
+        default: registry.ceiling
+        }
     }
 
     private func append(_ content: SimulatedPipe.Content, bytes: Int, stamp: Timestamp? = nil) {
@@ -222,26 +274,20 @@ final class SimulatedSocket {
         if let stamp { sequence.sent(1, stamp: stamp) }
     }
 
-    func sendEphemeral(stamp: Timestamp) {
-        if phase == .waiting { return }
-        guard OutgoingQueue.admitsEphemeral(isWritable: pipe.isWritable) else {
-            world.counts["ephemerals dropped", default: 0] += 1
-            return
-        }
-        send(.signal, stamp: stamp)
-    }
-
-    func flush() {
-        guard !outbox.isEmpty else { return }
+    @discardableResult
+    func flush() -> Int {
+        guard !outbox.isEmpty else { return 0 }
         let (packets, bytes) = (outbox, outboxBytes)
         outbox = []
         outboxBytes = 0
-        guard !isClosing else { return }
+        guard !isClosing else { return 0 }
         if case .abandon = queue.admit(bytes, isWritable: pipe.isWritable, bound: world.scenario.backlogBound), sabotage != .noBound {
             world.counts["abandoned", default: 0] += 1
-            return abandon()
+            abandon()
+            return 0
         }
         pipe.write(packets, bytes)
+        return bytes
     }
 
     /// Says that it is the end; what was written before still goes out.
@@ -251,10 +297,7 @@ final class SimulatedSocket {
         guard !isClosing else { return }
         isClosing = true
         pipe.write([SimulatedPipe.Packet(content: .close, counter: -1, stamp: sequence.lastStamp, bytes: 0)], 0)
-        world.simulation.after(2_000_000, .init(what: "socket is cut off", a: number)) { [self] in
-            pipe.close()
-            ended()
-        }
+        cutOff(after: .seconds(2))
         catchUp = nil
     }
 
@@ -262,16 +305,20 @@ final class SimulatedSocket {
         guard !isClosing else { return }
         isClosing = true
         pipe.write([SimulatedPipe.Packet(content: .close, counter: -1, stamp: sequence.lastStamp, bytes: 0)], 0)
-        world.simulation.after(1_000_000, .init(what: "abandoned socket closes", a: number)) { [self] in
-            pipe.close()
-            ended()
-        }
+        cutOff(after: .seconds(1))
         registry.leaveAll(self)
         catchUp = nil
     }
 
+    private func cutOff(after time: TimeAmount) {
+        home.loop.scheduleTask(in: time) {
+            self.pipe.close()
+            self.ended()
+        }
+    }
+
     private func becameWritable() {
-        registry.loop.execute(.init(what: "writable", a: number)) { [self] in
+        home.loop.execute(.init(what: "writable", a: number)) { [self] in
             guard isOpen, pipe.isWritable else { return }
             queue.drained()
             let waiters = drainWaiters

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+import StrataModel
+import StrataWire
+
+@testable import FanOut
+@testable import Gateway
+
+/// What the real registry tells a socket.
+extension SimulatedSocket: RegisteredSocket {
+    var isCreatingConversation: Bool { false }
+
+    func deliver(_ delivery: Delivery, as rendering: Rendering, values: ReaderValues, stamp: Stamp) {
+        let (id, position) = (world.log.index(of: delivery.change.conversationID), delivery.change.position)
+        send(.change(id, position, SentPackets.counts(in: rendering, values)), stamp: stamp.time)
+    }
+
+    func send(_ rendering: Rendering, values: ReaderValues, stamp: Stamp) {
+        for tail in rendering.tails {
+            let body = SentPackets.body(of: tail, values)
+            if let position = body?["user_position"]?.integerValue {
+                send(.own(Position(position)), stamp: stamp.time)
+            } else if let position = body?["position"]?.integerValue, let counts = SentPackets.counts(in: rendering, values),
+                let id = body?["object"]?["id"]?.stringValue.flatMap({ ConversationID(parsing: $0) })
+            {
+                world.counts["numbers after a repair", default: 0] += 1
+                if world.scenario.sabotage == .noNumbersAfterRepair { continue }
+                send(.numbers(world.log.index(of: id), at: Position(position), counts), stamp: stamp.time)
+            } else {
+                world.simulation.violated("a packet was sent that nobody knows")
+            }
+        }
+    }
+
+    func sendEphemeral(_ tail: PacketTail, presenceOf user: UserID?, stamp: Stamp) {
+        if phase == .waiting { return }
+        guard OutgoingQueue.admitsEphemeral(isWritable: pipe.isWritable) else {
+            world.counts["ephemerals dropped", default: 0] += 1
+            return
+        }
+        send(.signal, stamp: stamp.time)
+    }
+
+    func membershipChanged(_ event: MembershipEvent) {
+        switch event {
+        case .left(let id, let record):
+            let index = world.log.index(of: id)
+            world.simulation.note(.init(what: "left: socket, conversation, position", a: number, b: index, c: record.position.rawValue))
+            membership.left(id, record: record)
+        case .canRejoin: startLateJoins()
+        case .returns(let id, let position): join(id, after: position)
+        case .added(let id, let position): wasAdded(to: id, at: position)
+        }
+    }
+
+    func end(_ reason: RegisteredSocketEnd) {
+        world.counts["sent away", default: 0] += 1
+        close()
+    }
+
+    func upkeep(turn: Int) {}
+}
