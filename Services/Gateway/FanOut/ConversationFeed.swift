@@ -3,8 +3,8 @@ import StrataModel
 
 /// Decides, for one conversation of one gateway, what is handed on to the sockets and when the log is read.
 ///
-/// A pure value: events go in, what is to be done comes out. ``FanOut`` has the Redis subscription, the timers and the calls; the simulation
-/// (Tests/SimulationTests) has a virtual clock and a network that loses things.
+/// A pure value: events go in, what is to be done comes out. ``FanOut`` has the Redis subscription, the timers and the calls. The
+/// simulation (Tests/SimulationTests) runs both under a virtual clock, against a network that loses things.
 struct ConversationFeed {
     /// What is to be done, in this order.
     enum Action {

@@ -3,7 +3,7 @@
 /// How large a world is and what goes wrong in it. Drawn from the seed, so that each seed is hard in its own way: faults that hide each other in one
 /// meet alone in another.
 struct FeedScenario {
-    /// What the simulated shells leave undone, to show that the simulation would notice.
+    /// What is left undone, to show that the simulation would notice. The fan-out and its registries are the real ones: what surrounds them lies to them.
     enum Sabotage: String, CaseIterable, Sendable {
         /// No log is ever read because of a gap.
         case noRepair

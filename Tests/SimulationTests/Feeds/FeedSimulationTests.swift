@@ -12,7 +12,8 @@ struct FeedSimulationTests {
         Seeds.check(Seeds.chosen(10), suite: Self.suite) { FeedWorld.run($0) }
     }
 
-    /// What these showed when they failed, and what was done about it:
+    /// What these showed when they failed, and what was done about it. They failed while shells stood in for the fan-out and its registries; since the real ones
+    /// run, a number stands for another run, and the rules named here are held by their own unit tests, too.
     /// - 25, 69: heads could not be compared for long, and packets carried times from which a replay did not bring the changes that were still
     ///   unknown (`HeadReconciler.trust`); cut off for longer than heads reach back, a gateway never learned what it had missed
     ///   (`HeadReconciler.memory`).
