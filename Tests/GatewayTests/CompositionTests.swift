@@ -8,7 +8,7 @@ import Testing
 @testable import Gateway
 
 /// Conversations composed of what two services answer, while they change.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct CompositionTests {
     /// A conversation that has moved on whenever it is looked at.
     private final class Moving: Sendable {

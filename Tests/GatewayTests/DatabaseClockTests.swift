@@ -12,7 +12,7 @@ import Testing
 @testable import Gateway
 
 /// The times that packets carry, whatever the clocks of the gateway and of the database show.
-@Suite("the database's clock", .timeLimit(.minutes(1)))
+@Suite("the database's clock", .timeLimit(.minutes(3)))
 struct DatabaseClockTests {
     private func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(1_000_000_000_000) + .seconds(seconds) }
 

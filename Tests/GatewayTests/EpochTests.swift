@@ -10,7 +10,7 @@ import Testing
 @testable import Gateway
 
 /// A database that was put back to an older state, or whose place a replica took.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EpochTests {
     private static let first = "0660db668cf3ee0000000001"
     private static let second = "0660db668cf3ef0000000000"

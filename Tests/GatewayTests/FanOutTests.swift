@@ -10,7 +10,7 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FanOutTests {
     private let id = Fixture.conversation
 

@@ -7,7 +7,7 @@ import Testing
 @testable import Gateway
 
 /// What is deleted for all of what a former participant keeps, and messages that a user deletes up to a position.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct FormerLogTests {
     private static let id = Fixture.conversation
     private static let removal = Change.Content.participantsChanged(added: [], removed: [Fixture.ben], distinctCleared: false, conversation: nil)

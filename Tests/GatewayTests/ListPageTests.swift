@@ -9,7 +9,7 @@ import Testing
 @testable import Gateway
 
 /// Pages of lists between what services answer and what clients are told.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ListPageTests {
     @Test("the next page begins where the service says; one of an earlier version says nothing, and a full page may have another one behind it")
     func ends() throws {

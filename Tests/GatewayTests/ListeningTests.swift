@@ -10,7 +10,7 @@ import Testing
 @testable import Gateway
 
 /// A socket whose client asks for nothing.
-@Suite("clients that only listen", .timeLimit(.minutes(1)))
+@Suite("clients that only listen", .timeLimit(.minutes(3)))
 struct ListeningTests {
     /// Of the session, and of the first time that a replay may start from.
     private static let made = Timestamp.now().advanced(by: .seconds(-100))

@@ -10,7 +10,7 @@ import Testing
 @testable import Gateway
 
 /// The log does not say which numbers a change made: no socket may be told those from before it, and each is told the right ones in the end.
-@Suite("counts after changes were read from the log", .timeLimit(.minutes(1)))
+@Suite("counts after changes were read from the log", .timeLimit(.minutes(3)))
 struct NumbersAfterRepairTests {
     private static func numbers(_ uncounted: Int64, at position: Int64, hidden: Int64 = 0) -> UserNumbers {
         UserNumbers(uncounted: uncounted, hidden: hidden, position: Position(position))

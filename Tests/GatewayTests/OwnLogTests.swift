@@ -10,7 +10,7 @@ import Testing
 @testable import Gateway
 
 /// What a user did on one device, told on another, while the user's conversations move.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct OwnLogTests {
     private static let id = Fixture.conversation
 

@@ -9,7 +9,7 @@ import Testing
 @testable import Gateway
 
 /// Requests about presence, and changes of presence, in the order in which a client can believe them.
-@Suite("The order of presence on a socket", .timeLimit(.minutes(1)))
+@Suite("The order of presence on a socket", .timeLimit(.minutes(3)))
 struct PresenceOrderTests {
     private static let ben = Fixture.ben.layerID
 

@@ -8,7 +8,7 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-@Suite("the end of a socket", .timeLimit(.minutes(1)))
+@Suite("the end of a socket", .timeLimit(.minutes(3)))
 struct SocketClosingTests {
     /// A socket that reads bytes.
     private func socket(_ harness: GatewayHarness) async throws -> TestSocket {

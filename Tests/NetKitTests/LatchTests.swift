@@ -3,7 +3,7 @@
 import NetKit
 import Testing
 
-@Suite("latches", .timeLimit(.minutes(1)))
+@Suite("latches", .timeLimit(.minutes(3)))
 struct LatchTests {
     @Test("a latch wakes tasks that wait and tasks that come later, and a task can stop waiting")
     func latch() async throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import Postgres
 
 /// Columns that are declared by name: looked up once, read by place, and refused when the result is another.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ColumnSetTests {
     private struct Columns: ColumnSet {
         let number: Column<Int64>

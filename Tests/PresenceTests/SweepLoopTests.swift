@@ -6,7 +6,7 @@ import Testing
 
 @testable import Presence
 
-@Suite("When looks follow each other at once", .timeLimit(.minutes(1)))
+@Suite("When looks follow each other at once", .timeLimit(.minutes(3)))
 struct SweepLoopTests {
     /// Finds the same at every look, and counts them.
     private final class Found: Sweepable {

@@ -13,7 +13,7 @@ import Testing
 
 @testable import ServiceKit
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct AdminTests {
     struct Answer {
         var status: UInt

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ServiceKit
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct BootstrapTests {
     private struct Idle: Service {
         func run() async throws { try? await gracefulShutdown() }

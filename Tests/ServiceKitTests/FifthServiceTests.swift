@@ -62,7 +62,7 @@ private final class GreetingService: StrataService {
     }
 }
 
-@Suite("a fifth service", .timeLimit(.minutes(1)))
+@Suite("a fifth service", .timeLimit(.minutes(3)))
 struct FifthServiceTests {
     private static let secret = String(repeating: "s", count: 32)
 

@@ -6,7 +6,7 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LongAnswersTests {
     private let ana = UserKey(app: Fixture.app, user: Fixture.ana)
     private let ben = UserKey(app: Fixture.app, user: Fixture.ben)

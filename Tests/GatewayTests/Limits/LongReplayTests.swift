@@ -9,7 +9,7 @@ import Testing
 @testable import Gateway
 
 /// What a catch-up sends must not keep the loop from others.
-@Suite("long replays", .timeLimit(.minutes(1)))
+@Suite("long replays", .timeLimit(.minutes(3)))
 struct LongReplayTests {
     private static func view(kilobytes: Int) -> ConversationView {
         var view = Fixture.view(at: 5)

@@ -6,7 +6,7 @@ import Testing
 @testable import FanOut
 @testable import Gateway
 
-@Suite("stalled connections", .timeLimit(.minutes(1)))
+@Suite("stalled connections", .timeLimit(.minutes(3)))
 struct ResponseGuardTests {
     /// A connection whose client takes nothing until it is told to.
     private struct Scene {

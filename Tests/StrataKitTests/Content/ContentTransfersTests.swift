@@ -48,7 +48,7 @@ struct ContentTransfersTests {
         return ContentUpload(part: part, name: part, file: file, mimeType: "image/png", size: 100)
     }
 
-    @Test("an upload and a download give their results (PART-8)", .timeLimit(.minutes(1)))
+    @Test("an upload and a download give their results (PART-8)", .timeLimit(.minutes(3)))
     func both() async throws {
         try await run { scene in
             let id = try await scene.transfers.upload(upload(in: scene))
@@ -57,7 +57,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("each transfer is told when it begins and when it ends, with its progress (PART-9)", .timeLimit(.minutes(1)))
+    @Test("each transfer is told when it begins and when it ends, with its progress (PART-9)", .timeLimit(.minutes(3)))
     func events() async throws {
         try await run { scene in
             let content = content()
@@ -76,7 +76,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("a failed try is made again when its time comes", .timeLimit(.minutes(1)))
+    @Test("a failed try is made again when its time comes", .timeLimit(.minutes(3)))
     func retry() async throws {
         try await run { scene in
             server.trouble("locate", .fails(FakeContentServer.busy), .fails(FakeContentServer.busy))
@@ -90,7 +90,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("a refusal is the error of the call, and of the event", .timeLimit(.minutes(1)))
+    @Test("a refusal is the error of the call, and of the event", .timeLimit(.minutes(3)))
     func refused() async throws {
         try await run { scene in
             let error = StrataError(.messageDeleted, "gone")
@@ -100,7 +100,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("cancelling by the progress ends a running transfer, which can be asked for again", .proves("PROG-1"), .timeLimit(.minutes(1)))
+    @Test("cancelling by the progress ends a running transfer, which can be asked for again", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func cancel() async throws {
         try await run { scene in
             server.trouble("download", .hangs)
@@ -115,7 +115,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("a download that is paused is broken off, and goes on where it was", .proves("PROG-1"), .timeLimit(.minutes(1)))
+    @Test("a download that is paused is broken off, and goes on where it was", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func pause() async throws {
         try await run { scene in
             server.trouble("download", .hangsAfter(30))
@@ -132,7 +132,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("an upload that the app cancels says so, and cannot be paused", .proves("PROG-1"), .timeLimit(.minutes(1)))
+    @Test("an upload that the app cancels says so, and cannot be paused", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func cancelUpload() async throws {
         try await run { scene in
             server.trouble("upload", .hangs)
@@ -146,7 +146,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("without a connection it waits", .timeLimit(.minutes(1)))
+    @Test("without a connection it waits", .timeLimit(.minutes(3)))
     func offline() async throws {
         try await run(isConnected: false) { scene in
             async let file = scene.transfers.download(content())
@@ -156,7 +156,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("without a session it asks for one, and goes on after sign-in (OFF-9)", .timeLimit(.minutes(1)))
+    @Test("without a session it asks for one, and goes on after sign-in (OFF-9)", .timeLimit(.minutes(3)))
     func signIn() async throws {
         try await run { scene in
             server.trouble("announce", .fails(.signInNeeded(nonce: "n")))
@@ -168,7 +168,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("the same content asked for twice is downloaded once", .timeLimit(.minutes(1)))
+    @Test("the same content asked for twice is downloaded once", .timeLimit(.minutes(3)))
     func once() async throws {
         try await run(isConnected: false) { scene in
             let content = content()
@@ -181,7 +181,7 @@ struct ContentTransfersTests {
         }
     }
 
-    @Test("when it stops running, all that waits is cancelled, and so is what is asked for later", .timeLimit(.minutes(1)))
+    @Test("when it stops running, all that waits is cancelled, and so is what is asked for later", .timeLimit(.minutes(3)))
     func stop() async throws {
         let content = content()
         server.trouble("download", .hangs)

@@ -36,7 +36,7 @@ struct TransferProgressTests {
         #expect(progress.fraction == 1)
     }
 
-    @Test("is told from the present fraction to the end, to all who iterate", .proves("PROG-1"), .timeLimit(.minutes(1)))
+    @Test("is told from the present fraction to the end, to all who iterate", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func iterates() async {
         let progress = TransferProgress(total: 4)
         progress.update(completed: 1)
@@ -52,7 +52,7 @@ struct TransferProgressTests {
         #expect(await second.next(isolation: #isolation) == nil)
     }
 
-    @Test("one that is over tells its end", .timeLimit(.minutes(1)))
+    @Test("one that is over tells its end", .timeLimit(.minutes(3)))
     func over() async {
         let progress = TransferProgress(total: 4)
         progress.finish(isComplete: true)
@@ -110,7 +110,7 @@ struct TransferProgressTests {
     }
 
     @MainActor
-    @Test("is heard in the isolation of the one who iterates, whatever changes it", .proves("PROG-2"), .timeLimit(.minutes(1)))
+    @Test("is heard in the isolation of the one who iterates, whatever changes it", .proves("PROG-2"), .timeLimit(.minutes(3)))
     func isolation() async {
         let progress = TransferProgress(total: 100)
         let work = Task.detached {
@@ -137,7 +137,7 @@ struct TransferProgressTests {
         }
     }
 
-    @Test("several together count by their bytes, and end with the last", .proves("PROG-1"), .timeLimit(.minutes(1)))
+    @Test("several together count by their bytes, and end with the last", .proves("PROG-1"), .timeLimit(.minutes(3)))
     func aggregate() async {
         let (small, large) = (TransferProgress(total: 100), TransferProgress(total: 300))
         let all = AggregateProgress([small, large])
@@ -168,7 +168,7 @@ struct TransferProgressTests {
         #expect(!done.isCancelled && open.isCancelled)
     }
 
-    @Test("none together are done", .timeLimit(.minutes(1)))
+    @Test("none together are done", .timeLimit(.minutes(3)))
     func none() async {
         var fractions: [Double] = []
         for await fraction in AggregateProgress([]) { fractions.append(fraction) }

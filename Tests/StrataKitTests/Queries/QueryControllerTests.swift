@@ -6,7 +6,7 @@ import Testing
 
 @testable import StrataKit
 
-@Suite("query controllers", .timeLimit(.minutes(1)))
+@Suite("query controllers", .timeLimit(.minutes(3)))
 struct QueryControllerTests {
     @Test("after executing it has the result, and finds objects by index and indexes by id", .proves("QC-1", "QC-7"))
     func lookup() async throws {

@@ -60,7 +60,7 @@ final class StoreFileTests {
         try bytes.write(to: file)
     }
 
-    @Test("a large file is checked while it is used already; if it is damaged, it is rebuilt the next time", .timeLimit(.minutes(1)))
+    @Test("a large file is checked while it is used already; if it is damaged, it is rebuilt the next time", .timeLimit(.minutes(3)))
     func checkedLater() async throws {
         try fill()
         try damage(["message_received"])

@@ -7,7 +7,7 @@ import Testing
 struct WakeupTests {
     private let wakeup = Wakeup()
 
-    @Test("a signal that came before is kept, and several are one", .timeLimit(.minutes(1)))
+    @Test("a signal that came before is kept, and several are one", .timeLimit(.minutes(3)))
     func kept() async {
         wakeup.signal()
         wakeup.signal()
@@ -17,7 +17,7 @@ struct WakeupTests {
         await waiting.value
     }
 
-    @Test("a cancelled task does not wait", .timeLimit(.minutes(1)))
+    @Test("a cancelled task does not wait", .timeLimit(.minutes(3)))
     func cancelled() async {
         let waiting = Task { await wakeup.wait() }
         waiting.cancel()
@@ -26,7 +26,7 @@ struct WakeupTests {
         await wakeup.wait()
     }
 
-    @Test("a wait ends at its deadline", .timeLimit(.minutes(1)))
+    @Test("a wait ends at its deadline", .timeLimit(.minutes(3)))
     func deadline() async {
         let clock = ManualClock()
         let deadline = clock.now + 5
