@@ -28,10 +28,10 @@ public final class EpochSource: Service {
 
     /// - Parameters:
     ///   - database: a pool whose role may execute `conversations.check_epoch`.
-    ///   - service: names the counter of the answers, `strata_<service>_epoch_checks_total`.
-    public init(database: PostgresPool, service: String) {
+    ///   - counter: the metric that counts the answers, such as `strata_metadata_epoch_checks_total`.
+    public init(database: PostgresPool, counter: String) {
         self.database = database
-        checks = Counter(label: "strata_\(service)_epoch_checks_total")
+        checks = Counter(label: counter)
     }
 
     /// The epoch as it was told last; empty before the first time.

@@ -29,7 +29,7 @@ public final class ConversationsService: StrataService {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
         let database = try Self.database(settings, logger: logger)
         let redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
-        let epoch = EpochSource(database: database.exclusive, service: Self.name)
+        let epoch = EpochSource(database: database.exclusive, counter: "strata_conversations_epoch_checks_total")
         let publisher = Publisher(redis: redis, epoch: { epoch.known }, logger: logger)
         (self.database, self.redis, self.epoch) = (database, redis, epoch)
         maintenance = Maintenance(

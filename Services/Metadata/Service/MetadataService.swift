@@ -33,7 +33,7 @@ public final class MetadataService: StrataService {
             reads: try settings.postgres.pool("metadata-reads", .grouping, connections: settings.readConnections, logger: logger),
             limits: settings.limits)
         let redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
-        let epoch = EpochSource(database: store.large, service: Self.name)
+        let epoch = EpochSource(database: store.large, counter: "strata_metadata_epoch_checks_total")
         let handlers: [any CallHandler] = [
             PatchHandler(
                 store: store, redis: redis, validation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems),

@@ -200,5 +200,5 @@ struct CallsFixture: Sendable {
 
 extension EpochSource {
     /// As the service has it.
-    convenience init(database: Database) { self.init(database: database.exclusive, service: ConversationsService.name) }
+    convenience init(database: Database) { self.init(database: database.exclusive, counter: "strata_conversations_epoch_checks_total") }
 }
