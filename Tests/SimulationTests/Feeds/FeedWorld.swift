@@ -21,7 +21,7 @@ final class FeedWorld: @unchecked Sendable {
     /// The service answers for heads, but not for what the logs hold.
     private var areLogsAway = false
     private(set) var isQuiet = false
-    /// Nobody connects any more.
+    /// Clients open no more connections.
     private(set) var isOver = false
     var counts: [String: Int] = [:]
 
