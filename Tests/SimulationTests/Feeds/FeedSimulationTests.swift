@@ -51,7 +51,8 @@ struct FeedSimulationTests {
     ]
     /// These count in states that are rare where anything may happen; each is watched in a world in which they are not.
     private static let rarely: [FeedScenario.Sabotage] = [
-        .noAttachRule, .noGapFloor, .noStampLimit, .staleCatchUps, .answerBeforeJoins, .earlyEntriesDropped, .noUnaskedStamp,
+        .noAttachRule, .noGapFloor, .noStampLimit, .staleCatchUps, .answerBeforeJoins, .earlyEntriesDropped, .noUnaskedStamp, .notReadAgain,
+        .notShownAgain, .hiddenForgotten, .unsentForgotten, .setAsideForgotten, .noSummaries,
     ]
 
     @Test("a rule that is left out is noticed", arguments: often)
@@ -68,7 +69,7 @@ struct FeedSimulationTests {
 
     @Test("where a rule counts often, nothing is amiss as long as it is kept", arguments: rarely)
     func kept(rule: FeedScenario.Sabotage) {
-        // Seven worlds: of many seeds, a hundred in each.
+        // Many worlds: of many seeds, a hundred in each.
         Seeds.check(Array(Seeds.chosen(5).prefix(100)), suite: Self.suite) { FeedWorld.run($0, pressed: rule) }
     }
 
