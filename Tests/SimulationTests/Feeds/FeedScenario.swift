@@ -145,6 +145,7 @@ struct FeedScenario {
 
     /// Some rules count only in states that are rare where anything may happen. Here they are not.
     private mutating func press(_ rule: Sabotage) {
+        hideShare = 0
         switch rule {
         case .noAttachRule:
             // Much is said while many join, and loops are slow.

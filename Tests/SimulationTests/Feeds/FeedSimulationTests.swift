@@ -63,7 +63,7 @@ struct FeedSimulationTests {
 
     @Test("so is one that counts rarely, where it counts often", arguments: rarely)
     func pressed(rule: FeedScenario.Sabotage) {
-        let isNoticed = (1...10).contains { !FeedWorld.run($0, sabotage: rule, pressed: rule).isGood }
+        let isNoticed = (1...20).contains { !FeedWorld.run($0, sabotage: rule, pressed: rule).isGood }
         #expect(isNoticed, "nothing noticed \(rule.rawValue)")
     }
 

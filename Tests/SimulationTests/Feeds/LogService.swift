@@ -38,6 +38,9 @@ final class LogService {
         var ordinal: Int64 = 0
         /// Nothing has brought the conversation back since.
         var isWhole = false
+        /// When it came back, and what had happened in it by then.
+        var returnedAt = Timestamp(0)
+        var returnedWith = Position.zero
     }
 
     /// `unread_message_count` and `total_message_count`.
@@ -225,15 +228,29 @@ final class LogService {
         conversations[index].isDeleted.append(false)
         for user in userIDs.indices {
             conversations[index].isUncounted[user].append(false)
-            // It brings the conversation back.
-            if members & (1 << UInt64(user)) != 0 { conversations[index].deletions[user].isWhole = false }
         }
         _ = uncount(ordinal, for: actor, in: index)
         let id = messageID(index, ordinal)
         let message = Message(
             id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal, sender: BasicIdentity(userID: userIDs[actor]),
             sentAt: Timestamp(simulation.now), parts: [], recipients: [])
-        return append(.messageCreated(id: id, ordinal: ordinal, message), by: actor, to: index, members: members, altering: [actor])
+        let change = append(.messageCreated(id: id, ordinal: ordinal, message), by: actor, to: index, members: members, altering: [actor])
+        for user in userIDs.indices where members & (1 << UInt64(user)) != 0 { returned(index, to: user, at: change.createdAt) }
+        return change
+    }
+
+    /// Something brings the conversation back to a user who had deleted it from their devices.
+    private func returned(_ index: Int, to user: Int, at time: Timestamp) {
+        guard conversations[index].deletions[user].isWhole else { return }
+        conversations[index].deletions[user].isWhole = false
+        conversations[index].deletions[user].returnedAt = time
+        conversations[index].deletions[user].returnedWith = head(of: index)
+    }
+
+    /// Since when `user` is owed a change: what happened while the conversation was gone from them, since it has come back.
+    func owedSince(_ change: Change, of index: Int, by user: Int) -> Timestamp {
+        let deletion = conversations[index].deletions[user]
+        return change.position <= deletion.returnedWith ? max(change.createdAt, deletion.returnedAt) : change.createdAt
     }
 
     /// Adds or removes `user`.
@@ -246,7 +263,6 @@ final class LogService {
             conversations[index].leftAt[user] = nil
             // Everything before counts as read.
             conversations[index].isUncounted[user] = conversations[index].isUncounted[user].map { _ in true }
-            conversations[index].deletions[user].isWhole = false
             let ordinal = Int(conversations[index].deletions[user].ordinal)
             let hidden = ordinal + conversations[index].isDeleted.dropFirst(ordinal).count(where: \.self)
             conversations[index].numbers[user] = UserNumbers(uncounted: conversations[index].messages, hidden: Int64(hidden), position: position)
@@ -254,10 +270,12 @@ final class LogService {
         } else {
             conversations[index].leftAt[user] = position
         }
-        return append(
+        let change = append(
             .participantsChanged(
                 added: isAdded ? [BasicIdentity(userID: userIDs[user])] : [], removed: isAdded ? [] : [userIDs[user]], distinctCleared: false,
                 conversation: nil), by: actor, to: index, members: conversations[index].current ^ bit)
+        if isAdded { returned(index, to: user, at: change.createdAt) }
+        return change
     }
 
     func addOwnEntry(of user: Int) -> UserChange { append(.announcementDeleted(AnnouncementID(rawValue: LogService.app.rawValue)), toLogOf: user) }
@@ -282,9 +300,13 @@ final class LogService {
     func hideOrShow(_ index: Int, for user: Int) -> UserChange? {
         guard conversations[index].current & (1 << UInt64(user)) != 0 else { return nil }
         let (position, messages) = (head(of: index), conversations[index].messages)
+        simulation.note(.init(what: conversations[index].deletions[user].isWhole ? "user brings back conversation" : "user hides conversation", a: user, b: index))
         if conversations[index].deletions[user].isWhole {
             conversations[index].deletions[user].isWhole = false
-            return append(.conversationShown(view(of: index, for: user)), toLogOf: user)
+            let entry = append(.conversationShown(view(of: index, for: user)), toLogOf: user)
+            conversations[index].deletions[user].isWhole = true
+            returned(index, to: user, at: entry.createdAt)
+            return entry
         }
         let former = conversations[index].counts[Int(position.rawValue) - 1][user]
         conversations[index].formerCounts[position, default: [:]][user, default: []].append(former)

@@ -17,9 +17,9 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
     private var registry: LoopRegistry { home.registry }
     private var world: FeedWorld { socket.world }
     private var gateway: SimulatedGateway { home.gateway }
-    private var isCancelled: Bool { !socket.isCurrent(attempt) }
-    /// What is on its way to the registry's loop is done there only for the catch-up that counts.
-    private var isStale: Bool { isCancelled && world.scenario.sabotage != .staleCatchUps }
+    private var sabotage: FeedScenario.Sabotage? { world.scenario.sabotage }
+    /// Whatever it does, it does only while it is the one that counts.
+    private var isStale: Bool { !socket.isCurrent(sabotage == .staleCatchUps ? socket.schedule.attempt : attempt) }
 
     init(_ catchUp: CatchUp, for socket: SimulatedSocket, attempt: Int) {
         self.catchUp = catchUp
@@ -31,7 +31,7 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
     func begin() { perform(catchUp.begin()) }
 
     private func handle(_ event: CatchUp.Event) {
-        if isCancelled { end(.failed(.unavailable)) } else { perform(catchUp.handle(event)) }
+        if isStale { end(.failed(.unavailable)) } else { perform(catchUp.handle(event)) }
     }
 
     private func onLoop(_ what: StaticString, _ body: @escaping () -> Void) {
@@ -59,7 +59,7 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
         case .listen(let conversations): listen(to: conversations)
         case .askBaseline(let since, let margin): askBaseline(since: since, margin: margin)
         case .learn(let time, _):
-            if world.scenario.sabotage != .wallClock { socket.schedule.learn(databaseTime: time, at: home.loop.now) }
+            if sabotage != .wallClock { socket.schedule.learn(databaseTime: time, at: home.loop.now) }
         case .read(let cursors, let userAfter, _): read(cursors, userAfter: userAfter)
         case .lookUp(let request): lookUp(request)
         case .send(let items): send(items)
@@ -88,7 +88,7 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
         whileCurrent("catch-up asks for its baseline") { [self] in
             let (asked, session) = (gateway.deadline, socket.session)
             var origin = socket.schedule.origin(since: since, margin: margin, at: socket.moment)
-            if since == nil, world.scenario.sabotage == .wallClock { origin = .replay(since: socket.schedule.beginning(at: socket.moment)) }
+            if since == nil, sabotage == .wallClock { origin = .replay(since: socket.schedule.beginning(at: socket.moment)) }
             call("baseline at the log") { [user = socket.user] log in
                 switch origin {
                 case .replay(let since): log.baseline(of: user, since: since)
@@ -111,13 +111,12 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
 
     private func lookUp(_ request: ViewLookups.Request) {
         let (user, width) = (socket.user, world.scenario.viewsTogether)
-        if world.scenario.sabotage == .notShownAgain, case .alone(let id) = request, world.log.isListed(world.log.index(of: id), for: user) {
-            return handle(.failed(.notFound("conversation")))
-        }
         switch request {
         case .bare(let ids):
+            let isShownAgain = sabotage != .notShownAgain
             call("views at the log") { log in
-                ids.prefix(width).compactMap { log.view(of: log.index(of: $0), for: user) }
+                ids.prefix(width).map { log.index(of: $0) }
+                    .filter { isShownAgain || log.conversations[$0].deletions[user].entry == .zero }.compactMap { log.view(of: $0, for: user) }
             } then: {
                 .lookedUp(.bare($0, covered: min(width, ids.count)))
             }
@@ -140,13 +139,13 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
     private func send(_ items: [ReplayItem], from start: Int = 0) {
         whileCurrent("catch-up sends on registry") { [self] in
             let next = socket.sendReplay(items, from: start)
-            if world.scenario.sabotage == .unsentForgotten { return handle(.sent) }
+            if sabotage == .unsentForgotten { return handle(.sent) }
             if next < items.count { socket.drained { [self] in send(items, from: next) } } else { handle(.sent) }
         }
     }
 
     private func compare(_ positions: [(id: ConversationID, position: Position)], user: Position?) {
-        if world.scenario.sabotage == .notReadAgain { return handle(.compared(positions.map(\.position), user: user)) }
+        if sabotage == .notReadAgain { return handle(.compared(positions.map(\.position), user: user)) }
         let (fanOut, era) = (gateway.fanOut, registry.era)
         fanOut.baseline(positions, era: era)
             .whenComplete { [self] result in

@@ -223,6 +223,7 @@ final class SimulatedClient {
     private func toldOwn(_ position: Position, isAgain: Bool = false) {
         if position <= lastOwn, !isAgain { complain("entry \(position) of the own log came after \(lastOwn)") }
         lastOwn = position
+        simulation.note(.init(what: "told entry to client", a: number, c: position.rawValue))
         let index = Int(position.rawValue)
         while seenOwn.count <= index { seenOwn.append(false) }
         seenOwn[index] = true
@@ -251,6 +252,7 @@ final class SimulatedClient {
             // Of a deletion that lies before what the replay brings, the gateway knows nothing. A client loads what it does not have.
             goneUpTo[id] = nil
             counts[id] = currentCounts(of: id)
+            shownUpTo[id] = max(shownUpTo[id], world.log.head(of: id))
         }
         let index = Int(position.rawValue)
         while seen[id].count <= index { seen[id].append(false) }
@@ -293,7 +295,7 @@ final class SimulatedClient {
         guard simulation.now - settled >= Self.delay else { return }
         let end = Timestamp(simulation.now - Self.delay)
         forEachOwed { id, change in
-            if change.createdAt < end { complain("waits for change \(change.position) of conversation \(id), though nothing is lost") }
+            if world.log.owedSince(change, of: id, by: user) < end { complain("waits for change \(change.position) of conversation \(id), though nothing is lost") }
         }
         for change in world.log.own[user] where isOwed(change) && change.createdAt < end {
             complain("waits for entry \(change.position) of its own log, though nothing is lost")
@@ -302,10 +304,11 @@ final class SimulatedClient {
 
     /// The connection is lost: what it has not been told must be in the replay it will ask for.
     private func judgeWhatIsOwed() {
-        guard let lastStamp else { return }
+        // What could not be shown is in no replay.
+        guard let lastStamp, world.scenario.unshowable == 0 else { return }
         let begin = lastStamp.advanced(by: .seconds(-30))
         forEachOwed { id, change in
-            if change.createdAt < begin { complain("a replay would not bring change \(change.position) of conversation \(id)") }
+            if world.log.owedSince(change, of: id, by: user) < begin { complain("a replay would not bring change \(change.position) of conversation \(id)") }
         }
         for change in world.log.own[user] where isOwed(change) && change.createdAt < begin {
             complain("a replay would not bring entry \(change.position) of the own log")
@@ -319,7 +322,7 @@ final class SimulatedClient {
         for change in world.log.own[user] where isOwed(change) { complain("was never told entry \(change.position) of its own log") }
         for id in goneUpTo.indices where goneUpTo[id] != nil && !isGone(id) { complain("does not see conversation \(id), which has come back") }
         guard world.scenario.hasNumbers else { return }
-        for id in counts.indices where counts[id] != currentCounts(of: id) {
+        for id in counts.indices where counts[id] != currentCounts(of: id) && !mayBeUnshown(id) {
             // Of what is gone nothing is left to be counted.
             if isGone(id), counts[id] == LogService.Counts(unread: 0, total: 0) { continue }
             complain(
@@ -327,6 +330,9 @@ final class SimulatedClient {
                     + "\(currentCounts(of: id).map { "\($0)" } ?? "none") is right")
         }
     }
+
+    /// The user left it, perhaps before it could be shown.
+    private func mayBeUnshown(_ id: Int) -> Bool { world.scenario.unshowable > 0 && world.log.conversations[id].leftAt[user] != nil }
 
     private func isOwed(_ change: UserChange) -> Bool {
         let index = Int(change.position.rawValue)
@@ -336,14 +342,16 @@ final class SimulatedClient {
     }
 
     private func forEachOwed(_ body: (Int, Change) -> Void) {
-        for id in seen.indices {
+        for id in seen.indices where !mayBeUnshown(id) {
             // From the end, as far as it can matter.
             let upTo = world.log.conversations[id].deletions[user].upTo
             for change in world.log.conversations[id].log.reversed() where !isGone(id) && change.position > upTo {
                 guard change.createdAt.microseconds >= since else { break }
                 let index = Int(change.position.rawValue)
                 guard !(index < seen[id].count && seen[id][index]), world.log.isTold(change, of: id, to: user) else { continue }
-                let isContained = if case .messageCreated = change.content { false } else { change.position <= shownUpTo[id] }
+                // The messages of a conversation that could not be shown for some time are loaded when it is shown.
+                let isMessage = if case .messageCreated = change.content { world.scenario.unshowable == 0 } else { false }
+                let isContained = !isMessage && change.position <= shownUpTo[id]
                 if !isContained { body(id, change) }
             }
         }
