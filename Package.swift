@@ -115,7 +115,8 @@ let checks: [Target] = [
     tests(
         "GatewayTests",
         [
-            "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts", "StrataModel", "StrataWire", "RPC", "ServiceKit", crypto, hummingbird,
+            "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts", "StrataModel", "StrataWire", "RPC", "ServiceKit", crypto,
+            hummingbird,
             httpTypes,
             nioCore, nioPosix, nioEmbedded, nioWebSocket, logging,
         ]),

@@ -5,8 +5,8 @@ import FoundationEssentials
 import Logging
 import RPC
 import StrataModel
-import Sync
 import SwiftProtobuf
+import Sync
 
 /// Objects that are fetched a batch at a time, so that a page takes no more memory than a batch, whatever is on it.
 protocol Batches: Sendable {

@@ -112,7 +112,9 @@ extension Socket {
         while home.services.answers.isExceeded(by: 0) { try await Task.sleep(for: .milliseconds(.random(in: 50...150))) }
         let rendering = rendered(asked.item)
         try await registry.loop
-            .submit { if self.catchUps.ahead?.isOf(index: asked.index, attempt: asked.attempt) == true { self.catchUps.ahead?.rendering = rendering } }
+            .submit {
+                if self.catchUps.ahead?.isOf(index: asked.index, attempt: asked.attempt) == true { self.catchUps.ahead?.rendering = rendering }
+            }
             .get()
     }
 

@@ -27,7 +27,7 @@ struct FeedSimulationTests {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isPlain: true) }
     }
 
-    /// - 781, 2040, 2451: a first catch-up that was tried again took the place of a replay that had failed (`Socket.retryCatchUp`).
+    /// - 781, 2040, 2451: a first catch-up that was tried again took the place of a replay that had failed (`CatchUpSchedule.retry`).
     @Test("seeds that once failed, with counts and with clients that only listen", arguments: [781, 2040, 2451] as [UInt64])
     func failedOnceWithCounts(seed: UInt64) {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0) }

@@ -300,7 +300,9 @@ final class LogService {
     func hideOrShow(_ index: Int, for user: Int) -> UserChange? {
         guard conversations[index].current & (1 << UInt64(user)) != 0 else { return nil }
         let (position, messages) = (head(of: index), conversations[index].messages)
-        simulation.note(.init(what: conversations[index].deletions[user].isWhole ? "user brings back conversation" : "user hides conversation", a: user, b: index))
+        simulation.note(
+            .init(what: conversations[index].deletions[user].isWhole ? "user brings back conversation" : "user hides conversation", a: user, b: index)
+        )
         if conversations[index].deletions[user].isWhole {
             conversations[index].deletions[user].isWhole = false
             let entry = append(.conversationShown(view(of: index, for: user)), toLogOf: user)

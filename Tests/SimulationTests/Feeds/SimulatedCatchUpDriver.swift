@@ -122,7 +122,11 @@ final class SimulatedCatchUpDriver: @unchecked Sendable {
             }
         case .trees(let views):
             let isUnshowable = !world.isQuiet && world.simulation.chance(world.scenario.unshowable)
-            call("trees at the log") { _ in Array(views.prefix(width)) } then: { isUnshowable ? .failed(.answerTooLarge) : .lookedUp(.trees($0)) }
+            call("trees at the log") { _ in
+                Array(views.prefix(width))
+            } then: {
+                isUnshowable ? .failed(.answerTooLarge) : .lookedUp(.trees($0))
+            }
         case .alone(let id):
             call("view at the log") { log in
                 log.view(of: log.index(of: id), for: user)

@@ -295,7 +295,9 @@ final class SimulatedClient {
         guard simulation.now - settled >= Self.delay else { return }
         let end = Timestamp(simulation.now - Self.delay)
         forEachOwed { id, change in
-            if world.log.owedSince(change, of: id, by: user) < end { complain("waits for change \(change.position) of conversation \(id), though nothing is lost") }
+            if world.log.owedSince(change, of: id, by: user) < end {
+                complain("waits for change \(change.position) of conversation \(id), though nothing is lost")
+            }
         }
         for change in world.log.own[user] where isOwed(change) && change.createdAt < end {
             complain("waits for entry \(change.position) of its own log, though nothing is lost")
@@ -308,7 +310,9 @@ final class SimulatedClient {
         guard let lastStamp, world.scenario.unshowable == 0 else { return }
         let begin = lastStamp.advanced(by: .seconds(-30))
         forEachOwed { id, change in
-            if world.log.owedSince(change, of: id, by: user) < begin { complain("a replay would not bring change \(change.position) of conversation \(id)") }
+            if world.log.owedSince(change, of: id, by: user) < begin {
+                complain("a replay would not bring change \(change.position) of conversation \(id)")
+            }
         }
         for change in world.log.own[user] where isOwed(change) && change.createdAt < begin {
             complain("a replay would not bring entry \(change.position) of the own log")
