@@ -53,7 +53,7 @@ public final class EpochSource: Service {
     public func check(deadline: ContinuousClock.Instant) async throws(Failure) -> String {
         let askedAt = ContinuousClock.now
         do throws(PostgresError) {
-            let rows = try await database.query(.epochCheck, asked, deadline: deadline)
+            let rows = try await database.query(.epochCheck, with: asked, deadline: deadline)
             guard let row = rows.first else { throw PostgresError(code: .decoding, statement: Statement.epochCheck.name, reason: "no row") }
             let columns = try rows.columns(EpochCheckColumns.self)
             let new = Known(value: try row[columns.epoch], reached: try row[optional: columns.reached], askedAt: askedAt)

@@ -107,7 +107,7 @@ package final class Cluster: TestSystem {
             _ = try await Migrator(configuration: PostgresConfiguration(url: database))
                 .migrate(migrations, functions: Schema.functions, logger: Logger(label: "test"))
         } else {
-            let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), ["migrate", "--database", database]))
+            let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), arguments: ["migrate", "--database", database]))
             guard migration.isSuccess else { throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)") }
         }
         let lossy: LossyPublications? =

@@ -85,7 +85,7 @@ public enum TestServers {
     private static func createDatabase(_ name: String, on base: String) async throws {
         let url = base.hasSuffix("/") ? base + "postgres" : base + "/postgres"
         let words = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", "CREATE DATABASE \(name)"]
-        let exit = try await ChildProcess.run(Launch(try Programs.find("psql"), words))
+        let exit = try await ChildProcess.run(Launch(try Programs.find("psql"), arguments: words))
         guard exit.isSuccess else { throw LocalServerError(.commandFailed, "CREATE DATABASE on STRATA_TEST_POSTGRES failed: \(exit.output)") }
     }
 }

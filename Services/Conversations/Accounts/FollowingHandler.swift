@@ -19,18 +19,18 @@ struct FollowingHandler: CallHandler {
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
-        router.register(ConversationsAPI.listFollowed) { try await self.list($0, $1) }
-        router.register(ConversationsAPI.follow) { try await self.follow($0, $1) }
-        router.register(ConversationsAPI.unfollow) { try await self.unfollow($0, $1) }
-        router.register(ConversationsAPI.isFollowed) { try await self.isFollowed($0, $1) }
-        router.register(ConversationsAPI.followed) { try await self.followed($0, $1) }
+        router.register(ConversationsAPI.listFollowed) { try await self.listFollowed($0, in: $1) }
+        router.register(ConversationsAPI.follow) { try await self.follow($0, in: $1) }
+        router.register(ConversationsAPI.unfollow) { try await self.unfollow($0, in: $1) }
+        router.register(ConversationsAPI.isFollowed) { try await self.isFollowed($0, in: $1) }
+        router.register(ConversationsAPI.followed) { try await self.followed($0, in: $1) }
     }
 
-    private func list(_ request: ProtoListFollowedRequest, _ context: RPCContext) async throws -> ProtoListFollowedResponse {
+    private func listFollowed(_ request: ProtoListFollowedRequest, in context: RPCContext) async throws -> ProtoListFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runAlone(
             .followedList,
-            [
+            with: [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))),
                 request.hasFromUserID ? .text(request.fromUserID) : .null,
             ], for: caller)
@@ -45,13 +45,13 @@ struct FollowingHandler: CallHandler {
         }
     }
 
-    private func follow(_ request: ProtoFollowRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func follow(_ request: ProtoFollowRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
-        return ProtoChangePlace(try await support.once(caller) { try await follow(request, caller) })
+        return ProtoChangePlace(try await support.once(caller) { try await follow(request, for: caller) })
     }
 
-    private func follow(_ request: ProtoFollowRequest, _ caller: Caller) async throws -> ChangePlace? {
+    private func follow(_ request: ProtoFollowRequest, for caller: Caller) async throws -> ChangePlace? {
         guard request.followed.count <= Self.batchLimit else { throw Failure.invalid("user_ids", reason: "names more than \(Self.batchLimit) users") }
         let users = try request.followed.map { text in
             guard let user = UserID(text) else { throw Failure.notFound("identity") }
@@ -60,7 +60,7 @@ struct FollowingHandler: CallHandler {
         let values: [Value] = [
             .uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue)), Value(limit: support.quotas.followed),
         ]
-        guard let written = try await support.write(.follow, values, for: caller) else { return nil }
+        guard let written = try await support.write(.follow, with: values, for: caller) else { return nil }
         let columns = try written.rows.columns(FollowColumns.self)
         guard try written.rows[0][columns.entry.outcome] == "ok" else { throw QuotaRefusal.followed.failure(support.quotas) }
         if written.rows.count == 1 { return written.place ?? .nowhere }
@@ -72,45 +72,45 @@ struct FollowingHandler: CallHandler {
                 let (position, createdAt) = try columns.entry.place(in: row)
                 place.userPosition = max(position, place.userPosition ?? position)
                 return notice(
-                    caller, at: position, createdAt,
-                    .followed(identities[followed] ?? Identity(basic: BasicIdentity(userID: followed))))
+                    to: caller, at: position, createdAt: createdAt,
+                    content: .followed(identities[followed] ?? Identity(basic: BasicIdentity(userID: followed))))
             }
         support.publisher.notify(notices)
         return written.place ?? place
     }
 
-    private func unfollow(_ request: ProtoUnfollowRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func unfollow(_ request: ProtoUnfollowRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
-        return ProtoChangePlace(try await support.once(caller) { try await unfollow(request, caller) })
+        return ProtoChangePlace(try await support.once(caller) { try await unfollow(request, for: caller) })
     }
 
-    private func unfollow(_ request: ProtoUnfollowRequest, _ caller: Caller) async throws -> ChangePlace? {
+    private func unfollow(_ request: ProtoUnfollowRequest, for caller: Caller) async throws -> ChangePlace? {
         let values: [Value] = [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.followed)]
-        guard let written = try await support.write(.unfollow, values, for: caller) else { return nil }
+        guard let written = try await support.write(.unfollow, with: values, for: caller) else { return nil }
         let (row, columns) = (written.rows[0], try written.rows.columns(UserEntryColumns.self))
         guard try row[columns.outcome] == "ok" else { return written.place ?? .nowhere }
         let (position, createdAt) = try columns.place(in: row)
-        support.publisher.notify([notice(caller, at: position, createdAt, .unfollowed(UserID(trusted: request.followed)))])
+        support.publisher.notify([notice(to: caller, at: position, createdAt: createdAt, content: .unfollowed(UserID(trusted: request.followed)))])
         return written.place ?? ChangePlace(userPosition: position)
     }
 
-    private func isFollowed(_ request: ProtoIsFollowedRequest, _ context: RPCContext) async throws -> ProtoIsFollowedResponse {
+    private func isFollowed(_ request: ProtoIsFollowedRequest, in context: RPCContext) async throws -> ProtoIsFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let isFollowed = try await support.isFollowed(UserID(trusted: request.followed), by: caller)
         return .with { $0.isFollowed = isFollowed }
     }
 
-    private func followed(_ request: ProtoFollowedRequest, _ context: RPCContext) async throws -> ProtoFollowedResponse {
+    private func followed(_ request: ProtoFollowedRequest, in context: RPCContext) async throws -> ProtoFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runAlone(
-            .followed, [.uuid(caller.app.rawValue), .text(caller.user.rawValue)], for: caller)
+            .followed, with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue)], for: caller)
         let columns = try rows.columns(UserColumns.self)
         return try .with { $0.userIds = try rows.map { try $0[columns.user] } }
     }
 
     private func notice(
-        _ caller: Caller, at position: Position, _ createdAt: StrataModel.Timestamp, _ content: UserChange.Content
+        to caller: Caller, at position: Position, createdAt: StrataModel.Timestamp, content: UserChange.Content
     ) -> UserNotice {
         UserNotice(
             appID: caller.app, user: caller.user,
@@ -122,7 +122,7 @@ extension CallSupport {
     /// Whether the caller follows `user` at present.
     func isFollowed(_ user: UserID, by caller: Caller) async throws -> Bool {
         let rows = try await database.runAlone(
-            .followedCheck, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(user.rawValue)], for: caller)
+            .followedCheck, with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(user.rawValue)], for: caller)
         return try row(rows)[rows.columns(AnswerColumns.self).answer]
     }
 
@@ -130,7 +130,8 @@ extension CallSupport {
     func followed(_ users: [UserID], by caller: Caller) async throws(Failure) -> Set<UserID> {
         if users.isEmpty { return [] }
         let rows = try await database.run(
-            .followedAmong, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue))], deadline: caller.deadline)
+            .followedAmong, with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue))],
+            deadline: caller.deadline)
         return try reading {
             let columns = try rows.columns(UserColumns.self)
             return Set(try rows.map { UserID(trusted: try $0[columns.user]) })

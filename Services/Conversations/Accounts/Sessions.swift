@@ -36,7 +36,7 @@ struct Sessions: Sendable {
     /// The session of a token with this digest.
     /// - Throws: ``StrataModel/Failure`` `authentication_required` if there is none that is valid.
     func find(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) -> Session {
-        let rows = try await database.run(.sessionFind, [.bytes(digest), .int8(renewBelow.components.seconds)], deadline: deadline)
+        let rows = try await database.run(.sessionFind, with: [.bytes(digest), .int8(renewBelow.components.seconds)], deadline: deadline)
         guard let row = rows.first else { throw .sessionEnded }
         let session: Session
         let isDue: Bool
@@ -47,13 +47,13 @@ struct Sessions: Sendable {
         } catch {
             throw Failure(reading: error)
         }
-        if isDue { await renew([digest], deadline) }
+        if isDue { await renew([digest], deadline: deadline) }
         return session
     }
 
     /// Ends a session and has its sockets closed. Without effect if there is none.
     func end(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) {
-        let rows = try await database.runAlone(.sessionEnd, [.bytes(digest)], deadline: deadline)
+        let rows = try await database.runAlone(.sessionEnd, with: [.bytes(digest)], deadline: deadline)
         guard let row = rows.first else { return }
         do {
             let columns = try rows.columns(SessionEndColumns.self)
@@ -67,7 +67,7 @@ struct Sessions: Sendable {
     /// Those of `digests` that are no valid sessions any more, in the order given.
     func ended(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async throws(Failure) -> [[UInt8]] {
         if digests.isEmpty { return [] }
-        let rows = try await database.run(.sessionsCheck, [.bytesArray(digests), .int8(renewBelow.components.seconds)], deadline: deadline)
+        let rows = try await database.run(.sessionsCheck, with: [.bytesArray(digests), .int8(renewBelow.components.seconds)], deadline: deadline)
         var valid: Set<[UInt8]> = []
         var due: [[UInt8]] = []
         do {
@@ -80,12 +80,12 @@ struct Sessions: Sendable {
         } catch {
             throw Failure(reading: error)
         }
-        if !due.isEmpty { await renew(due, deadline) }
+        if !due.isEmpty { await renew(due, deadline: deadline) }
         return digests.filter { !valid.contains($0) }
     }
 
     /// Best effort: a session that could not be renewed now is still due the next time.
-    private func renew(_ digests: [[UInt8]], _ deadline: ContinuousClock.Instant) async {
-        _ = try? await database.runAlone(.sessionsRenew, [.bytesArray(digests), .int8(lifetime.components.seconds)], deadline: deadline)
+    private func renew(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async {
+        _ = try? await database.runAlone(.sessionsRenew, with: [.bytesArray(digests), .int8(lifetime.components.seconds)], deadline: deadline)
     }
 }

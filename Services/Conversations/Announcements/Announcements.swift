@@ -12,7 +12,7 @@ struct Announcements: Sendable {
     /// Nil if it was not sent to the caller, or if the caller has removed it.
     func find(_ id: AnnouncementID, for caller: Caller) async throws -> Announcement? {
         let rows = try await support.database.run(
-            .announcementGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
+            .announcementGet, with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
         return try await read(Array(rows), by: try rows.columns(), in: caller.app, deadline: caller.deadline).first
     }
 

@@ -18,14 +18,14 @@ struct ContentHandler: CallHandler {
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
-        router.register(AccountAPI.createContent) { try await self.create($0, $1) }
-        router.register(AccountAPI.finishContent) { try await self.finish($0, $1) }
-        router.register(AccountAPI.getContent) { try await self.get($0, $1) }
-        router.register(AccountAPI.sweepContents) { try await self.sweep($0, $1) }
-        router.register(AccountAPI.forgetContents) { try await self.forget($0, $1) }
+        router.register(AccountAPI.createContent) { try await self.createContent($0, in: $1) }
+        router.register(AccountAPI.finishContent) { try await self.finishContent($0, in: $1) }
+        router.register(AccountAPI.getContent) { try await self.getContent($0, in: $1) }
+        router.register(AccountAPI.sweepContents) { try await self.sweepContents($0, in: $1) }
+        router.register(AccountAPI.forgetContents) { try await self.forgetContents($0, in: $1) }
     }
 
-    private func create(_ request: ProtoCreateContentRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+    private func createContent(_ request: ProtoCreateContentRequest, in context: RPCContext) async throws -> ProtoEmpty {
         let caller = try Caller(app: request.appID, user: request.owner, context)
         let id = try ContentID(contract: request.id)
         guard request.size >= 0 else { throw Failure.invalid("Upload-Content-Length", reason: "must not be negative") }
@@ -33,7 +33,7 @@ struct ContentHandler: CallHandler {
         // The user's quota is locked, and the app's: alone in its transaction.
         let rows = try await database.runAlone(
             .contentCreate,
-            [
+            with: [
                 .uuid(id.rawValue), .uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.mimeType), .int8(request.size),
                 Value(limit: quotas.uploads), Value(limit: quotas.uploadBytes), Value(limit: quotas.appUploads), Value(limit: quotas.appUploadBytes),
             ], for: caller)
@@ -46,18 +46,18 @@ struct ContentHandler: CallHandler {
         }
     }
 
-    private func finish(_ request: ProtoFinishContentRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+    private func finishContent(_ request: ProtoFinishContentRequest, in context: RPCContext) async throws -> ProtoEmpty {
         let id = try ContentID(contract: request.contentID)
-        let rows = try await database.runAlone(.contentFinish, [.uuid(id.rawValue)], deadline: context.deadline)
+        let rows = try await database.runAlone(.contentFinish, with: [.uuid(id.rawValue)], deadline: context.deadline)
         if rows.isEmpty { throw Failure.notFound("content") }
         return ProtoEmpty()
     }
 
-    private func get(_ request: ProtoGetContentRequest, _ context: RPCContext) async throws -> ProtoContent {
+    private func getContent(_ request: ProtoGetContentRequest, in context: RPCContext) async throws -> ProtoContent {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let id = try ContentID(contract: request.contentID)
         let rows = try await database.run(
-            .contentGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
+            .contentGet, with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
         guard let row = rows.first else { throw Failure.notFound("content") }
         let columns = try rows.columns(ContentGetColumns.self)
         return try .with {
@@ -68,18 +68,18 @@ struct ContentHandler: CallHandler {
         }
     }
 
-    private func sweep(_ request: ProtoSweepContentsRequest, _ context: RPCContext) async throws -> ProtoSweepContentsResponse {
+    private func sweepContents(_ request: ProtoSweepContentsRequest, in context: RPCContext) async throws -> ProtoSweepContentsResponse {
         let limit = min(max(Int(request.limit), 1), Self.batchLimit)
         let rows = try await database.runAlone(
-            .contentsSweep, [.int8(max(request.age, 0)), .int8(Int64(limit))], deadline: context.deadline)
+            .contentsSweep, with: [.int8(max(request.age, 0)), .int8(Int64(limit))], deadline: context.deadline)
         let columns = try rows.columns(ContentsSweepColumns.self)
         return try .with { $0.doomed = try rows.map { Data(uuid: try $0[columns.content]) } }
     }
 
-    private func forget(_ request: ProtoForgetContentsRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+    private func forgetContents(_ request: ProtoForgetContentsRequest, in context: RPCContext) async throws -> ProtoEmpty {
         guard request.contentIds.count <= Self.batchLimit else { throw RPCError.tooLarge }
         let ids = try request.contentIds.map { try ContentID(contract: $0).rawValue }
-        _ = try await database.runAlone(.contentsForget, [.uuidArray(ids)], deadline: context.deadline)
+        _ = try await database.runAlone(.contentsForget, with: [.uuidArray(ids)], deadline: context.deadline)
         return ProtoEmpty()
     }
 }

@@ -44,7 +44,7 @@ struct CallSupport: Sendable {
 
     /// Users who take part in a conversation have an identity from then on, if only a bare one. Unless the database is certain to refuse what they are wanted
     /// for: more than `participantsLimit` users, or what `isPossible` says is not to be.
-    func ensureUsers(_ names: some Collection<String>, _ caller: Caller, if isPossible: () async throws(Failure) -> Bool) async throws(Failure) {
+    func ensureUsers(_ names: some Collection<String>, for caller: Caller, if isPossible: () async throws(Failure) -> Bool) async throws(Failure) {
         var users: [UserID] = []
         for name in names {
             guard let user = UserID(name) else { throw .invalid("participants", reason: "holds something that is not a user id") }
@@ -55,8 +55,8 @@ struct CallSupport: Sendable {
     }
 
     /// A boolean that a statement returns.
-    func answer(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Bool {
-        let rows = try await database.run(statement, values, deadline: deadline)
+    func answer(_ statement: Statement, with values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Bool {
+        let rows = try await database.run(statement, with: values, deadline: deadline)
         let first = try row(rows)
         return try reading { try first[rows.columns(AnswerColumns.self).answer] }
     }
@@ -103,8 +103,8 @@ struct Caller: Sendable {
     }
 
     func change(
-        _ conversation: ConversationID, at position: Position, _ createdAt: StrataModel.Timestamp, messageCount: Int64,
-        numbers: [UserID: UserNumbers] = [:], _ content: Change.Content
+        in conversation: ConversationID, at position: Position, createdAt: StrataModel.Timestamp, messageCount: Int64,
+        numbers: [UserID: UserNumbers] = [:], content: Change.Content
     ) -> Change {
         Change(
             appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: user, origin: origin,

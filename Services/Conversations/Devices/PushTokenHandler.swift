@@ -14,11 +14,11 @@ struct PushTokenHandler: CallHandler {
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
-        router.register(AccountAPI.setPushToken) { try await self.set($0, $1) }
-        router.register(AccountAPI.deletePushToken) { try await self.delete($0, $1) }
+        router.register(AccountAPI.setPushToken) { try await self.setPushToken($0, in: $1) }
+        router.register(AccountAPI.deletePushToken) { try await self.deletePushToken($0, in: $1) }
     }
 
-    private func set(_ request: ProtoSetPushTokenRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func setPushToken(_ request: ProtoSetPushTokenRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
         let token = request.token
@@ -29,7 +29,7 @@ struct PushTokenHandler: CallHandler {
         ]
         _ = try await support.once(caller) {
             // The user's quota is locked: alone in its transaction.
-            guard let written = try await support.write(.pushTokenSet, values, for: caller) else { return nil }
+            guard let written = try await support.write(.pushTokenSet, with: values, for: caller) else { return nil }
             let columns = try written.rows.columns(OutcomeColumns.self)
             guard try written.rows[0][columns.outcome] == "ok" else { throw QuotaRefusal.pushTokens.failure(support.quotas) }
             return .nowhere
@@ -37,11 +37,11 @@ struct PushTokenHandler: CallHandler {
         return ProtoChangePlace()
     }
 
-    private func delete(_ request: ProtoDeletePushTokenRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func deletePushToken(_ request: ProtoDeletePushTokenRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
         let values: [Value] = [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.deviceID)]
-        _ = try await support.once(caller) { try await support.write(.pushTokenDelete, values, for: caller).map { _ in .nowhere } }
+        _ = try await support.once(caller) { try await support.write(.pushTokenDelete, with: values, for: caller).map { _ in .nowhere } }
         return ProtoChangePlace()
     }
 }

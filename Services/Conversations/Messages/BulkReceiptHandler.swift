@@ -19,10 +19,10 @@ struct BulkReceiptHandler: CallHandler {
 
     /// Adds the method to `router`.
     func register(on router: inout CallRouter) {
-        router.register(ConversationsAPI.giveReceipts) { try await self.give($0, $1) }
+        router.register(ConversationsAPI.giveReceipts) { try await self.giveReceipts($0, in: $1) }
     }
 
-    private func give(_ request: ProtoGiveReceiptsRequest, _ context: RPCContext) async throws -> ProtoGiveReceiptsResponse {
+    private func giveReceipts(_ request: ProtoGiveReceiptsRequest, in context: RPCContext) async throws -> ProtoGiveReceiptsResponse {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             mutation: request.hasMutation ? request.mutation : nil, context)
@@ -32,7 +32,7 @@ struct BulkReceiptHandler: CallHandler {
             throw Failure.invalid("ids", reason: "names more than \(ConversationsAPI.maximumReceipts) messages")
         }
         let messages = try request.messageIds.map { try MessageID(contract: $0) }
-        let given = try await give(kind, to: messages, in: conversation, caller)
+        let given = try await give(kind, to: messages, in: conversation, by: caller)
         return .with {
             $0.ignored = given.ignored.map { Data($0) }
             $0.place = ProtoChangePlace(given.place)
@@ -47,7 +47,7 @@ struct BulkReceiptHandler: CallHandler {
     }
 
     /// Gives them, once if the change has a name.
-    func give(_ kind: ReceiptKind, to messages: [MessageID], in conversation: ConversationID, _ caller: Caller) async throws -> Given {
+    func give(_ kind: ReceiptKind, to messages: [MessageID], in conversation: ConversationID, by caller: Caller) async throws -> Given {
         let values: [Value] =
             [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
@@ -56,7 +56,7 @@ struct BulkReceiptHandler: CallHandler {
         given.increment(by: messages.count)
         return try await support.once(caller) {
             // It takes as long as hundreds of single ones: alone in its transaction.
-            guard let written = try await support.write(.receiptsGive, values, for: caller) else { return nil }
+            guard let written = try await support.write(.receiptsGive, with: values, for: caller) else { return nil }
             let (change, ignored) = try support.reading {
                 let (row, columns) = (written.rows[0], try written.rows.columns(BulkReceiptColumns.self))
                 try Refusal.check(try row[columns.outcome], what: "conversation")
@@ -69,15 +69,15 @@ struct BulkReceiptHandler: CallHandler {
             }
             return Given(ignored: ignored, place: written.place ?? ChangePlace(position: change?.position))
         } answer: { earlier in
-            Given(ignored: try await unseen(messages, in: conversation, caller), place: earlier.place)
+            Given(ignored: try await unseen(messages, in: conversation, by: caller), place: earlier.place)
         }
     }
 
     /// Those of the messages that the user does not see in the conversation now.
-    private func unseen(_ messages: [MessageID], in conversation: ConversationID, _ caller: Caller) async throws -> [MessageID] {
+    private func unseen(_ messages: [MessageID], in conversation: ConversationID, by caller: Caller) async throws -> [MessageID] {
         let rows = try await support.database.runAlone(
             .messagesSeen,
-            [
+            with: [
                 .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
             ], for: caller)
         let columns = try rows.columns(MessagesSeenColumns.self)

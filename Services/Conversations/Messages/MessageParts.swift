@@ -25,7 +25,7 @@ extension CallSupport {
     func measure(_ parts: inout [MessagePart], by caller: Caller, deadline: ContinuousClock.Instant) async throws(Failure) {
         let contents = Set(parts.compactMap(\.contentID))
         let rows = try await database.run(
-            .contentSizes, [.uuid(caller.app.rawValue), .uuidArray(contents.map(\.rawValue)), .text(caller.user.rawValue)], deadline: deadline)
+            .contentSizes, with: [.uuid(caller.app.rawValue), .uuidArray(contents.map(\.rawValue)), .text(caller.user.rawValue)], deadline: deadline)
         var sizes: [ContentID: Int] = [:]
         do {
             let columns = try rows.columns(ContentSizesColumns.self)

@@ -17,10 +17,10 @@ struct Database: Sendable {
     /// - Parameter lockKey: of the conversation it locks, `UInt64(hashing:)`; nil if it locks nothing.
     /// - Throws: the failure a client is told, see `Failure(postgres:)`.
     func run(
-        _ statement: Statement, _ values: [Value], lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
+        _ statement: Statement, with values: [Value], lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> Rows {
         do {
-            return try await hot.query(statement, values, lockKey: lockKey, deadline: deadline)
+            return try await hot.query(statement, with: values, lockKey: lockKey, deadline: deadline)
         } catch {
             throw Failure(postgres: error)
         }
@@ -28,9 +28,9 @@ struct Database: Sendable {
 
     /// Runs a statement on ``large``.
     /// - Throws: the failure a client is told, see `Failure(postgres:)`.
-    func runLarge(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
+    func runLarge(_ statement: Statement, with values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
         do {
-            return try await large.query(statement, values, deadline: deadline)
+            return try await large.query(statement, with: values, deadline: deadline)
         } catch {
             throw Failure(postgres: error)
         }
@@ -38,20 +38,20 @@ struct Database: Sendable {
 
     /// Runs a statement on ``exclusive``.
     /// - Throws: the failure a client is told, see `Failure(postgres:)`.
-    func runAlone(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
-        try await runAlone(statement, values, user: nil, deadline: deadline)
+    func runAlone(_ statement: Statement, with values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
+        try await runAlone(statement, with: values, user: nil, deadline: deadline)
     }
 
     /// The same on behalf of a user, who has no more than their share of the connections while other users wait.
-    func runAlone(_ statement: Statement, _ values: [Value], for caller: Caller) async throws(Failure) -> Rows {
-        try await runAlone(statement, values, user: caller.number, deadline: caller.deadline)
+    func runAlone(_ statement: Statement, with values: [Value], for caller: Caller) async throws(Failure) -> Rows {
+        try await runAlone(statement, with: values, user: caller.number, deadline: caller.deadline)
     }
 
     private func runAlone(
-        _ statement: Statement, _ values: [Value], user: UInt64?, deadline: ContinuousClock.Instant
+        _ statement: Statement, with values: [Value], user: UInt64?, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> Rows {
         do {
-            return try await exclusive.query(statement, values, user: user, deadline: deadline)
+            return try await exclusive.query(statement, with: values, user: user, deadline: deadline)
         } catch {
             throw Failure(postgres: error)
         }

@@ -50,25 +50,25 @@ struct Maintenance: Service {
 
     /// Makes the partitions of the weeks to come and drops those older than the retention time. While another instance is at it, does nothing.
     func maintainPartitions(deadline: ContinuousClock.Instant) async throws(Failure) {
-        _ = try await database.runAlone(.maintainPartitions, [.int8(retention.components.seconds)], deadline: deadline)
+        _ = try await database.runAlone(.maintainPartitions, with: [.int8(retention.components.seconds)], deadline: deadline)
     }
 
     /// Removes everything that has expired, in batches, so that no transaction becomes long.
     /// - Returns: the rows removed.
     @discardableResult
     func sweep(deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
-        var total = try await sweep(.accountsSweep, [.int8(Self.sweepBatch)], deadline: deadline)
-        total += try await sweep(.identitiesSweep, [.int8(Self.sweepBatch)], deadline: deadline)
-        total += try await sweep(.logsSweep, [.int8(retention.components.seconds), .int8(Self.sweepBatch)], deadline: deadline)
-        total += try await sweep(.mutationsSweep, [.int8(retention.components.seconds), .int8(Self.sweepBatch)], deadline: deadline)
-        return total + (try await sweep(.treesSweep, [.int8(Self.sweepBatch)], deadline: deadline))
+        var total = try await sweep(.accountsSweep, with: [.int8(Self.sweepBatch)], deadline: deadline)
+        total += try await sweep(.identitiesSweep, with: [.int8(Self.sweepBatch)], deadline: deadline)
+        total += try await sweep(.logsSweep, with: [.int8(retention.components.seconds), .int8(Self.sweepBatch)], deadline: deadline)
+        total += try await sweep(.mutationsSweep, with: [.int8(retention.components.seconds), .int8(Self.sweepBatch)], deadline: deadline)
+        return total + (try await sweep(.treesSweep, with: [.int8(Self.sweepBatch)], deadline: deadline))
     }
 
     /// Repeats a statement until nothing is left to be done.
-    private func sweep(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
+    private func sweep(_ statement: Statement, with values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
         var total: Int64 = 0
         while true {
-            let rows = try await database.runAlone(statement, values, deadline: deadline)
+            let rows = try await database.runAlone(statement, with: values, deadline: deadline)
             let (lookedAt, removed): (Int64, Int64)
             do throws(PostgresError) {
                 guard let row = rows.first else { return total }

@@ -45,7 +45,7 @@ struct MetadataStore: Sendable {
             try await carryOut(patch, deadline: deadline)
         } find: { mutation in
             let values = EarlierChange.values(mutation, of: patch.actor, in: patch.app)
-            return try EarlierChange(try await query(EarlierChange.find, values, on: reads, deadline: deadline), of: mutation)
+            return try EarlierChange(try await query(EarlierChange.find, with: values, on: reads, deadline: deadline), of: mutation)
         } answer: { earlier in
             Committed(place: earlier.place)
         }
@@ -62,7 +62,8 @@ struct MetadataStore: Sendable {
         ]
         let (statement, all) = Self.patch.asked(values, by: patch.actor, in: patch.app, as: patch.mutation)
         let rows = try await query(
-            statement, all, on: patch.operations.isLarge ? large : writes, lockKey: UInt64(hashing: patch.conversation.rawValue), deadline: deadline)
+            statement, with: all, on: patch.operations.isLarge ? large : writes, lockKey: UInt64(hashing: patch.conversation.rawValue),
+            deadline: deadline)
         guard let written = try Written(rows, isNamed: patch.mutation != nil) else {
             if patch.mutation == nil { throw MalformedAnswer() }
             return nil
@@ -72,10 +73,10 @@ struct MetadataStore: Sendable {
     }
 
     private func query(
-        _ statement: Statement, _ values: [Value], on pool: PostgresPool, lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
+        _ statement: Statement, with values: [Value], on pool: PostgresPool, lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
     ) async throws -> Rows {
         do {
-            return try await pool.query(statement, values, lockKey: lockKey, deadline: deadline)
+            return try await pool.query(statement, with: values, lockKey: lockKey, deadline: deadline)
         } catch {
             throw error.refusal
         }
@@ -120,7 +121,7 @@ struct MetadataStore: Sendable {
         do {
             rows = try await reads.query(
                 Self.readTrees,
-                [
+                with: [
                     .uuid(app.rawValue), .uuidArray(keys.map(\.conversation.rawValue)), .textArray(keys.map { $0.formerUser?.rawValue }),
                     bytes.map { .int8($0) } ?? .null, .int8(Self.mostBytes),
                 ], deadline: deadline)

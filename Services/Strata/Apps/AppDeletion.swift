@@ -43,7 +43,7 @@ struct AppDeletion: Sendable {
     /// - Returns: nil if there is no such app.
     func subject() async throws -> Subject? {
         try await store.withConnection(patience: Self.patience) { connection in
-            let rows = try await connection.query(.appExtent, [.uuid(app)], deadline: .now + Self.patience)
+            let rows = try await connection.query(.appExtent, with: [.uuid(app)], deadline: .now + Self.patience)
             guard let row = rows.first else { return nil }
             let columns = try rows.columns(AppExtentColumns.self)
             return Subject(name: try row[columns.name], extent: try columns.extent(in: row))
@@ -55,7 +55,7 @@ struct AppDeletion: Sendable {
     /// - Returns: how many rows went.
     func run(tell: (Int64) -> Void = { _ in }) async throws -> Int64 {
         try await store.withConnection(patience: Self.patience) { connection in
-            _ = try await connection.query(.appDeletionBegin, [.uuid(app)], deadline: .now + .seconds(60))
+            _ = try await connection.query(.appDeletionBegin, with: [.uuid(app)], deadline: .now + .seconds(60))
             var rows: Int64 = 0
             while true {
                 // What is found to be nothing must have been looked for when nothing could come any more.
@@ -77,7 +77,8 @@ struct AppDeletion: Sendable {
             let name = try row[part]
             var block: Int64? = 0
             while let next = block {
-                let answer = try await connection.query(.appDeletionStep, [.uuid(app), .text(name), .int8(next)], deadline: .now + .seconds(60))
+                let answer = try await connection.query(
+                    .appDeletionStep, with: [.uuid(app), .text(name), .int8(next)], deadline: .now + .seconds(60))
                 guard let row = answer.first else { break }
                 let columns = try answer.columns(AppDeletionStepColumns.self)
                 let removed = try row[columns.removed]
@@ -91,13 +92,13 @@ struct AppDeletion: Sendable {
 
     /// Deletes the app itself, unless it still has a conversation: one that was locked was stepped over. This waits for it, and it goes the next time round.
     private func deleteEmptyApp(_ connection: PostgresPool) async throws -> Bool {
-        let answer = try await connection.query(.appDeletionEnd, [.uuid(app)], deadline: .now + Self.patience)
+        let answer = try await connection.query(.appDeletionEnd, with: [.uuid(app)], deadline: .now + Self.patience)
         guard let row = answer.first else { return false }
         return try row[answer.columns(AppDeletionEndColumns.self).isDone]
     }
 
     private func remainingGrace(_ connection: PostgresPool) async throws -> Duration {
-        let rows = try await connection.query(.appDeletionAge, [.uuid(app)], deadline: .now + .seconds(60))
+        let rows = try await connection.query(.appDeletionAge, with: [.uuid(app)], deadline: .now + .seconds(60))
         guard let row = rows.first else { return .zero }
         return grace - .milliseconds(try row[rows.columns(AppDeletionAgeColumns.self).milliseconds])
     }
