@@ -29,13 +29,11 @@ struct FollowingHandler: CallHandler {
     private func listFollowed(_ request: ProtoListFollowedRequest, in context: RPCContext) async throws -> ProtoListFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runAlone(
-            .followedList,
-            with: [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))),
-                request.hasFromUserID ? .text(request.fromUserID) : .null,
-            ], for: caller)
+            ListFollowed(
+                app: caller.app, user: caller.user, pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)),
+                from: request.hasFromUserID ? request.fromUserID : nil), for: caller)
         let header = try support.row(rows)
-        let columns = try rows.columns(FollowedListColumns.self)
+        let columns = try rows.columns(of: ListFollowed.self)
         guard try header[columns.outcome] == "ok" else {
             throw Failure.invalid("from_id", reason: "is not the id of an identity in this list")
         }
@@ -57,11 +55,9 @@ struct FollowingHandler: CallHandler {
             guard let user = UserID(text) else { throw Failure.notFound("identity") }
             return user
         }
-        let values: [Value] = [
-            .uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue)), Value(limit: support.quotas.followed),
-        ]
-        guard let written = try await support.write(.follow, with: values, for: caller) else { return nil }
-        let columns = try written.rows.columns(FollowColumns.self)
+        let query = Follow(app: caller.app, user: caller.user, users: users, limit: support.quotas.followed)
+        guard let written = try await support.write(query, for: caller) else { return nil }
+        let columns = try written.columns(of: Follow.self)
         guard try written.rows[0][columns.entry.outcome] == "ok" else { throw QuotaRefusal.followed.failure(support.quotas) }
         if written.rows.count == 1 { return written.place ?? .nowhere }
         let identities = try await support.directory.full(users, in: caller.app, deadline: caller.deadline)
@@ -86,9 +82,9 @@ struct FollowingHandler: CallHandler {
     }
 
     private func unfollow(_ request: ProtoUnfollowRequest, for caller: Caller) async throws -> ChangePlace? {
-        let values: [Value] = [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.followed)]
-        guard let written = try await support.write(.unfollow, with: values, for: caller) else { return nil }
-        let (row, columns) = (written.rows[0], try written.rows.columns(UserEntryColumns.self))
+        let query = Unfollow(app: caller.app, user: caller.user, followed: request.followed)
+        guard let written = try await support.write(query, for: caller) else { return nil }
+        let (row, columns) = (written.rows[0], try written.columns(of: Unfollow.self))
         guard try row[columns.outcome] == "ok" else { return written.place ?? .nowhere }
         let (position, createdAt) = try columns.place(in: row)
         support.publisher.notify([notice(to: caller, at: position, createdAt: createdAt, content: .unfollowed(UserID(trusted: request.followed)))])
@@ -104,8 +100,8 @@ struct FollowingHandler: CallHandler {
     private func followed(_ request: ProtoFollowedRequest, in context: RPCContext) async throws -> ProtoFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runAlone(
-            .followed, with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue)], for: caller)
-        let columns = try rows.columns(UserColumns.self)
+            ListAllFollowed(app: caller.app, user: caller.user), for: caller)
+        let columns = try rows.columns(of: ListAllFollowed.self)
         return try .with { $0.userIds = try rows.map { try $0[columns.user] } }
     }
 
@@ -122,35 +118,79 @@ extension CallSupport {
     /// Whether the caller follows `user` at present.
     func isFollowed(_ user: UserID, by caller: Caller) async throws -> Bool {
         let rows = try await database.runAlone(
-            .followedCheck, with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(user.rawValue)], for: caller)
-        return try row(rows)[rows.columns(AnswerColumns.self).answer]
+            IsFollowed(app: caller.app, user: caller.user, followed: user), for: caller)
+        return try row(rows)[rows.columns(of: IsFollowed.self).answer]
     }
 
     /// Those of `users` whom the caller follows at present. One statement, which only reads.
     func followed(_ users: [UserID], by caller: Caller) async throws(Failure) -> Set<UserID> {
         if users.isEmpty { return [] }
         let rows = try await database.run(
-            .followedAmong, with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue))],
-            deadline: caller.deadline)
+            FollowedAmong(app: caller.app, user: caller.user, users: users), deadline: caller.deadline)
         return try reading {
-            let columns = try rows.columns(UserColumns.self)
+            let columns = try rows.columns(of: FollowedAmong.self)
             return Set(try rows.map { UserID(trusted: try $0[columns.user]) })
         }
     }
 }
 
-extension Statement {
-    static let followedList = Statement(
+/// A page of those whom a user follows.
+struct ListFollowed: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let pageSize: Int64
+    /// The last user of the page before.
+    let from: String?
+
+    typealias Columns = FollowedListColumns
+
+    static let statement = Statement(
         "follow.list",
         sql: """
             SELECT f.outcome, f.total, \(IdentityColumns.selected(from: "(f.profile)")) FROM conversations.list_followed($1, $2, $3, $4) f
             """, isIdempotent: true)
-    static let followedCheck = Statement("follow.check", sql: "SELECT conversations.is_followed($1, $2, $3) AS answer", isIdempotent: true)
-    /// $1 app, $2 user, $3 whom. Those who are followed. In `unnest` itself the planner would call the function once more, to see how many there are.
-    static let followedAmong = Statement(
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from)] }
+}
+
+/// Whether a user follows another one.
+struct IsFollowed: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let followed: UserID
+
+    typealias Columns = AnswerColumns
+
+    static let statement = Statement("follow.check", sql: "SELECT conversations.is_followed($1, $2, $3) AS answer", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(followed.rawValue)] }
+}
+
+/// Those of `users` whom a user follows. In `unnest` itself the planner would call the function once more, to see how many there are.
+struct FollowedAmong: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let users: [UserID]
+
+    typealias Columns = UserColumns
+
+    static let statement = Statement(
         "follow.among",
         sql: """
             SELECT u.user_id FROM (SELECT conversations.followed_among($1, $2, $3::text[]) AS ids OFFSET 0) f CROSS JOIN LATERAL unnest(f.ids) u(user_id)
             """, isIdempotent: true)
-    static let followed = Statement("follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .textArray(users.map(\.rawValue))] }
+}
+
+/// All whom a user follows.
+struct ListAllFollowed: PostgresQuery {
+    let app: AppID
+    let user: UserID
+
+    typealias Columns = UserColumns
+
+    static let statement = Statement("follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
 }

@@ -72,7 +72,7 @@ final class IdentityDirectory: Sendable {
         let unknown = uncertain.filter { stored[$0]?.isKept != true }
         guard !unknown.isEmpty, try await isPossible() else { return }
         // Creating several rows may wait for several keys: alone, and in the order of the keys.
-        let rows = try await database.runAlone(.identitiesEnsure, with: Self.values(of: unknown, in: app), deadline: deadline)
+        let rows = try await database.runAlone(EnsureIdentities(app: app, users: Self.sorted(unknown)), deadline: deadline)
         _ = try remember(rows, of: unknown, in: app)
     }
 
@@ -89,12 +89,10 @@ final class IdentityDirectory: Sendable {
     private func read(
         _ users: Set<UserID>, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> [UserID: (identity: Identity, isKept: Bool)] {
-        try remember(try await database.run(.identitiesRead, with: Self.values(of: users, in: app), deadline: deadline), of: users, in: app)
+        try remember(try await database.run(ReadIdentities(app: app, users: Self.sorted(users)), deadline: deadline), of: users, in: app)
     }
 
-    private static func values(of users: Set<UserID>, in app: AppID) -> [Value] {
-        [.uuid(app.rawValue), .textArray(users.map(\.rawValue).sorted())]
-    }
+    private static func sorted(_ users: Set<UserID>) -> [String] { users.map(\.rawValue).sorted() }
 
     /// Takes rows about `users`; who has none is remembered as that.
     private func remember(

@@ -68,14 +68,11 @@ struct SignIn: Sendable {
         let session = SessionToken.random()
         do {
             let rows = try await database.runAlone(
-                .signIn,
-                with: [
-                    .uuid(app.rawValue), .text(user.rawValue), .bytes(nonce.digest), .timestamp(Postgres.Timestamp(nonce.expiresAt)),
-                    .bytes(session.digest), .int8(sessionLifetime.components.seconds), .jsonb(try properties.json()),
-                ],
-                deadline: deadline)
+                OpenSession(
+                    app: app, user: user, nonceDigest: nonce.digest, nonceExpiresAt: Postgres.Timestamp(nonce.expiresAt), digest: session.digest,
+                    lifetime: sessionLifetime.components.seconds, claims: try properties.json()), deadline: deadline)
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
-            let columns = try rows.columns(SignInColumns.self)
+            let columns = try rows.columns(of: OpenSession.self)
             switch try row[columns.outcome] {
             case "ok": break
             case "invalid_app_id": throw Failure.invalidApp

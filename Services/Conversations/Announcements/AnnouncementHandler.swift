@@ -49,13 +49,11 @@ struct AnnouncementHandler: CallHandler {
         try await checkApp(app, deadline: context.deadline)
         let sender = try await sender(of: request, in: app, deadline: context.deadline)
         let rows = try await database.runAlone(
-            .announcementSend,
-            with: [
-                .uuid(app.rawValue), .uuid(id.rawValue), sender.name.map { .text($0) } ?? .null, sender.user.map { .text($0.rawValue) } ?? .null,
-                .textArray(recipients.map(\.rawValue)), .bytes(try MessageParts.encode(parts)),
-                request.hasNotification ? .text(request.notification) : .null,
-            ], deadline: context.deadline)
-        let (row, columns) = (try support.row(rows), try rows.columns(AnnouncementSendColumns.self))
+            SendAnnouncement(
+                app: app, announcement: id, senderName: sender.name, senderUser: sender.user, recipients: recipients,
+                parts: try MessageParts.encode(parts), notification: request.hasNotification ? request.notification : nil),
+            deadline: context.deadline)
+        let (row, columns) = (try support.row(rows), try rows.columns(of: SendAnnouncement.self))
         guard try row[columns.outcome] == "ok" else { throw Failure(.idInUse, "The id is in use.") }
         let sentAt = StrataModel.Timestamp(try row[columns.sentAt])
         support.publisher.notify(
@@ -71,9 +69,9 @@ struct AnnouncementHandler: CallHandler {
 
     /// No session vouches for the app here: its id comes from the operator's command line.
     private func checkApp(_ app: AppID, deadline: ContinuousClock.Instant) async throws {
-        let rows = try await database.run(.announcementApp, with: [.uuid(app.rawValue)], deadline: deadline)
+        let rows = try await database.run(GetAnnouncingApp(app: app), deadline: deadline)
         guard let row = rows.first else { throw Failure.invalidApp }
-        guard try !row[rows.columns(AnnouncementAppColumns.self).isSuspended] else { throw Failure.appSuspended }
+        guard try !row[rows.columns(of: GetAnnouncingApp.self).isSuspended] else { throw Failure.appSuspended }
     }
 
     private struct Sender {
@@ -108,13 +106,11 @@ struct AnnouncementHandler: CallHandler {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let from = request.hasFromID ? try AnnouncementID(contract: request.fromID) : nil
         let rows = try await database.runAlone(
-            .announcementList,
-            with: [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))),
-                from.map { .uuid($0.rawValue) } ?? .null, CallSupport.bound(request.maxBytes),
-            ], for: caller)
+            ListAnnouncements(
+                app: caller.app, user: caller.user, pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
+                maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
-        let columns = try rows.columns(AnnouncementListColumns.self)
+        let columns = try rows.columns(of: ListAnnouncements.self)
         guard try header[columns.outcome] == "ok" else {
             throw Failure.invalid("from_id", reason: "is not the id of an announcement in this list")
         }
@@ -140,8 +136,7 @@ struct AnnouncementHandler: CallHandler {
         guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", reason: "must be read or delivery") }
         let status: RecipientStatus = kind == .read ? .read : .delivered
         return try await write(
-            .announcementReceipt,
-            with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .int8(Int64(status.rawValue))], for: caller,
+            GiveAnnouncementReceipt(app: caller.app, user: caller.user, announcement: id, status: Int64(status.rawValue)), for: caller,
             telling: .announcementStatus(id, status))
     }
 
@@ -150,16 +145,16 @@ struct AnnouncementHandler: CallHandler {
             app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
         let id = try AnnouncementID(contract: request.announcementID)
         return try await write(
-            .announcementRemove, with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], for: caller,
+            RemoveAnnouncement(app: caller.app, user: caller.user, announcement: id), for: caller,
             telling: .announcementDeleted(id))
     }
 
-    private func write(
-        _ statement: WriteStatement, with values: [Value], for caller: Caller, telling content: UserChange.Content
-    ) async throws -> ProtoChangePlace {
+    private func write<Query: WriteQuery>(
+        _ query: Query, for caller: Caller, telling content: UserChange.Content
+    ) async throws -> ProtoChangePlace where Query.Columns == UserEntryColumns {
         let place = try await support.once(caller) { () async throws -> ChangePlace? in
-            guard let written = try await support.write(statement, with: values, for: caller) else { return nil }
-            let (row, columns) = (written.rows[0], try written.rows.columns(UserEntryColumns.self))
+            guard let written = try await support.write(query, for: caller) else { return nil }
+            let (row, columns) = (written.rows[0], try written.columns(of: Query.self))
             let outcome = try row[columns.outcome]
             try Refusal.check(outcome, what: "announcement")
             guard outcome == "ok" else { return written.place ?? .nowhere }

@@ -34,7 +34,7 @@ struct CallSupport: Sendable {
     }
 
     /// The bytes that an answer may have, as the functions of the database take them.
-    static func bound(_ bytes: Int64) -> Value { bytes > 0 ? .int8(bytes) : .null }
+    static func bound(_ bytes: Int64) -> Int64? { bytes > 0 ? bytes : nil }
 
     /// The only row of a write.
     func row(_ rows: Rows) throws(Failure) -> Row {
@@ -54,11 +54,13 @@ struct CallSupport: Sendable {
         try await directory.ensure(users, in: caller.app, deadline: caller.deadline, if: isPossible)
     }
 
-    /// A boolean that a statement returns.
-    func answer(_ statement: Statement, with values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Bool {
-        let rows = try await database.run(statement, with: values, deadline: deadline)
+    /// A boolean that a query returns.
+    func answer<Query: PostgresQuery>(
+        _ query: Query, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> Bool where Query.Columns == AnswerColumns {
+        let rows = try await database.run(query, deadline: deadline)
         let first = try row(rows)
-        return try reading { try first[rows.columns(AnswerColumns.self).answer] }
+        return try reading { try first[rows.columns(of: Query.self).answer] }
     }
 
     /// A view with the names of all users in it.
@@ -94,12 +96,6 @@ struct Caller: Sendable {
         hasher.combine(app)
         hasher.combine(user)
         return UInt64(bitPattern: Int64(hasher.finalize()))
-    }
-
-    /// The two values of the origin, as the functions take them.
-    var originValues: [Value] {
-        guard let origin else { return [.null, .null] }
-        return [.int8(Int64(bitPattern: origin.connection)), .int8(Int64(bitPattern: origin.request))]
     }
 
     func change(

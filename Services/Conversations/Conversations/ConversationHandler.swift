@@ -59,19 +59,17 @@ struct ConversationHandler: CallHandler {
             try support.metadataLimits.checkLimits(of: leaves)
         }
         try await support.ensureUsers(request.participants + [caller.user.rawValue], for: caller) { () throws(Failure) in
-            try await support.answer(.conversationIsFree, with: [.uuid(id.rawValue)], deadline: caller.deadline)
+            try await support.answer(IsConversationFree(conversation: id), deadline: caller.deadline)
         }
-        let values: [Value] =
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .textArray(request.participants),
-                .bool(request.distinct), leaves.map { .textArray($0.map(\.path.dotted)) } ?? .null,
-                leaves.map { .textArray($0.map(\.value)) } ?? .null, .int8(Int64(support.participantsLimit)),
-            ] + caller.originValues + [.int8(Int64(request.receiptPolicy & 3))]
+        let query = CreateConversation(
+            app: caller.app, user: caller.user, conversation: id, participants: request.participants, isDistinct: request.distinct,
+            metadataPaths: leaves?.map(\.path.dotted), metadataValues: leaves?.map(\.value), participantsLimit: support.participantsLimit,
+            origin: caller.origin, receiptPolicy: Int64(request.receiptPolicy & 3))
         // A creation meets two keys, its id and its set of participants: alone in its transaction.
         let route: CallSupport.Route = leaves?.isLarge == true ? .large : .alone
-        guard let written = try await support.write(.conversationCreate, with: values, for: caller, on: route) else { return nil }
+        guard let written = try await support.write(query, for: caller, on: route) else { return nil }
         let (outcome, createdAt, shownAt, view) = try support.reading {
-            let (row, columns) = (written.rows[0], try written.rows.columns(ConversationCreateColumns.self))
+            let (row, columns) = (written.rows[0], try written.columns(of: CreateConversation.self))
             let createdAt = try row[optional: columns.changedAt].map { StrataModel.Timestamp($0) }
             let userPosition = try row[optional: columns.userPosition]
             let userTime = try row[optional: columns.userCreatedAt].map { StrataModel.Timestamp($0) }
@@ -137,15 +135,13 @@ struct ConversationHandler: CallHandler {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let from = request.hasFromID ? try ConversationID(contract: request.fromID) : nil
         let rows = try await database.runAlone(
-            .conversationList,
-            with: [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .bool(request.byLastMessage),
-                .int8(Int64(min(max(request.pageSize, 1), Self.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
-                CallSupport.bound(request.maxBytes),
-            ], for: caller)
+            ListConversations(
+                app: caller.app, user: caller.user, byLastMessage: request.byLastMessage,
+                pageSize: Int64(min(max(request.pageSize, 1), Self.pageLimit)), from: from,
+                maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
         let (total, later, views, hasMore) = try support.reading {
-            let columns = try rows.columns(ConversationListColumns.self)
+            let columns = try rows.columns(of: ListConversations.self)
             guard try header[columns.outcome] != "unknown_cursor" else { throw Self.unknownCursor }
             let page = rows.dropFirst()
             return (
@@ -182,11 +178,9 @@ struct ConversationHandler: CallHandler {
         }
         let ids = try request.conversationIds.map { try ConversationID(contract: $0).rawValue }
         let rows = try await database.runAlone(
-            .conversationsGet,
-            with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuidArray(ids), CallSupport.bound(request.maxBytes)],
-            for: caller)
+            GetConversations(app: caller.app, user: caller.user, conversations: ids, maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
         let (views, covered) = try support.reading {
-            let columns = try rows.columns(ConversationsGetColumns.self)
+            let columns = try rows.columns(of: GetConversations.self)
             return (try rows.compactMap { try ViewRow($0, by: columns.view) }, try rows.compactMap { try $0[optional: columns.covered] }.last ?? 0)
         }
         let named = try await protos(of: views, caller)
@@ -207,16 +201,12 @@ struct ConversationHandler: CallHandler {
 
     private func markAllRead(_ request: ProtoMarkAllReadRequest, for caller: Caller) async throws -> ChangePlace? {
         let id = try ConversationID(contract: request.conversationID)
-        let values: [Value] =
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue),
-                request.hasUpTo ? .int8(request.upTo) : .null, .int8(Int64(support.receiptAudienceLimit)),
-            ] + caller.originValues
-        guard let written = try await support.write(.conversationMarkAllRead, with: values, for: caller, on: .shared(lockKey: id.lockKey)) else {
-            return nil
-        }
+        let query = MarkAllRead(
+            app: caller.app, user: caller.user, conversation: id, upTo: request.hasUpTo ? request.upTo : nil,
+            audienceLimit: support.receiptAudienceLimit, origin: caller.origin)
+        guard let written = try await support.write(query, for: caller, on: .shared(lockKey: id.lockKey)) else { return nil }
         let change: Change? = try support.reading {
-            let (row, columns) = (written.rows[0], try written.rows.columns(MarkAllReadColumns.self))
+            let (row, columns) = (written.rows[0], try written.columns(of: MarkAllRead.self))
             let outcome = try row[columns.outcome]
             try Refusal.check(outcome, what: "conversation")
             guard outcome == "ok" else { return nil }
@@ -233,7 +223,7 @@ struct ConversationHandler: CallHandler {
     }
 
     private func patchConversation(_ request: ProtoPatchConversationRequest, in context: RPCContext) async throws -> ProtoPatchConversationResponse {
-        let (changes, place) = try await ParticipantChanges(support).patchConversation(request, in: context)
+        let (changes, place) = try await ConversationEditor(support).patchConversation(request, in: context)
         return .with {
             $0.changes = changes.map { ProtoChange($0) }
             $0.place = ProtoChangePlace(place)
@@ -241,7 +231,7 @@ struct ConversationHandler: CallHandler {
     }
 
     private func deleteConversation(_ request: ProtoDeleteConversationRequest, in context: RPCContext) async throws -> ProtoChangePlace {
-        ProtoChangePlace(try await ParticipantChanges(support).deleteConversation(request, in: context))
+        ProtoChangePlace(try await ConversationEditor(support).deleteConversation(request, in: context))
     }
 }
 
@@ -251,10 +241,10 @@ extension CallSupport {
         of id: ConversationID, for user: UserID, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ConversationView? {
         let rows = try await database.run(
-            .conversationGet, with: [.uuid(app.rawValue), .text(user.rawValue), .uuid(id.rawValue)], deadline: deadline)
+            GetConversation(app: app, user: user, conversation: id), deadline: deadline)
         let view: ViewRow? = try reading {
             guard let row = rows.first else { return nil }
-            return try ViewRow(row, by: try rows.columns())
+            return try ViewRow(row, by: try rows.columns(of: GetConversation.self))
         }
         guard let view else { return nil }
         return try await named(view, in: app, deadline: deadline)

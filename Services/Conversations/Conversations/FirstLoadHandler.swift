@@ -32,16 +32,14 @@ struct FirstLoadHandler: CallHandler {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let from = request.hasFromID ? try ConversationID(contract: request.fromID) : nil
         let rows = try await support.database.runAlone(
-            .conversationLoad,
-            with: [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .bool(request.byLastMessage),
-                .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
-                request.hasMessages ? .int8(min(max(Int64(request.messages), 1), Self.messagesLimit)) : .null, .int8(Self.messagesLimit),
-                CallSupport.bound(request.maxBytes),
-            ], for: caller)
+            LoadConversations(
+                app: caller.app, user: caller.user, byLastMessage: request.byLastMessage,
+                pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
+                messages: request.hasMessages ? min(max(Int64(request.messages), 1), Self.messagesLimit) : nil, messagesLimit: Self.messagesLimit,
+                maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
         let (total, items, hasMore) = try support.reading {
-            let columns = try rows.columns(ConversationLoadColumns.self)
+            let columns = try rows.columns(of: LoadConversations.self)
             guard try header[columns.outcome] != "unknown_cursor" else { throw ConversationHandler.unknownCursor }
             let (items, hasMore) = try Self.items(rows.dropFirst(), by: columns)
             return (try header[columns.total], items, hasMore)

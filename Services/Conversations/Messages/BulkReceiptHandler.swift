@@ -48,17 +48,16 @@ struct BulkReceiptHandler: CallHandler {
 
     /// Gives them, once if the change has a name.
     func give(_ kind: ReceiptKind, to messages: [MessageID], in conversation: ConversationID, by caller: Caller) async throws -> Given {
-        let values: [Value] =
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
-                .int8(kind == .read ? 2 : 1), .int8(Int64(support.receiptAudienceLimit)),
-            ] + caller.originValues
+        let query = GiveReceipts(
+            app: caller.app, user: caller.user, conversation: conversation, messages: messages, status: kind == .read ? 2 : 1,
+            audienceLimit: support.receiptAudienceLimit,
+            origin: caller.origin)
         given.increment(by: messages.count)
         return try await support.once(caller) {
             // It takes as long as hundreds of single ones: alone in its transaction.
-            guard let written = try await support.write(.receiptsGive, with: values, for: caller) else { return nil }
+            guard let written = try await support.write(query, for: caller) else { return nil }
             let (change, ignored) = try support.reading {
-                let (row, columns) = (written.rows[0], try written.rows.columns(BulkReceiptColumns.self))
+                let (row, columns) = (written.rows[0], try written.columns(of: GiveReceipts.self))
                 try Refusal.check(try row[columns.outcome], what: "conversation")
                 let change = try columns.change.change(in: row, of: conversation, in: caller.app, origin: caller.origin)
                 return (change, try row[columns.ignored].map { MessageID(rawValue: $0) })
@@ -76,11 +75,8 @@ struct BulkReceiptHandler: CallHandler {
     /// Those of the messages that the user does not see in the conversation now.
     private func unseen(_ messages: [MessageID], in conversation: ConversationID, by caller: Caller) async throws -> [MessageID] {
         let rows = try await support.database.runAlone(
-            .messagesSeen,
-            with: [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
-            ], for: caller)
-        let columns = try rows.columns(MessagesSeenColumns.self)
+            SeenMessages(app: caller.app, user: caller.user, conversation: conversation, messages: messages), for: caller)
+        let columns = try rows.columns(of: SeenMessages.self)
         let seen = Set(try rows.map { MessageID(rawValue: try $0[columns.message]) })
         return messages.filter { !seen.contains($0) }
     }

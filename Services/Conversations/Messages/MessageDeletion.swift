@@ -22,7 +22,7 @@ struct MessageDeletion {
 
     /// - Throws: the refusal, or an error of decoding.
     init(_ written: Written, in app: AppID) throws {
-        let (row, columns) = (written.rows[0], try written.rows.columns(MessageDeleteColumns.self))
+        let (row, columns) = (written.rows[0], try written.columns(of: DeleteMessage.self))
         try Refusal.check(try row[columns.outcome], what: "message")
         conversation = ConversationID(rawValue: try row[columns.conversation])
         let position = try row[optional: columns.position]

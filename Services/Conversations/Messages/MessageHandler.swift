@@ -54,13 +54,12 @@ struct MessageHandler: CallHandler {
         let contents = parts.compactMap(\.contentID)
         if !contents.isEmpty { try await support.measure(&parts, by: caller, deadline: caller.deadline) }
         let stored = try MessageParts.encode(parts)
-        let values: [Value] =
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuid(id.rawValue), .bytes(stored),
-                request.hasNotification ? .text(request.notification) : .null,
-            ] + caller.originValues + [contents.isEmpty ? .null : .uuidArray(contents.map(\.rawValue))]
-        guard let written = try await store(values, in: conversation, isAlone: !contents.isEmpty, for: caller) else { return nil }
-        let (row, columns) = (written.rows[0], try written.rows.columns(MessageSendColumns.self))
+        let query = SendMessage(
+            app: caller.app, user: caller.user, conversation: conversation, message: id, parts: stored,
+            notification: request.hasNotification ? request.notification : nil, origin: caller.origin, contents: contents.isEmpty ? nil : contents,
+            waits: !contents.isEmpty)
+        guard let written = try await store(query, for: caller) else { return nil }
+        let (row, columns) = (written.rows[0], try written.columns(of: SendMessage.self))
         let outcome = try row[columns.outcome]
         try Refusal.check(outcome, what: "conversation")
         let sender = try await support.directory.basic([caller.user], in: caller.app, deadline: caller.deadline)
@@ -91,17 +90,17 @@ struct MessageHandler: CallHandler {
         }
     }
 
-    /// - Parameter isAlone: with content it locks that too, and so has a transaction of its own. Others share one, in which no statement may wait for a
-    ///   message id that another transaction is using: then this one is run again, alone.
-    private func store(_ values: [Value], in conversation: ConversationID, isAlone: Bool, for caller: Caller) async throws -> Written? {
-        if !isAlone {
-            let shared = CallSupport.Route.shared(lockKey: conversation.lockKey)
-            guard let written = try await support.write(.messageSend, with: values + [.bool(false)], for: caller, on: shared) else { return nil }
-            let columns = try written.rows.columns(MessageSendColumns.self)
-            if try written.rows[0][columns.outcome] != "busy_id" { return written }
-        }
+    /// With content it locks that too, and so has a transaction of its own. Others share one, in which no statement may wait for a message id that another
+    /// transaction is using: then this one is run again, alone.
+    private func store(_ query: SendMessage, for caller: Caller) async throws -> Written? {
+        guard !query.waits else { return try await support.write(query, for: caller) }
+        guard let written = try await support.write(query, for: caller, on: .shared(lockKey: query.conversation.lockKey)) else { return nil }
+        let columns = try written.columns(of: SendMessage.self)
+        if try written.rows[0][columns.outcome] != "busy_id" { return written }
         // One that waits for another transaction does so where no list and no replay needs a connection.
-        return try await support.write(.messageSend, with: values + [.bool(true)], for: caller, on: isAlone ? .alone : .large)
+        var query = query
+        query.waits = true
+        return try await support.write(query, for: caller, on: .large)
     }
 
     /// - Parameter message: the one that has the id, if the caller may see it.
@@ -120,8 +119,10 @@ struct MessageHandler: CallHandler {
 
     private func message(_ id: MessageID, for caller: Caller) async throws -> StrataModel.Message {
         let rows = try await database.run(
-            .messageGet, with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
-        guard let row = rows.first, let message = try MessageRow(row, by: try rows.columns()) else { throw Failure.notFound("message") }
+            GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
+        guard let row = rows.first, let message = try MessageRow(row, by: try rows.columns(of: GetMessage.self)) else {
+            throw Failure.notFound("message")
+        }
         let identities = try await support.directory.basic([message.sender], in: caller.app, deadline: caller.deadline)
         return message.message(identities)
     }
@@ -131,14 +132,12 @@ struct MessageHandler: CallHandler {
         let conversation = try ConversationID(contract: request.conversationID)
         let from = request.hasFromID ? try MessageID(contract: request.fromID) : nil
         let rows = try await database.runAlone(
-            .messageList,
-            with: [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue),
-                .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
-                CallSupport.bound(request.maxBytes),
-            ], for: caller)
+            ListMessages(
+                app: caller.app, user: caller.user, conversation: conversation,
+                pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
+                maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
-        let columns = try rows.columns(MessageListColumns.self)
+        let columns = try rows.columns(of: ListMessages.self)
         let outcome = try header[columns.outcome]
         try Refusal.check(outcome, what: "conversation")
         if outcome == "unknown_cursor" { throw Failure.invalid("from_id", reason: "is not the id of a message in this list") }
@@ -169,9 +168,8 @@ struct MessageHandler: CallHandler {
     private func deleteMessage(_ request: ProtoDeleteMessageRequest, for caller: Caller) async throws -> ChangePlace? {
         let id = try MessageID(contract: request.messageID)
         guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", reason: "must be all_participants or my_devices") }
-        let values: [Value] =
-            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .text(mode.rawValue)] + caller.originValues
-        guard let written = try await support.write(.messageDelete, with: values, for: caller) else { return nil }
+        let query = DeleteMessage(app: caller.app, user: caller.user, message: id, mode: mode, origin: caller.origin)
+        guard let written = try await support.write(query, for: caller) else { return nil }
         let deleted = try MessageDeletion(written, in: caller.app)
         let identities = try await support.directory.basic(deleted.senders, in: caller.app, deadline: caller.deadline)
         if let change = deleted.change(of: id, by: caller, identities) { support.publisher.publish([change]) }
@@ -200,13 +198,12 @@ struct MessageHandler: CallHandler {
     /// One with a name is not gathered with those of others: it is committed together with its name.
     private func giveNamed(_ kind: ReceiptKind, to message: MessageID, by caller: Caller) async throws -> ChangePlace {
         let located = try await database.run(
-            .messagesLocate, with: [.uuid(caller.app.rawValue), .textArray([caller.user.rawValue]), .uuidArray([message.rawValue])],
-            deadline: caller.deadline)
+            LocateMessages(app: caller.app, users: [caller.user.rawValue], messages: [message.rawValue]), deadline: caller.deadline)
         guard let row = located.first else {
             // Deleted since, perhaps.
             return try await support.once(caller) { throw Failure.notFound("message") }
         }
-        let conversation = ConversationID(rawValue: try row[try located.columns(MessagesLocateColumns.self).conversation])
+        let conversation = ConversationID(rawValue: try row[try located.columns(of: LocateMessages.self).conversation])
         let given = try await bulkReceipts.give(kind, to: [message], in: conversation, by: caller)
         guard given.ignored.isEmpty else { throw Failure.notFound("message") }
         return given.place

@@ -57,8 +57,10 @@ struct PartHandler: CallHandler {
         // Nothing is shown of what was removed.
         if case .remove = request.edit { return .with { $0.place = ProtoChangePlace(earlier.place) } }
         let rows = try await database.run(
-            .messageGet, with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
-        guard let row = rows.first, let found = try MessageRow(row, by: try rows.columns()) else { throw Failure.notFound("message") }
+            GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
+        guard let row = rows.first, let found = try MessageRow(row, by: try rows.columns(of: GetMessage.self)) else {
+            throw Failure.notFound("message")
+        }
         var index: Int?
         switch request.edit {
         case .add(let part): index = found.parts.firstIndex { $0.id == earlier.object ?? UUID(contract: part.id) }
@@ -82,8 +84,8 @@ struct PartHandler: CallHandler {
 
     private func editOnce(_ id: MessageID, as request: ProtoEditPartsRequest, for caller: Caller) async throws -> Attempt {
         let found = try await database.run(
-            .messageGet, with: [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
-        let columns = try found.columns(MessageColumns.self)
+            GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
+        let columns = try found.columns(of: GetMessage.self)
         guard let row = found.first, let message = try MessageRow(row, by: columns) else { throw Failure.notFound("message") }
         guard message.sender == caller.user else { throw Failure.accessDenied("Only its sender can change a message.") }
         let stored = try row[columns.parts]
@@ -107,13 +109,12 @@ struct PartHandler: CallHandler {
         var parts = editor.parts
         let contents = parts.compactMap(\.contentID)
         if !contents.isEmpty { try await support.measure(&parts, by: caller, deadline: caller.deadline) }
-        let values: [Value] =
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .bytes(stored), .bytes(try MessageParts.encode(parts)),
-                .jsonb(try OperationsJSON.edits(editor.edits)), .timestamp(Postgres.Timestamp(time)), .uuidArray(contents.map(\.rawValue)),
-            ] + caller.originValues
-        guard let written = try await support.write(.partsEdit, with: values, for: caller) else { return .isNamedAlready }
-        let (row, columns) = (written.rows[0], try written.rows.columns(PartsEditColumns.self))
+        let query = EditParts(
+            app: caller.app, user: caller.user, message: id, stored: stored, parts: try MessageParts.encode(parts),
+            edits: try OperationsJSON.edits(editor.edits),
+            time: Postgres.Timestamp(time), contents: contents, origin: caller.origin)
+        guard let written = try await support.write(query, for: caller) else { return .isNamedAlready }
+        let (row, columns) = (written.rows[0], try written.columns(of: EditParts.self))
         let outcome = try row[columns.outcome]
         if outcome == "stale" { return .partsAreOthers }
         try Refusal.check(outcome, what: "message")

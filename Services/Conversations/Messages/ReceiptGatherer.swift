@@ -89,13 +89,11 @@ final class ReceiptGatherer: Sendable {
         var conversations: [Int: ConversationID] = [:]
         for (app, numbers) in Dictionary(grouping: receipts.indices, by: { receipts[$0].app }) {
             let rows = try await database.run(
-                .messagesLocate,
-                with: [
-                    .uuid(app.rawValue), .textArray(numbers.map { receipts[$0].user.rawValue }),
-                    .uuidArray(numbers.map { receipts[$0].message.rawValue }),
-                ], deadline: deadline)
+                LocateMessages(
+                    app: app, users: numbers.map { receipts[$0].user.rawValue }, messages: numbers.map { receipts[$0].message.rawValue }),
+                deadline: deadline)
             do {
-                let columns = try rows.columns(MessagesLocateColumns.self)
+                let columns = try rows.columns(of: LocateMessages.self)
                 for row in rows {
                     // The database counts from one.
                     let index = Int(try row[columns.number]) - 1
@@ -150,14 +148,13 @@ final class ReceiptGatherer: Sendable {
         _ receipts: [Receipt], at place: Place, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ([String], ChangePlace) {
         let rows = try await database.run(
-            .receiptsGive,
-            with: [
-                .uuid(place.app.rawValue), .uuid(place.conversation.rawValue), .textArray(receipts.map(\.user.rawValue)),
-                .uuidArray(receipts.map(\.message.rawValue)), .int8Array(receipts.map { $0.kind == .read ? 2 : 1 }), .int8(Int64(audienceLimit)),
-            ], lockKey: place.conversation.lockKey, deadline: deadline)
+            GiveGatheredReceipts(
+                app: place.app, conversation: place.conversation, users: receipts.map(\.user.rawValue), messages: receipts.map(\.message.rawValue),
+                statuses: receipts.map { $0.kind == .read ? 2 : 1 }, audienceLimit: Int64(audienceLimit)), lockKey: place.conversation.lockKey,
+            deadline: deadline)
         do {
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
-            let columns = try rows.columns(ReceiptsGiveColumns.self)
+            let columns = try rows.columns(of: GiveGatheredReceipts.self)
             let outcomes = try row[columns.outcomes]
             guard let change = try columns.change.change(in: row, of: place.conversation, in: place.app) else { return (outcomes, .nowhere) }
             publish(change)

@@ -56,9 +56,9 @@ final class HeadsCache: Sendable {
 
     private static func read(since: Int64, from database: Database, deadline: ContinuousClock.Instant) async throws -> ProtoHeadsResponse {
         let rows = try await database.runAlone(
-            .heads, with: [since == 0 ? .null : .timestamp(Postgres.Timestamp(microseconds: since))], deadline: deadline)
+            ReadHeads(since: since == 0 ? nil : Postgres.Timestamp(microseconds: since)), deadline: deadline)
         var response = ProtoHeadsResponse()
-        let columns = try rows.columns(HeadsColumns.self)
+        let columns = try rows.columns(of: ReadHeads.self)
         for row in rows {
             let (app, user) = (try row[optional: columns.app], try row[optional: columns.user])
             let (conversation, position) = (try row[optional: columns.conversation], try row[optional: columns.position] ?? 0)

@@ -7,8 +7,8 @@ import Postgres
 import RPC
 import StrataModel
 
-/// Patches that concern participants, alone or together with metadata, and the ways a conversation goes away.
-struct ParticipantChanges: Sendable {
+/// Patches of conversations, of their participants and metadata, and the ways a conversation goes away.
+struct ConversationEditor: Sendable {
     private let support: CallSupport
     private var database: Database { support.database }
 
@@ -47,19 +47,15 @@ struct ParticipantChanges: Sendable {
         let metadata = request.metadata.map { MetadataOperation($0) }
         try support.metadataValidation.checkOperations(metadata)
         try await support.ensureUsers(Self.mentioned(request.participants), for: caller) { () throws(Failure) in
-            try await support.answer(.conversationHas, with: [.uuid(id.rawValue), .text(caller.user.rawValue)], deadline: caller.deadline)
+            try await support.answer(IsParticipant(conversation: id, user: caller.user), deadline: caller.deadline)
         }
         let limits = support.metadataLimits
-        let values: [Value] =
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue),
-                .jsonb(try OperationsJSON.participants(request.participants)), .int8(Int64(support.participantsLimit)),
-                metadata.isEmpty ? .null : .jsonb(MetadataJSON.encode(request.metadata.map { MetadataOperation($0) })),
-            ] + caller.originValues + [limits.keys.map { .int8(Int64($0)) } ?? .null, limits.bytes.map { .int8(Int64($0)) } ?? .null]
+        let query = PatchConversation(
+            app: caller.app, user: caller.user, conversation: id, participants: try OperationsJSON.participants(request.participants),
+            participantsLimit: support.participantsLimit, metadata: metadata.isEmpty ? nil : MetadataJSON.encode(metadata), origin: caller.origin,
+            maxKeys: limits.keys, maxBytes: limits.bytes)
         // Whom it adds may be added elsewhere at this moment, and then it waits for what says who follows whom: alone in its transaction.
-        guard let written = try await support.write(.conversationPatch, with: values, for: caller, on: metadata.isLarge ? .large : .alone) else {
-            return nil
-        }
+        guard let written = try await support.write(query, for: caller, on: metadata.isLarge ? .large : .alone) else { return nil }
         var patched = try support.reading { try self.patched(written) }
         if !patched.added.isEmpty { patched.epoch = try await support.epoch.current(deadline: caller.deadline) }
         let identities = try await support.directory.basic(
@@ -94,7 +90,7 @@ struct ParticipantChanges: Sendable {
     }
 
     private func patched(_ written: Written) throws -> Patched {
-        let (row, columns) = (written.rows[0], try written.rows.columns(ConversationPatchColumns.self))
+        let (row, columns) = (written.rows[0], try written.columns(of: PatchConversation.self))
         let outcome = try row[columns.outcome]
         if outcome == "too_many" { throw Failure.invalid("participants", reason: "would be more than \(support.participantsLimit) users") }
         if outcome == "too_many_keys" { throw support.metadataLimits.tooManyKeys }
@@ -153,10 +149,10 @@ struct ParticipantChanges: Sendable {
         let id = try ConversationID(contract: request.conversationID)
         guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", reason: "must be all_participants or my_devices") }
         // It touches the rows of every participant: alone in its transaction.
-        let values: [Value] =
-            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .text(mode.rawValue), .bool(request.leave)]
-            + caller.originValues + [request.hasUpTo ? .int8(request.upTo) : .null]
-        guard let written = try await support.write(.conversationDelete, with: values, for: caller) else { return nil }
+        let query = DeleteConversation(
+            app: caller.app, user: caller.user, conversation: id, mode: mode, leaves: request.leave, origin: caller.origin,
+            upTo: request.hasUpTo ? request.upTo : nil)
+        guard let written = try await support.write(query, for: caller) else { return nil }
         let deleted = try support.reading { try self.deleted(written, of: id, mode: mode, by: caller) }
         if let change = deleted.change { support.publisher.publish([change]) }
         support.publisher.notify(deleted.former)
@@ -182,7 +178,7 @@ struct ParticipantChanges: Sendable {
     }
 
     private func deleted(_ written: Written, of id: ConversationID, mode: DeletionMode, by caller: Caller) throws -> Deleted {
-        let (row, columns) = (written.rows[0], try written.rows.columns(ConversationDeleteColumns.self))
+        let (row, columns) = (written.rows[0], try written.columns(of: DeleteConversation.self))
         try Refusal.check(try row[columns.outcome], what: "conversation")
         let position = try row[optional: columns.position].map { Position($0) }
         let createdAt = try row[optional: columns.createdAt].map { StrataModel.Timestamp($0) }
