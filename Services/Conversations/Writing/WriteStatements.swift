@@ -57,7 +57,7 @@ struct PatchConversation: WriteQuery {
             r.conversation_created_at, r.receipt_policy, r.metadata_position, r.metadata_created_at, r.effects, r.number_users, r.number_uncounted,
             r.number_hidden
             """,
-        function: "conversations.patch_conversation", arguments: (1...10).map { "$\($0)" },
+        function: "conversations.patch_participants", arguments: (1...10).map { "$\($0)" },
         // Those who remove themselves are told of that, and not of what comes after it.
         place: WriteStatement.Place(
             conversation: "$3", position: "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"))

@@ -2,8 +2,8 @@
 -- The change log and the logs of users, as replays read them.
 --
 -- What `met_heads` of a log_row says depends on the entry. Of entry 0: these rows reach the heads of all logs, nothing is left beyond them. Of entry 2, kind 1:
--- the conversation is not on the user's list now. Of entry 3: the user takes part in the conversation. The attribute keeps its name: the release before reads it
--- by that.
+-- the conversation is not on the user's list now. Of entry 3: the user takes part in the conversation. The attribute keeps its name, by which instances of the
+-- release before read it.
 
 -- The entry with the body of a message in it.
 CREATE OR REPLACE FUNCTION conversations.with_message(entry conversations.log_row, m conversations.message_row) RETURNS conversations.log_row
@@ -178,7 +178,7 @@ DECLARE
     n bigint := 0;
     own bigint;
     used bigint := 0;
-    reaches_heads boolean := true;
+    met_heads boolean := true;
 BEGIN
     FOR found_row IN
         SELECT false AS is_own, k.id AS conversation_id, r.created_at, r.position, r.kind, r.actor, r.origin_connection, r.origin_request, r.message_id,
@@ -205,7 +205,7 @@ BEGIN
     LOOP
         n := n + 1;
         IF n > p_limit THEN
-            reaches_heads := false;
+            met_heads := false;
             EXIT;
         END IF;
         IF found_row.is_own THEN
@@ -227,7 +227,7 @@ BEGIN
                 + coalesce(octet_length(entry.m_parts), 0) + coalesce(octet_length(entry.m_notification), 0)
                 + 64 * coalesce(cardinality(entry.m_recipients), 0) + 128 * coalesce(cardinality(entry.participants), 0);
             IF used > 0 AND used + own > p_bytes THEN
-                reaches_heads := false;
+                met_heads := false;
                 EXIT;
             END IF;
             used := used + own;
@@ -236,7 +236,7 @@ BEGIN
     END LOOP;
     entry := NULL;
     entry.entry := 0;
-    entry.met_heads := reaches_heads;
+    entry.met_heads := met_heads;
     RETURN NEXT entry;
     FOREACH conversation IN ARRAY p_conversations LOOP
         SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = conversation AND x.user_id = p_user AND x.app_id = p_app;

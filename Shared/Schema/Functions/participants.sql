@@ -103,10 +103,10 @@ BEGIN
 END
 $$;
 
--- A client's patch of participants, and of metadata with it, all or nothing: each that has an effect is a change of its own. Outcomes: 'ok', 'none',
--- 'not_found', 'access_denied', 'too_many', 'too_many_keys' and 'too_large' (`p_max_keys` and `p_max_bytes` as for metadata.patch). Columns are NULL where
--- that part changed nothing; numbers are of those added.
-CREATE OR REPLACE FUNCTION conversations.patch_conversation(
+-- A client's patch of a conversation: of participants, and of metadata with them, all or nothing; each that has an effect is a change of its own.
+-- Outcomes: 'ok', 'none', 'not_found', 'access_denied', 'too_many', 'too_many_keys' and 'too_large' (`p_max_keys` and `p_max_bytes` as for metadata.patch).
+-- Columns are NULL where that part changed nothing; numbers are of those added.
+CREATE OR REPLACE FUNCTION conversations.patch_participants(
     p_app uuid, p_actor text, p_conversation uuid, p_operations jsonb, p_limit bigint, p_metadata jsonb, p_oc bigint, p_or bigint,
     p_max_keys bigint DEFAULT NULL, p_max_bytes bigint DEFAULT NULL,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT added text[], OUT removed text[],
@@ -142,40 +142,26 @@ BEGIN
 
     IF cardinality(added) + cardinality(removed) > 0 THEN
         SELECT t.position, t.created_at, t.distinct_cleared
-        INTO patch_conversation.position, patch_conversation.created_at, patch_conversation.distinct_cleared
+        INTO patch_participants.position, patch_participants.created_at, patch_participants.distinct_cleared
         FROM conversations.change_roster(c, before, added, removed, p_actor, p_oc, p_or) t;
         SELECT coalesce(array_agg(p.user_id ORDER BY p.user_id), '{}'), coalesce(array_agg(p.uncounted ORDER BY p.user_id), '{}'),
             coalesce(array_agg(p.hidden_count ORDER BY p.user_id), '{}')
         INTO number_users, number_uncounted, number_hidden
-        FROM conversations.participant p WHERE p.conversation_id = p_conversation AND p.user_id = ANY (patch_conversation.added);
+        FROM conversations.participant p WHERE p.conversation_id = p_conversation AND p.user_id = ANY (patch_participants.added);
     END IF;
 
     IF p_metadata IS NOT NULL THEN
-        effects := metadata.apply(p_conversation, p_metadata, coalesce(patch_conversation.position, c.position) + 1);
+        effects := metadata.apply(p_conversation, p_metadata, coalesce(patch_participants.position, c.position) + 1);
         IF effects IS NOT NULL THEN
             SELECT a.position, a.created_at INTO metadata_position, metadata_created_at
             FROM conversations.append_change(
                 p_conversation, 3::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
-                jsonb_build_object('effects', patch_conversation.effects)) a;
+                jsonb_build_object('effects', patch_participants.effects)) a;
         END IF;
     END IF;
-    IF patch_conversation.position IS NULL AND metadata_position IS NULL THEN outcome := 'none'; END IF;
+    IF patch_participants.position IS NULL AND metadata_position IS NULL THEN outcome := 'none'; END IF;
 END
 $$;
 
--- The name of patch_conversation before: instances of the release before call it during an upgrade.
-CREATE OR REPLACE FUNCTION conversations.patch_participants(
-    p_app uuid, p_actor text, p_conversation uuid, p_operations jsonb, p_limit bigint, p_metadata jsonb, p_oc bigint, p_or bigint,
-    p_max_keys bigint DEFAULT NULL, p_max_bytes bigint DEFAULT NULL,
-    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT added text[], OUT removed text[],
-    OUT distinct_cleared boolean, OUT participants text[], OUT conversation_created_at timestamptz, OUT receipt_policy bigint,
-    OUT metadata_position bigint,
-    OUT metadata_created_at timestamptz, OUT effects jsonb, OUT number_users text[], OUT number_uncounted bigint[], OUT number_hidden bigint[])
-LANGUAGE sql VOLATILE AS $$
-    SELECT * FROM conversations.patch_conversation(
-        p_app, p_actor, p_conversation, p_operations, p_limit, p_metadata, p_oc, p_or, p_max_keys, p_max_bytes)
-$$;
-
 GRANT EXECUTE ON FUNCTION
-    conversations.let_in, conversations.change_roster, conversations.patched_users, conversations.patch_conversation,
-    conversations.patch_participants TO strata_conversations;
+    conversations.let_in, conversations.change_roster, conversations.patched_users, conversations.patch_participants TO strata_conversations;

@@ -109,12 +109,12 @@ import Testing
             (
                 "patch",
                 call(
-                    "conversations.patch_conversation", "ana",
+                    "conversations.patch_participants", "ana",
                     #"'\#(id)', '[{"kind":"set","users":["ana","cleo"]}]', 250, '[{"path":"u.v","set":[["u.v","2"]]}]', NULL, NULL"#)
             ),
             (
                 "add again",
-                call("conversations.patch_conversation", "ana", #"'\#(id)', '[{"kind":"add","users":["ben"]}]', 250, NULL, NULL, NULL"#)
+                call("conversations.patch_participants", "ana", #"'\#(id)', '[{"kind":"add","users":["ben"]}]', 250, NULL, NULL, NULL"#)
             ),
             ("get", call("conversations.get_conversation", "ben", "'\(id)'")),
             ("get a message", call("conversations.get_message", "cleo", "'\(messages[1])'")),

@@ -81,7 +81,7 @@ extension CallsFixture {
 /// Calls of schema `conversations`, as text for ``CallsFixture/holding(_:until:then:_:)``.
 extension CallsFixture {
     func sqlPatch(_ id: ConversationID, by actor: String, participants: String = "[]", metadata: String? = nil) -> String {
-        "conversations.patch_conversation('\(app)', '\(actor)', '\(id)', '\(participants)', 6, \(metadata.map { "'\($0)'" } ?? "NULL"), NULL, NULL)"
+        "conversations.patch_participants('\(app)', '\(actor)', '\(id)', '\(participants)', 6, \(metadata.map { "'\($0)'" } ?? "NULL"), NULL, NULL)"
     }
 
     /// Only the lock that every change takes.
