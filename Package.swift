@@ -115,13 +115,14 @@ let checks: [Target] = [
     tests(
         "GatewayTests",
         [
-            "SeededRandom", "Gateway", "FanOut", "ProtocolDocs", "Contracts", "StrataModel", "StrataWire", "RPC", "ServiceKit", crypto, hummingbird,
+            "SeededRandom", "Gateway", "FanOut", "Sync", "ProtocolDocs", "Contracts", "StrataModel", "StrataWire", "RPC", "ServiceKit", crypto,
+            hummingbird,
             httpTypes,
             nioCore, nioPosix, nioEmbedded, nioWebSocket, logging,
         ]),
     tests(
         "SimulationTests",
-        ["SeededRandom", "Gateway", "FanOut", "Presence", "Contracts", "Redis", "StrataModel", "StrataWire", "TestSupport", nioCore, logging]),
+        ["SeededRandom", "Gateway", "FanOut", "Sync", "Presence", "Contracts", "Redis", "StrataModel", "StrataWire", "TestSupport", nioCore, logging]),
     library("RequirementTrait", "Tests/RequirementTrait", []),
     tests("StrataKitTests", ["SeededRandom", "StrataKit", "StrataModel", "ProtocolClient", "RequirementTrait", grdb, logging]),
     tests(
@@ -246,16 +247,18 @@ let package = Package(
         library(
             "FanOut", "Services/Gateway/FanOut",
             ["StrataModel", "StrataWire", "Contracts", "Redis", nioCore, logging, metrics, coreMetrics]),
+        // What brings one socket from the past to the present: values that say what to read and what to send.
+        library("Sync", "Services/Gateway/Sync", ["FanOut", "StrataModel", nioCore]),
         library(
             "Gateway", "Services/Gateway",
             [
-                "FanOut", "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "Redis", "ServiceKit", "ProtocolDocs", swiftProtobuf,
+                "FanOut", "Sync", "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "Redis", "ServiceKit", "ProtocolDocs", swiftProtobuf,
                 hummingbird,
                 hummingbirdCore,
                 hummingbirdTLS,
                 nioCore, nioPosix, nioHTTP1, nioWebSocket, nioSSL, nioHTTPTypes, nioHTTPTypesHTTP1, httpTypes,
                 crypto, logging, metrics, coreMetrics, lifecycle, configuration, collections,
-            ], exclude: ["Main", "FanOut"]),
+            ], exclude: ["Main", "FanOut", "Sync"]),
         executable("GatewayMain", "Services/Gateway/Main", ["Gateway", "ServiceKit"]),
         library(
             "Conversations", "Services/Conversations",

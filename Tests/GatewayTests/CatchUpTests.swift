@@ -11,6 +11,7 @@ import Testing
 
 @testable import FanOut
 @testable import Gateway
+@testable import Sync
 
 /// Catch-ups whose services fail, or have more than they can bring.
 @Suite(.timeLimit(.minutes(2)))
@@ -24,7 +25,7 @@ struct CatchUpTests {
             try await harness.until { _ in ana.socket.requests.replay == nil }
             let answer = try #require(try await ana.packets().last)
             #expect(answer["body"]?["success"]?.boolValue == false)
-            await harness.loop.advanceTime(by: Socket.replayPatience - .milliseconds(1))
+            await harness.loop.advanceTime(by: CatchUpTiming.replayPatience - .milliseconds(1))
             #expect(try await ana.closeCode() == nil)
             await harness.loop.advanceTime(by: .milliseconds(1))
             #expect(try await ana.closeCode() == 1013)
@@ -40,14 +41,14 @@ struct CatchUpTests {
             try await harness.until { _ in ana.socket.requests.replay == nil }
             // A replay that cannot be understood is no replay, and no reason to forget what is owed.
             try await ana.ask("Event.replay", "r2")
-            let isResting = try await harness.onLoop { _ in ana.socket.catchUpTask == nil }
+            let isResting = try await harness.onLoop { _ in ana.socket.catchUps.task == nil }
             #expect(isResting)
             fake.answers.withLock { $0.baseline = { .with { $0.complete = true } } }
             try await ana.askForReplay("r3")
             try await harness.until { _ in ana.socket.requests.replay == nil }
             let answers = try await ana.packets().map { $0["body"]?["success"]?.boolValue }
             #expect(answers == [false, false, true])
-            await harness.loop.advanceTime(by: Socket.replayPatience)
+            await harness.loop.advanceTime(by: CatchUpTiming.replayPatience)
             #expect(try await ana.closeCode() == nil)
             let isLive = try await harness.onLoop { _ in ana.isLive }
             #expect(isLive)
@@ -61,7 +62,7 @@ struct CatchUpTests {
             let ana = try await harness.newSocket(of: Fixture.ana)
             try await ana.ask("Counter.read")
             for tries in 1...3 {
-                try await harness.until { _ in ana.socket.catchUpTask == nil }
+                try await harness.until { _ in ana.socket.catchUps.task == nil }
                 let baselines = fake.answers.withLock { $0.baselines }
                 #expect(baselines == tries)
                 await harness.loop.advanceTime(by: .seconds(1))
@@ -81,15 +82,15 @@ struct CatchUpTests {
             fake.answers.withLock { $0.baseline = { throw Failure.unavailable } }
             let ana = try await harness.newSocket(of: Fixture.ana)
             try await ana.ask("Counter.read")
-            try await harness.until { _ in ana.socket.catchUpTask == nil }
+            try await harness.until { _ in ana.socket.catchUps.task == nil }
             try await ana.askForReplay()
-            try await harness.until { _ in ana.socket.requests.replay == nil && ana.socket.catchUpTask == nil }
+            try await harness.until { _ in ana.socket.requests.replay == nil && ana.socket.catchUps.task == nil }
             fake.answers.withLock { $0.baseline = { .with { $0.complete = true } } }
             await harness.loop.advanceTime(by: .seconds(1))
-            let isResting = try await harness.onLoop { _ in ana.socket.catchUpTask == nil && !ana.isLive }
+            let isResting = try await harness.onLoop { _ in ana.socket.catchUps.task == nil && !ana.isLive }
             #expect(isResting)
             #expect(fake.answers.withLock { $0.baselines } == 2)
-            await harness.loop.advanceTime(by: Socket.replayPatience)
+            await harness.loop.advanceTime(by: CatchUpTiming.replayPatience)
             #expect(try await ana.closeCode() == 1013)
         }
     }
@@ -134,10 +135,10 @@ struct CatchUpTests {
             owe(fake)
             let ben = try await harness.newSocket(of: Fixture.ben)
             try await ben.askForReplay()
-            let running = try await harness.onLoop { _ in ben.socket.catchUpTask }
+            let running = try await harness.onLoop { _ in ben.socket.catchUps.task }
             let task = try #require(running)
             // Replaced, but not cancelled: as if every step had been under way when it was.
-            if isReplaced { try await harness.onLoop { _ in ben.socket.catchUpAttempt += 1 } }
+            if isReplaced { try await harness.onLoop { _ in ben.socket.replaceCatchUp() } }
             let hasEnded = Flag()
             let wait = Task {
                 await task.value
@@ -202,7 +203,7 @@ struct CatchUpTests {
             // The user is added to a conversation after the baseline was read; the replay goes on for long.
             let shown = try await harness.onLoop { _ in
                 ben.socket.wasAdded(to: ConversationID.random(), at: Position(1))
-                return ben.socket.lastShown
+                return max(ben.socket.outbox.lastStamp, ben.socket.beginning)
             }
             try await Task.sleep(for: .milliseconds(2))
             isReleased.set()

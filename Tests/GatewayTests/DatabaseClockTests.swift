@@ -10,6 +10,7 @@ import Testing
 
 @testable import FanOut
 @testable import Gateway
+@testable import Sync
 
 /// The times that packets carry, whatever the clocks of the gateway and of the database show.
 @Suite("the database's clock", .timeLimit(.minutes(3)))

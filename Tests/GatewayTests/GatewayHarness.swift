@@ -13,6 +13,7 @@ import Synchronization
 
 @testable import FanOut
 @testable import Gateway
+@testable import Sync
 
 /// A fan-out and a registry on one event loop with virtual time, over a log that the test fills.
 final class GatewayHarness: Sendable {
@@ -90,7 +91,7 @@ final class GatewayHarness: Sendable {
             try channel.pipeline.syncOperations.addHandler(ResponseGuard(harness.services.answers, patience: ResponseGuard.Patience()))
             try channel.pipeline.syncOperations.addHandler(WebSocketFrameEncoder())
             try channel.pipeline.syncOperations.addHandler(socket)
-            socket.phase = .live
+            socket.becomeLive()
             socket.registration.userPosition = .zero
             harness.registry.beginJoining([conversation], app: Fixture.app)
             return socket
@@ -143,6 +144,18 @@ final class GatewayHarness: Sendable {
             appID: Fixture.app, user: user, content: isLogged ? .logged(change.position, at: change.createdAt) : .change(change))
         try await onLoop { $0.fanOut.userNoticePublished(notice) }
     }
+}
+
+extension Socket {
+    /// As after a first catch-up that brought nothing.
+    func becomeLive() {
+        _ = catchUps.schedule.clientSpoke(isReplay: false, at: moment)
+        catchUps.schedule.willEnd(.present(CatchUp.Outcome()))
+        _ = catchUps.schedule.ended(.present(CatchUp.Outcome()), at: moment) { _ in false }
+    }
+
+    /// Another catch-up counts from now on, though it does not run.
+    func replaceCatchUp() { _ = catchUps.schedule.replay(from: .distantFuture, at: moment) }
 }
 
 /// A socket whose outgoing packets a test reads.

@@ -10,6 +10,7 @@ import Testing
 
 @testable import FanOut
 @testable import Gateway
+@testable import Sync
 
 /// Catch-ups that have to show conversations that are large, or too large.
 @Suite(.timeLimit(.minutes(2)))
@@ -21,7 +22,7 @@ struct LargeCatchUpTests {
 
     /// The catch-up that began has ended, and what could not be shown will be looked at again.
     private func rests(_ ben: TestSocket, _ harness: GatewayHarness) async throws {
-        try await harness.until { _ in ben.socket.catchUpTask == nil && ben.socket.nextLook != nil }
+        try await harness.until { _ in ben.socket.catchUps.task == nil && ben.socket.catchUps.nextLook != nil }
     }
 
     @Test("a conversation that cannot be shown holds up no other one, and is looked at again, ever less often, until it can be")
@@ -46,9 +47,9 @@ struct LargeCatchUpTests {
             #expect(try await ben.positions() == [5])
 
             for look in 0..<9 {
-                let pause = min(Socket.longestLook, Socket.firstLook * (1 << look))
+                let pause = min(CatchUpTiming.longestLook, CatchUpTiming.firstLook * (1 << look))
                 await harness.loop.advanceTime(by: .nanoseconds(pause.nanoseconds / 100 * 74))
-                let isResting = try await harness.onLoop { _ in ben.socket.catchUpTask == nil }
+                let isResting = try await harness.onLoop { _ in ben.socket.catchUps.task == nil }
                 #expect(isResting)
                 #expect(fake.looks(at: large) == look + 1)
                 await harness.loop.advanceTime(by: .nanoseconds(pause.nanoseconds / 100 * 52))
@@ -58,10 +59,10 @@ struct LargeCatchUpTests {
             #expect(shown(try await ben.packets()) == [])
 
             isSmall.set()
-            await harness.loop.advanceTime(by: .nanoseconds(Socket.longestLook.nanoseconds / 100 * 126))
-            try await harness.until { _ in ben.socket.registration.conversations.count == 2 && ben.socket.catchUpTask == nil }
+            await harness.loop.advanceTime(by: .nanoseconds(CatchUpTiming.longestLook.nanoseconds / 100 * 126))
+            try await harness.until { _ in ben.socket.registration.conversations.count == 2 && ben.socket.catchUps.task == nil }
             #expect(shown(try await ben.packets()) == [large.layerID])
-            let isOver = try await harness.onLoop { _ in ben.socket.nextLook == nil }
+            let isOver = try await harness.onLoop { _ in ben.socket.catchUps.nextLook == nil }
             #expect(isOver)
             // From then on it is told like any other.
             try await harness.publish(Fixture.change(2, of: large))

@@ -8,6 +8,7 @@ import Testing
 
 @testable import FanOut
 @testable import Gateway
+@testable import Sync
 
 /// A socket whose client asks for nothing.
 @Suite("clients that only listen", .timeLimit(.minutes(3)))
@@ -46,7 +47,7 @@ struct ListeningTests {
         #expect(try await isWaiting(test.socket, harness))
         await harness.loop.advanceTime(by: .milliseconds(1))
         #expect(try await !isWaiting(test.socket, harness))
-        #expect(try await harness.onLoop { _ in test.socket.catchUpTask != nil })
+        #expect(try await harness.onLoop { _ in test.socket.catchUps.task != nil })
         // As when its catch-up has ended.
         try await harness.onLoop { _ in
             test.socket.outbox.caughtUp(asOf: nil, isReplay: false)
@@ -69,7 +70,7 @@ struct ListeningTests {
         await harness.loop.advanceTime(by: .milliseconds(1999))
         try await harness.onLoop { _ in test.socket.clientSpoke(replaying: true) }
         await harness.loop.advanceTime(by: .seconds(10))
-        #expect(try await harness.onLoop { _ in test.socket.catchUpTask == nil })
+        #expect(try await harness.onLoop { _ in test.socket.catchUps.task == nil })
     }
 
     @Test(
@@ -93,7 +94,7 @@ struct ListeningTests {
         #expect(beginnings == (isLongAgo ? now.advanced(by: .seconds(-11)) : Self.made <= now ? Self.made : now.advanced(by: .seconds(-11))))
         // When the database has been read, it is known for good.
         let known = try await harness.onLoop { harness in
-            socket.learn(databaseTime: Self.made.advanced(by: .seconds(5)))
+            socket.catchUps.schedule.learn(databaseTime: Self.made.advanced(by: .seconds(5)), at: harness.loop.now)
             harness.registry.clock = nil
             return socket.beginning
         }

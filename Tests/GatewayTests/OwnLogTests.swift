@@ -8,6 +8,7 @@ import Testing
 
 @testable import FanOut
 @testable import Gateway
+@testable import Sync
 
 /// What a user did on one device, told on another, while the user's conversations move.
 @Suite(.timeLimit(.minutes(3)))
@@ -137,11 +138,11 @@ struct OwnLogTests {
     func joining() async throws {
         let harness = try await GatewayHarness()
         let ben = try await harness.socket(of: Fixture.ben, in: Self.other, at: 1)
-        try await harness.onLoop { _ in ben.socket.membership.pending = [Self.id] }
+        try await harness.onLoop { _ in ben.socket.willAttach([Self.id]) }
         try await harness.publish(.conversationHidden(Self.id, upTo: Position(2), wholly: true), to: Fixture.ben, at: 1)
         #expect(try await ben.packets().isEmpty)
         try await harness.onLoop { harness in
-            ben.socket.membership.pending = []
+            ben.socket.willAttach([])
             harness.registry.flushDeferred()
         }
         #expect(kinds(try await ben.packets()) == ["delete Conversation"])

@@ -4,6 +4,7 @@ import Testing
 
 @testable import FanOut
 @testable import Gateway
+@testable import Sync
 
 struct ReplayPlanTests {
     private let id = Fixture.conversation

@@ -6,6 +6,7 @@ import Logging
 import RPC
 import StrataModel
 import SwiftProtobuf
+import Sync
 
 /// Objects that are fetched a batch at a time, so that a page takes no more memory than a batch, whatever is on it.
 protocol Batches: Sendable {
@@ -33,17 +34,6 @@ extension GatewayServices {
             "conversations cannot be shown, and are left out",
             metadata: ["conversation.list": "\(what)", "conversation.count": "\(count)", "conversation.id": "\(example)"])
     }
-}
-
-/// How many objects to ask for, when each answer tells how many fitted: about twice as many as last time, for what is read and does not fit is read in vain.
-struct BatchSize: Sendable {
-    private var limit = Int.max
-
-    /// - Parameter left: that could be asked for.
-    func count(of left: Int) -> Int { min(left, limit) }
-
-    /// Of so many that were asked for, so many came.
-    mutating func came(_ count: Int, of asked: Int) { limit = max(1, count < asked || asked == limit ? 2 * count : limit) }
 }
 
 /// A page of conversations with their trees.

@@ -6,6 +6,7 @@ import NIOCore
 import RPC
 import StrataModel
 import SwiftProtobuf
+import Sync
 
 extension GatewayServices {
     func baseline(_ origin: BaselineOrigin, for call: Call) async throws(Failure) -> Baseline {

@@ -3,30 +3,57 @@ import FanOut
 import NIOCore
 import StrataModel
 import StrataWire
+import Sync
 
-/// When a socket catches up, and one catch-up after the other. All on the loop.
+/// The catch-ups of one socket, and what they wait for.
+struct SocketCatchUps {
+    var schedule: CatchUpSchedule
+    /// Runs the catch-up that counts.
+    var task: Task<Void, Never>?
+    /// When the socket goes live although its client has asked for nothing.
+    var listening: Scheduled<Void>?
+    /// When conversations that could not be shown are looked at again.
+    var nextLook: Scheduled<Void>?
+    /// What a catch-up is about to send and what is too long to be rendered on the loop, and then its rendering.
+    var ahead: RenderingAhead?
+
+    /// The client has spoken, or has been silent for long enough.
+    mutating func stopListening() {
+        listening?.cancel()
+        listening = nil
+    }
+
+    /// The socket has closed.
+    mutating func closed() {
+        schedule.closed()
+        stopListening()
+        nextLook?.cancel()
+        nextLook = nil
+        stop()
+        ahead = nil
+    }
+
+    mutating func stop() {
+        task?.cancel()
+        task = nil
+    }
+}
+
+/// Does what the socket's ``CatchUpSchedule`` says. All on the loop.
 extension Socket {
-    /// How far before a new socket its client may have loaded the lists that it now wants to keep up to date (docs/architecture.md §6).
-    static let openingMargin = Duration.seconds(10)
-    /// A client that is about to ask for a replay does so at once. One that has not asked for anything by then wants to be told what happens.
-    static let listenAfter = TimeAmount.seconds(2)
-    /// A replay starts this much earlier than asked: clocks may differ, and a change is stamped before it is committed.
-    static let replayMargin = Duration.seconds(30)
-    /// A client whose replay has failed has so long to ask again before it is told to come back. The longest pause of stock clients is 20 s; after eight
-    /// tries they rest on the socket for ever, and nothing but its end makes them begin anew.
-    static let replayPatience = TimeAmount.seconds(30)
-    /// A conversation that cannot be shown is looked at again after so long, and then twice as long each time, up to the longest.
-    static let firstLook = TimeAmount.seconds(5)
-    static let longestLook = TimeAmount.seconds(300)
+    /// What the schedule has to know of the time.
+    var moment: CatchUpSchedule.Moment {
+        CatchUpSchedule.Moment(now: registry.loop.now, clock: registry.clock, lastStamp: outbox.lastStamp)
+    }
+
+    /// From where on a client is told what it did not ask for, as far as is known.
+    var beginning: Timestamp { catchUps.schedule.beginning(at: moment) }
 
     /// The client asked for something. If that is not a replay, its first catch-up starts now.
     func clientSpoke(replaying: Bool) {
-        listening?.cancel()
-        listening = nil
+        catchUps.stopListening()
         outbox.clientSpoke()
-        guard case .waiting = phase else { return }
-        phase = .catchingUp
-        if !replaying { beginWithoutReplay() }
+        perform(catchUps.schedule.clientSpoke(isReplay: replaying, at: moment))
     }
 
     /// The client has not asked for anything: from now on it is told what happens all the same. A replay that it asks for later, here or on another
@@ -34,26 +61,8 @@ extension Socket {
     func clientListens() {
         guard case .waiting = phase, !isClosing else { return }
         outbox.clientListens(replayableSince: session.replayableSince)
-        phase = .catchingUp
-        beginWithoutReplay()
+        perform(catchUps.schedule.clientListens(at: moment))
     }
-
-    /// From where on a client is told what it did not ask for, as far as is known: until the database has said what its clock showed when the socket opened,
-    /// a time that is early enough. The lists of a session cannot have been loaded before it was made.
-    var beginning: Timestamp {
-        if let knownBeginning { return knownBeginning }
-        guard let clock = registry.clock else { return session.replayableSince }
-        let now = registry.loop.now
-        return DatabaseClock.beginning(opened: since.elapsed(until: now), before: clock.now(at: now), session: session.createdAt)
-    }
-
-    /// The database was read when its clock showed this time, a moment ago.
-    func learn(databaseTime time: Timestamp) {
-        guard knownBeginning == nil, time.microseconds > 0 else { return }
-        knownBeginning = DatabaseClock.beginning(opened: since.elapsed(until: registry.loop.now), before: time, session: session.createdAt)
-    }
-
-    func beginWithoutReplay() { startCatchUp(.opened) }
 
     /// `Event.replay`: starts anew from there, whatever was going on.
     func startReplay(_ request: SocketRequest, from time: Timestamp) {
@@ -61,161 +70,127 @@ extension Socket {
             // The client has forgotten it by now; every request gets its answer all the same.
             respond(to: replay, .failure(Failure(.invalidOperation, "Another replay was asked for.")))
         }
-        catchUpTask?.cancel()
-        catchUpTask = nil
-        registry.startAnew(self)
-        membership.startedAnew()
-        phase = .catchingUp
-        outbox.replayBegins(at: time)
-        startCatchUp(.replay(since: time.advanced(by: .zero - Self.replayMargin)))
+        perform(catchUps.schedule.replay(from: time, at: moment))
     }
+
+    /// A replay that was asked for cannot be understood.
+    func replayRefused() { perform(catchUps.schedule.replayRefused(at: moment)) }
 
     /// The user is in these conversations since after these positions; they are new to this socket.
     func join(_ conversations: [ConversationID: Position]) {
-        for (id, position) in conversations { membership.join(id, after: position, shown: lastShown) }
-        startLateJoins()
+        perform(catchUps.schedule.join(conversations, at: moment) { registration.isIn($0) })
     }
 
     /// The user takes part in a conversation since `position`. Told once or several times, by whatever way it became known.
     func wasAdded(to id: ConversationID, at position: Position) {
-        guard isOpen else { return }
-        // The first catch-up, which has not begun, will find it.
-        if case .waiting = phase { return }
         let known = registration.position(in: id)
-        if membership.added(to: id, at: position, known: known, shown: lastShown) { startLateJoins() }
+        perform(catchUps.schedule.added(to: id, since: position, known: known, at: moment) { registration.isIn($0) })
     }
-
-    /// The latest time that the client may replay from.
-    var lastShown: Timestamp { max(outbox.lastStamp, beginning) }
 
     /// Joins what became known while another catch-up ran.
-    func startLateJoins() {
-        guard isOpen, catchUpTask == nil, case .live = phase else { return }
-        // What they bring is owed since they became known, which may have been long before another catch-up let them begin.
-        let owedSince = min(membership.waitingSince ?? lastShown, lastShown)
-        let ready = membership.takeReady { registration.isIn($0) }
-        guard !ready.isEmpty else { return }
-        outbox.owes(since: owedSince)
-        startCatchUp(.joined(ready))
+    func startLateJoins() { perform(catchUps.schedule.startLateJoins(at: moment) { registration.isIn($0) }) }
+
+    /// Whether this is the catch-up that counts: none has taken its place, and the socket is not about to close.
+    func isCurrent(_ attempt: Int) -> Bool { isOpen && !isClosing && attempt == catchUps.schedule.attempt }
+
+    // MARK: What the schedule says
+
+    private func perform(_ actions: [CatchUpSchedule.Action]) {
+        for action in actions {
+            switch action {
+            case .limit(let limit): apply(limit)
+            case .cancel: catchUps.stop()
+            case .leaveConversations: registry.startAnew(self)
+            case .run(let catchUp, let attempt): run(catchUp, attempt: attempt)
+            case .answerReplay(let result): answerReplay(result)
+            case .sayHeldTyping: sayHeldTyping()
+            case .leftOut(let count, let example): home.services.leftOut(count, example: example, of: "a catch-up")
+            case .lookAgain(let pause): planNextLook(after: pause)
+            case .retry(let attempt):
+                whileCurrent(attempt, in: .milliseconds(Int64.random(in: CatchUpTiming.servicePause))) { socket in
+                    socket.perform(socket.catchUps.schedule.retry(at: socket.moment) { socket.registration.isIn($0) })
+                }
+            case .closeUnlessReplayed(let attempt): whileCurrent(attempt, in: CatchUpTiming.replayPatience) { $0.close(.behind) }
+            case .closeBehind: close(.tooMuch)
+            }
+        }
     }
 
-    /// Joins a conversation where its reading ended. Only while the socket is open.
-    /// - Returns: false if the loop has seen changes that the reading has not.
+    private func apply(_ limit: CatchUpSchedule.Limit) {
+        switch limit {
+        case .openingBegins(let time): outbox.openingBegins(at: time)
+        case .replayBegins(let time): outbox.replayBegins(at: time)
+        case .owes(let time): outbox.owes(since: time)
+        case .caughtUp(let time, let isReplay): outbox.caughtUp(asOf: time, isReplay: isReplay)
+        }
+    }
+
+    private func run(_ catchUp: CatchUp, attempt: Int) {
+        catchUps.task = Task { [weak self] in
+            guard let self else { return }
+            let end = await CatchUpDriver.run(catchUp, for: self, attempt: attempt)
+            registry.loop.execute { self.catchUpEnded(end, attempt: attempt) }
+        }
+    }
+
+    private func catchUpEnded(_ end: CatchUp.End, attempt: Int) {
+        guard isCurrent(attempt) else { return }
+        catchUps.task = nil
+        catchUps.schedule.willEnd(end)
+        registry.flushDeferred()
+        perform(catchUps.schedule.ended(end, at: moment) { registration.isIn($0) })
+    }
+
+    private func answerReplay(_ result: Result<CatchUp.Outcome, Failure>) {
+        guard let request = requests.takeReplay() else { return }
+        switch result {
+        case .failure(let failure): respond(to: request, .failure(failure))
+        case .success(let outcome):
+            respond(
+                to: request,
+                .success { writer in
+                    writer.beginObject()
+                    writer.key("complete")
+                    writer.bool(outcome.isComplete)
+                    if !outcome.epoch.isEmpty {
+                        writer.key("epoch")
+                        writer.string(outcome.epoch)
+                    }
+                    writer.endObject()
+                })
+        }
+    }
+
+    private func planNextLook(after pause: TimeAmount) {
+        catchUps.nextLook = registry.loop.scheduleTask(in: .nanoseconds(pause.nanoseconds / 1000 * .random(in: 750...1250))) { [weak self] in
+            guard let self, isOpen, !isClosing else { return }
+            catchUps.nextLook = nil
+            perform(catchUps.schedule.lookAgain(at: moment) { registration.isIn($0) })
+        }
+    }
+
+    /// Runs `body` after so long, if the attempt still counts then.
+    private func whileCurrent(_ attempt: Int, in time: TimeAmount, _ body: @escaping @Sendable (Socket) -> Void) {
+        registry.loop.scheduleTask(in: time) { [weak self] in
+            guard let self, isCurrent(attempt) else { return }
+            body(self)
+        }
+    }
+}
+
+extension Socket: AttachableSocket {
+    /// What is known of conversations the user has come to or left.
+    var membership: Membership { catchUps.schedule.membership }
+
+    /// Only while the socket is open.
     func attach(at point: JoinPoint) -> Bool {
         let wasMember = registration.isIn(point.id)
         guard registry.attach(self, at: point) else { return false }
-        if !wasMember, registration.isIn(point.id) { membership.attached(point.id, at: point.position) }
+        if !wasMember, registration.isIn(point.id) { catchUps.schedule.membership.attached(point.id, at: point.position) }
         return true
     }
 
-    /// Whether this is the catch-up that counts: none has taken its place, and the socket is not about to close.
-    func isCurrent(_ attempt: Int) -> Bool { isOpen && !isClosing && attempt == catchUpAttempt }
+    func willAttach(_ conversations: Set<ConversationID>) { catchUps.schedule.membership.pending = conversations }
 
-    private func startCatchUp(_ reason: CatchUp.Reason) {
-        if case .opened = reason { outbox.openingBegins(at: beginning) }
-        catchUpAttempt += 1
-        let attempt = catchUpAttempt
-        catchUpTask = Task { [weak self] in
-            guard let self else { return }
-            let end: CatchUpEnd
-            do {
-                end = .present(try await CatchUp.run(reason, for: self, attempt: attempt))
-            } catch let failure as Failure {
-                end = .failed(failure)
-            } catch is CatchUp.TooMuch {
-                end = .tooMuch
-            } catch {
-                end = .failed(.unavailable)
-            }
-            registry.loop.execute { self.catchUpEnded(reason, end: end, attempt: attempt) }
-        }
-    }
-
-    /// How a catch-up ended.
-    private enum CatchUpEnd {
-        /// The socket is attached to the fan-out.
-        case present(CatchUp.Outcome)
-        /// A service could not be asked.
-        case failed(Failure)
-        case tooMuch
-    }
-
-    private func catchUpEnded(_ reason: CatchUp.Reason, end: CatchUpEnd, attempt: Int) {
-        guard isCurrent(attempt) else { return }
-        catchUpTask = nil
-        membership.pending = []
-        if case .failed = end, case .joined(let conversations) = reason {
-            membership.putBack(conversations)
-        }
-        registry.flushDeferred()
-        switch (end, reason) {
-        case (.present(let outcome), _):
-            let isReplay = if case .replay = reason { true } else { false }
-            outbox.caughtUp(asOf: outcome.asOf, isReplay: isReplay)
-            phase = .live
-            setAside(outcome.setAside)
-            // Before anything else is said: what waited behind this one is still owed, and limits the time that the answer may carry.
-            startLateJoins()
-            if isReplay, let request = requests.takeReplay() {
-                respond(
-                    to: request,
-                    .success { writer in
-                        writer.beginObject()
-                        writer.key("complete")
-                        writer.bool(outcome.isComplete)
-                        if !outcome.epoch.isEmpty {
-                            writer.key("epoch")
-                            writer.string(outcome.epoch)
-                        }
-                        writer.endObject()
-                    })
-            }
-            sayHeldTyping()
-        case (.failed(let failure), .replay):
-            answerReplay(failure)
-            // The client asks again, with pauses of its own; until then it is owed everything. If it does not, it must not rest on a socket that is told
-            // nothing.
-            registry.loop.scheduleTask(in: Self.replayPatience) { [weak self] in
-                guard let self, isCurrent(attempt) else { return }
-                close(.behind)
-            }
-        case (.failed, .opened), (.failed, .joined):
-            let pause = TimeAmount.milliseconds(.random(in: 500...1000))
-            registry.loop.scheduleTask(in: pause) { self.retryCatchUp(reason, after: attempt) }
-        case (.tooMuch, _):
-            // To begin anew here would bring the same again. What was sent moved the time from which the client will replay.
-            answerReplay(Failure(.requestTimeout, "There are more changes than can be replayed at once."))
-            close(.tooMuch)
-        }
-    }
-
-    /// These could not be shown. They are looked at again, ever less often: what made it so may be over.
-    private func setAside(_ conversations: [ConversationID: Position]) {
-        guard !conversations.isEmpty else { return }
-        let new = membership.setAside(conversations)
-        if let example = new.first { home.services.leftOut(new.count, example: example, of: "a catch-up") }
-        guard nextLook == nil else { return }
-        let pause = min(Self.longestLook, Self.firstLook * (1 << min(membership.vainLooks, 16)))
-        nextLook = registry.loop.scheduleTask(in: .nanoseconds(pause.nanoseconds / 1000 * .random(in: 750...1250))) { [weak self] in
-            guard let self, isOpen, !isClosing else { return }
-            nextLook = nil
-            join(membership.takeSetAside())
-        }
-    }
-
-    private func answerReplay(_ failure: Failure) {
-        guard let request = requests.takeReplay() else { return }
-        respond(to: request, .failure(failure))
-    }
-
-    /// A service was away: what is owed is still owed. Not if the client has asked for a replay meanwhile, even one that failed: it is owed more then, and
-    /// nothing may carry a later time than it allows.
-    private func retryCatchUp(_ reason: CatchUp.Reason, after attempt: Int) {
-        guard isCurrent(attempt) else { return }
-        switch (reason, phase) {
-        case (.opened, .catchingUp): startCatchUp(reason)
-        case (.joined, .live): startLateJoins()
-        default: break
-        }
-    }
+    func attachUser(position: Position, fanOutLast: Position) -> Bool { registry.attachUser(self, position: position, fanOutLast: fanOutLast) }
 }

@@ -116,7 +116,7 @@ extension Socket {
         sayGoodbye(reason)
         // The peer answers with a close frame of its own, or is cut off.
         cutOff(after: .seconds(2))
-        catchUpTask?.cancel()
+        catchUps.task?.cancel()
     }
 
     /// For a peer that does not read: what waits is dropped but for the rest of the frame that it is getting, and it may still read why.
@@ -127,7 +127,7 @@ extension Socket {
         sayGoodbye(.tooSlow)
         cutOff(after: .seconds(1))
         registry.leaveAll(self)
-        catchUpTask?.cancel()
+        catchUps.task?.cancel()
     }
 
     private func sayGoodbye(_ reason: CloseReason) {

@@ -4,6 +4,7 @@ import FanOut
 import NIOCore
 import StrataModel
 import StrataWire
+import Sync
 
 /// Writing packets: each gets its own head, with the connection's next counter and a time that never goes back and never lies
 /// beyond a change that is still owed.
@@ -66,12 +67,12 @@ extension Socket {
     private func sendReplayItem(_ item: ReplayItem, at index: Int) -> Bool {
         let ready: Rendering?
         if item.isLong {
-            guard let ahead, ahead.isOf(index: index, attempt: catchUpAttempt), let rendering = ahead.rendering else {
-                self.ahead = RenderingAhead(attempt: catchUpAttempt, index: index, item: item)
+            guard let ahead = catchUps.ahead, ahead.isOf(index: index, attempt: catchUps.schedule.attempt), let rendering = ahead.rendering else {
+                catchUps.ahead = RenderingAhead(attempt: catchUps.schedule.attempt, index: index, item: item)
                 return false
             }
             ready = rendering
-            self.ahead = nil
+            catchUps.ahead = nil
         } else {
             ready = nil
         }
@@ -107,11 +108,14 @@ extension Socket {
     /// Renders what ``sendReplay(_:from:)`` has found too long, when there is room for it: it answers no request, so it can wait.
     @concurrent
     func renderAhead() async throws {
-        guard let asked = try await registry.loop.submit({ self.ahead }).get(), asked.rendering == nil else { return }
+        guard let asked = try await registry.loop.submit({ self.catchUps.ahead }).get(), asked.rendering == nil else { return }
         while home.services.answers.isExceeded(by: 0) { try await Task.sleep(for: .milliseconds(.random(in: 50...150))) }
         let rendering = rendered(asked.item)
         try await registry.loop
-            .submit { if self.ahead?.isOf(index: asked.index, attempt: asked.attempt) == true { self.ahead?.rendering = rendering } }.get()
+            .submit {
+                if self.catchUps.ahead?.isOf(index: asked.index, attempt: asked.attempt) == true { self.catchUps.ahead?.rendering = rendering }
+            }
+            .get()
     }
 
     /// The counts a catch-up changed, told once, when it has ended.

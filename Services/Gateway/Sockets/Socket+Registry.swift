@@ -3,6 +3,7 @@ import FanOut
 import NIOCore
 import StrataModel
 import StrataWire
+import Sync
 
 /// What the registry of the loop tells a socket.
 extension Socket: RegisteredSocket {
@@ -13,7 +14,7 @@ extension Socket: RegisteredSocket {
 
     func membershipChanged(_ event: MembershipEvent) {
         switch event {
-        case .left(let id, let record): membership.left(id, record: record)
+        case .left(let id, let record): catchUps.schedule.membership.left(id, record: record)
         case .canRejoin: startLateJoins()
         case .returns(let id, let position): join([id: position])
         case .added(let id, let position): wasAdded(to: id, at: position)

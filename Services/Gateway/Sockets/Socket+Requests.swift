@@ -5,6 +5,7 @@ import FanOut
 import NIOCore
 import StrataModel
 import StrataWire
+import Sync
 
 /// What clients ask for over a socket (docs/conformance.md §12.3). All on the loop; what needs a service runs in a task of its own.
 extension Socket {
@@ -57,8 +58,7 @@ extension Socket {
             do {
                 startReplay(request, from: try ReplayBody(request.data).from)
             } catch {
-                // A replay that has failed is still owed: only where nothing was asked for before does the socket begin at its opening.
-                if catchUpAttempt == 0, case .catchingUp = phase { beginWithoutReplay() }
+                replayRefused()
                 respond(to: request, .failure(error))
             }
         case .createConversation, .createMessage:
@@ -199,7 +199,7 @@ extension Socket {
     private func typing(_ action: TypingAction, in conversation: ConversationID) {
         guard registration.isIn(conversation) else {
             // It may be one that a catch-up is about to bring this socket into: then it is said, however short it was, when that has ended.
-            if catchUpTask != nil { requests.hold(action, in: conversation) }
+            if catchUps.schedule.isRunning { requests.hold(action, in: conversation) }
             return
         }
         guard requests.beginTyping() else { return }

@@ -6,22 +6,12 @@ import NIOCore
 import NIOWebSocket
 import StrataModel
 import StrataWire
+import Sync
 
 /// One WebSocket connection: a channel handler with plain state, confined to its event loop, which is what makes
 /// `@unchecked Sendable` true. An idle one costs a few hundred bytes beside its channel.
 final class Socket: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = WebSocketFrame
-
-    /// Where the socket is in its life.
-    enum Phase {
-        /// Open, but the client has not asked for anything yet: it is sent nothing, for a moment.
-        case waiting
-        /// Its first catch-up, or a replay, is running.
-        case catchingUp
-        /// Attached to the fan-out.
-        case live
-        case closed
-    }
 
     /// Why the server closes a socket (docs/conformance.md §12.10).
     enum CloseReason {
@@ -83,32 +73,18 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     /// In which it opened (``FanOut/era``). It does not outlive it.
     let era: Int
 
-    var phase = Phase.waiting
-    var isOpen: Bool { if case .closed = phase { false } else { true } }
-    /// When it opened, by the clock that never jumps.
-    let since: NIODeadline
-    /// What the database's clock showed somewhat before that; nil until it was read.
-    var knownBeginning: Timestamp?
+    var phase: CatchUpSchedule.Phase { catchUps.schedule.phase }
+    var isOpen: Bool { catchUps.schedule.isOpen }
 
     // Outgoing
     private(set) var context: ChannelHandlerContext?
     /// The frame encoder's context: what is written there is on the wire as it is.
     private(set) var rawContext: ChannelHandlerContext?
     var outbox: Outbox
-    /// What a catch-up is about to send and what is too long to be rendered on the loop, and then its rendering.
-    var ahead: RenderingAhead?
 
     // Requests
     var requests: RequestQueue
-    var catchUpTask: Task<Void, Never>?
-    /// When the socket goes live although its client has asked for nothing.
-    var listening: Scheduled<Void>?
-    /// Tells a catch-up that was replaced from the one that counts.
-    var catchUpAttempt = 0
-    /// What is known of conversations the user has come to or left.
-    var membership = Membership()
-    /// When conversations that could not be shown are looked at again.
-    var nextLook: Scheduled<Void>?
+    var catchUps: SocketCatchUps
 
     // Limits
     let rateKey: RateKey
@@ -134,9 +110,10 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         outbox = Outbox(bound: settings.sockets.backlogBytes, answers: home.services.answers)
         era = home.registry.era
         rateKey = RateKey(tokenDigest: session.tokenDigest)
-        since = home.loop.now
-        registration = Registration(key: session.key, version: version, tokenDigest: session.tokenDigest, since: since)
-        lastHeard = since
+        registration = Registration(key: session.key, version: version, tokenDigest: session.tokenDigest, since: home.loop.now)
+        lastHeard = registration.since
+        let known = CatchUpSchedule.Session(of: session.key.user, createdAt: session.createdAt, replayableSince: session.replayableSince)
+        catchUps = SocketCatchUps(schedule: CatchUpSchedule(known, since: registration.since))
     }
 
     // MARK: Channel events
@@ -146,7 +123,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         rawContext = try? context.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self)
         outbox.opened(at: beginning)
         registry.add(self)
-        listening = registry.loop.scheduleTask(in: Self.listenAfter) { [weak self] in self?.clientListens() }
+        catchUps.listening = registry.loop.scheduleTask(in: CatchUpTiming.listenAfter) { [weak self] in self?.clientListens() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { ended() }
@@ -157,16 +134,9 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
 
     private func ended() {
         guard isOpen else { return }
-        phase = .closed
-        listening?.cancel()
-        listening = nil
-        nextLook?.cancel()
-        nextLook = nil
-        catchUpTask?.cancel()
-        catchUpTask = nil
+        catchUps.closed()
         requests.removeAll()
         reportRequests()
-        ahead = nil
         dropOutgoing()
         registry.remove(self)
         givePresenceUp()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import StrataModel
+package import StrataModel
 
 /// A page of several logs, merged by time.
-struct LogPage: Sendable {
-    enum Entry: Sendable {
+package struct LogPage: Sendable {
+    package enum Entry: Sendable {
         case change(Change)
         case userChange(UserChange)
         case skipped(ConversationID, Position)
@@ -17,14 +17,27 @@ struct LogPage: Sendable {
             }
         }
     }
-    struct Numbers: Sendable {
+    package struct Numbers: Sendable {
         let numbers: UserNumbers
         let messageCount: Int64
         let isParticipant: Bool
         /// The user sees it: they have not deleted it from their devices, or it has come back since.
         let isListed: Bool
+
+        package init(numbers: UserNumbers, messageCount: Int64, isParticipant: Bool, isListed: Bool) {
+            self.numbers = numbers
+            self.messageCount = messageCount
+            self.isParticipant = isParticipant
+            self.isListed = isListed
+        }
     }
-    let entries: [Entry]
+    package let entries: [Entry]
     let reachesHeads: Bool
     let numbers: [ConversationID: Numbers]
+
+    package init(entries: [Entry], reachesHeads: Bool, numbers: [ConversationID: Numbers]) {
+        self.entries = entries
+        self.reachesHeads = reachesHeads
+        self.numbers = numbers
+    }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import StrataModel
+package import StrataModel
 
 /// One thing to send during a catch-up.
-enum ReplayItem: Sendable {
+package enum ReplayItem: Sendable {
     case change(Change)
     /// A conversation as it is now, because of this change.
     case conversation(ConversationView, Change)
@@ -11,7 +11,7 @@ enum ReplayItem: Sendable {
     case userChange(UserChange)
 
     /// No packet of a replay is stamped later than this; nil: not later than the one before it.
-    var createdAt: Timestamp? {
+    package var createdAt: Timestamp? {
         switch self {
         case .change(let change), .conversation(_, let change): change.createdAt
         case .conversationNow: nil

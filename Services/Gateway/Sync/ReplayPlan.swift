@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import FanOut
-import StrataModel
+import FoundationEssentials
+package import StrataModel
 
 /// What a catch-up, a replay or another one, still owes its socket: how far it is in each conversation's log, and what must be said at the end.
 ///
-/// A pure value: it decides what to read next and when a conversation may be attached; ``CatchUp`` does the reading and sending.
-struct ReplayPlan {
+/// A pure value: it decides what to read next and when a conversation may be attached; ``CatchUp`` has it read and sent.
+package struct ReplayPlan: Sendable {
     /// The counts of a conversation about which a catch-up told something; said once, at its end.
-    struct Summary: Sendable, Equatable {
-        let id: ConversationID
+    package struct Summary: Sendable, Equatable {
+        package let id: ConversationID
         /// What they are true after.
-        let position: Position
-        let unread: Int64
-        let total: Int64
+        package let position: Position
+        package let unread: Int64
+        package let total: Int64
     }
 
     /// How far the catch-up is in one conversation's log, and what it knows of the conversation.
@@ -60,7 +61,7 @@ struct ReplayPlan {
 
     /// Logs that are read together, about: as many as a page has entries, so that each has one on it. To look into all logs for each page would cost a user who
     /// was added to thousands of conversations the square of their number.
-    static let width = 128
+    package static let width = 128
     private let width: Int
     /// Conversations that wait until their time has come, and when what is owed of them begins; the earliest last.
     private var waiting: [(id: ConversationID, startsAt: Timestamp)] = []
@@ -101,13 +102,18 @@ struct ReplayPlan {
 
     // MARK: What to read
 
+    /// Those of which this is true, in an order that does not depend on that of the table.
+    private func ids(where isWanted: (ConversationProgress) -> Bool) -> [ConversationID] {
+        conversations.filter { isWanted($0.value) }.keys.sorted { $0.rawValue < $1.rawValue }
+    }
+
     /// Conversations to be attached in the end.
-    var members: [ConversationID] { conversations.filter { $0.value.isMember && !$0.value.isAttached }.map(\.key) }
+    var members: [ConversationID] { ids { $0.isMember && !$0.isAttached } }
     var isEverythingRead: Bool { !userOwed && !conversations.values.contains { $0.isOwed } }
     /// The logs to read now, and after which positions. Those that wait hold nothing earlier.
     var owedCursors: [ConversationID: Position] { conversations.filter { $0.value.isOwed && !$0.value.isWaiting }.mapValues(\.position) }
     var memberPositions: [(id: ConversationID, position: Position)] {
-        conversations.filter { $0.value.isAttachable }.map { ($0.key, $0.value.position) }
+        ids(where: \.isAttachable).map { ($0, position(of: $0)) }
     }
 
     /// Members that have not been read since their channels were subscribed; each is named once.
@@ -219,8 +225,7 @@ struct ReplayPlan {
 
     /// Members whose log held nothing by which they could be shown to the client, and which are on the user's list all the same.
     var unshown: [ConversationID] {
-        conversations.filter { $0.value.isMember && !$0.value.isAttached && $0.value.needsShowing && !$0.value.isGone && !$0.value.isSetAside }
-            .map(\.key)
+        ids { $0.isMember && !$0.isAttached && $0.needsShowing && !$0.isGone && !$0.isSetAside }
     }
 
     /// Members that the socket is not attached to because they could not be shown, and up to where their logs were read.
@@ -295,12 +300,13 @@ struct ReplayPlan {
     // MARK: What to attach and to say at the end
 
     var joinPoints: [JoinPoint] {
-        conversations.compactMap { id, progress in
-            guard progress.isAttachable else { return nil }
-            return JoinPoint(
-                id: id, position: progress.position, fanOutLast: progress.fanOutLast, numbers: progress.numbers,
-                messageCount: progress.messageCount, isHidden: !progress.isListed)
-        }
+        ids(where: \.isAttachable)
+            .compactMap { id in
+                guard let progress = conversations[id] else { return nil }
+                return JoinPoint(
+                    id: id, position: progress.position, fanOutLast: progress.fanOutLast, numbers: progress.numbers,
+                    messageCount: progress.messageCount, isHidden: !progress.isListed)
+            }
     }
 
     /// The conversations the user has no part in, and since when at the latest.

@@ -1,96 +1,115 @@
 // SPDX-License-Identifier: Apache-2.0
-import FanOut
-import StrataModel
+package import StrataModel
 
 /// Looks up conversations that a catch-up has to show whole, in the order in which it will need them: a batch at a time, so that a catch-up takes no more
 /// memory than a batch, however many there are and however large.
-struct ViewLookups {
-    private let services: GatewayServices
-    private let key: UserKey
+///
+/// A value: it says what to ask the services, and is told what they answered.
+package struct ViewLookups: Sendable {
+    /// What to ask the services.
+    package enum Request: Sendable {
+        /// As many of these, from the first on, as one answer holds, without their trees.
+        case bare([ConversationID])
+        /// The trees of as many of these, from the first on, as one answer holds.
+        case trees([ConversationView])
+        /// This one, with its tree.
+        case alone(ConversationID)
+    }
+
+    /// What they answered.
+    package enum Answer: Sendable {
+        /// Those that the user sees of the first `covered` that were asked for.
+        case bare([ConversationView], covered: Int)
+        /// The first of those that were asked for, at least one, with their trees.
+        case trees([ConversationView])
+        case alone(ConversationView)
+    }
+
+    /// What became of one conversation.
+    enum Look: Sendable {
+        case view(ConversationView)
+        /// The user does not see it.
+        case unseen
+        /// It is there, and cannot be shown, as when it is larger than an answer may be.
+        case unshowable
+    }
+
+    enum Next: Sendable {
+        case known(Look)
+        case ask(Request)
+    }
+
     /// Not asked for yet.
     private var wanted: [ConversationID]
     /// Found, still without their trees.
     private var bare: [ConversationView] = []
     /// Looked up. A view is used once; that there is none is the answer for as long as this value lives.
-    private var results: [ConversationID: Result<ConversationView, Failure>] = [:]
+    private var looks: [ConversationID: Look] = [:]
     private var size = BatchSize()
+    /// What was asked last.
+    private var asked = Request.bare([])
     /// Conversations asked for at once, at most.
-    private static let asked = 100
+    private static let width = 100
 
     /// - Parameter ids: in the order of need; one that is not among them is looked up when it is asked for.
-    init(of ids: [ConversationID], for key: UserKey, through services: GatewayServices) {
+    init(of ids: [ConversationID]) {
         var seen: Set<ConversationID> = []
         wanted = ids.filter { seen.insert($0).inserted }
-        self.services = services
-        self.key = key
     }
 
-    /// Whether ``take(_:)`` needs no call to a service.
-    func has(_ id: ConversationID) -> Bool { results[id] != nil }
+    /// Whether ``next(for:)`` needs no call to a service.
+    func has(_ id: ConversationID) -> Bool { looks[id] != nil }
 
-    /// The conversation as the user sees it, as of some time after this value was made.
-    /// - Throws: `not_found` or `access_denied` if the user does not see it, `internal_server_error` if it is there and cannot be had, as when it is larger
-    ///   than an answer may be. Any other failure says nothing about this conversation.
-    mutating func take(_ id: ConversationID) async throws(Failure) -> ConversationView {
-        if results[id] == nil { try await fetch(id) }
-        guard let result = results[id] else { throw .unavailable }
-        if case .success = result { results[id] = nil }
-        return try result.get()
-    }
-
-    /// Sees to it that there is a result for `id`, and as many more as fit into a batch with it.
-    private mutating func fetch(_ id: ConversationID) async throws(Failure) {
+    /// The conversation as the user sees it, as of some time after this value was made; or what to ask the services before that is known.
+    mutating func next(for id: ConversationID) -> Next {
+        if let look = looks[id] {
+            if case .view = look { looks[id] = nil }
+            return .known(look)
+        }
         // What was fetched and not used so far is needed no more, or once more later.
-        results = results.filter { if case .success = $0.value { false } else { true } }
+        looks = looks.filter { if case .view = $0.value { false } else { true } }
         if let index = wanted.firstIndex(of: id) {
             wanted.removeFirst(index)
-            try await fetchBare()
+            asked = .bare(Array(wanted.prefix(Self.width)))
+        } else if let index = bare.firstIndex(where: { $0.conversation.id == id }) {
+            bare.removeFirst(index)
+            asked = .trees(Array(bare.prefix(size.count(of: bare.count))))
+        } else {
+            asked = .alone(id)
         }
-        guard let index = bare.firstIndex(where: { $0.conversation.id == id }) else {
-            if results[id] == nil { try await fetchAlone(id) }
-            return
-        }
-        bare.removeFirst(index)
-        try await fetchTrees()
+        return .ask(asked)
     }
 
-    private mutating func fetchBare() async throws(Failure) {
-        let (views, covered) = try await services.bareConversations(Array(wanted.prefix(Self.asked)), for: GatewayServices.Call(key))
-        let seen = Set(views.map(\.conversation.id))
-        for id in wanted.prefix(covered) where !seen.contains(id) { results[id] = .failure(.notFound("conversation")) }
-        wanted.removeFirst(covered)
-        bare = views
-    }
-
-    private mutating func fetchTrees() async throws(Failure) {
-        let call = GatewayServices.Call(key)
-        let asked = Array(bare.prefix(size.count(of: bare.count)))
-        do throws(Failure) {
-            let views = try await services.inTurn(of: key) { [services] answers throws(Failure) in
-                var call = call
-                call.answers = answers
-                let trees = try await services.someTrees(of: asked.map(\.conversation.id), for: call)
-                return await services.composed(Array(asked.prefix(trees.count)), with: trees, for: call)
-            }
-            size.came(views.count, of: asked.count)
+    /// The services have answered.
+    mutating func answered(_ answer: Answer) throws(Failure) {
+        switch (asked, answer) {
+        case (.bare(let ids), .bare(let views, let covered)):
+            let seen = Set(views.map(\.conversation.id))
+            for id in ids.prefix(covered) where !seen.contains(id) { looks[id] = .unseen }
+            // At least the one that is needed now: it is asked for alone if it was not covered.
+            wanted.removeFirst(min(wanted.count, max(1, covered)))
+            bare = views
+        case (.trees(let all), .trees(let views)) where !views.isEmpty && views.count <= bare.count:
+            size.came(views.count, of: all.count)
             bare.removeFirst(views.count)
-            for view in views { results[view.conversation.id] = .success(view) }
-        } catch {
-            guard error.code == .internalServerError, let first = bare.first else { throw error }
-            // An answer holds at least the first one, so that is the one that cannot be had.
-            results[first.conversation.id] = .failure(error)
-            bare.removeFirst()
+            for view in views { looks[view.conversation.id] = .view(view) }
+        case (.alone(let id), .alone(let view)): looks[id] = .view(view)
+        default: throw .unavailable
         }
     }
 
-    private mutating func fetchAlone(_ id: ConversationID) async throws(Failure) {
-        do throws(Failure) {
-            results[id] = .success(try await services.conversation(id, for: GatewayServices.Call(key)))
-        } catch {
-            switch error.code {
-            case .notFound, .accessDenied, .internalServerError: results[id] = .failure(error)
-            default: throw error
-            }
+    /// They have failed.
+    /// - Throws: the failure, if it says nothing about one conversation.
+    mutating func failed(_ failure: Failure) throws(Failure) {
+        switch (asked, failure.code) {
+        case (.trees, .internalServerError):
+            // An answer holds at least the first one, so that is the one that cannot be had.
+            guard let first = bare.first else { throw failure }
+            looks[first.conversation.id] = .unshowable
+            bare.removeFirst()
+        case (.alone(let id), .notFound), (.alone(let id), .accessDenied): looks[id] = .unseen
+        case (.alone(let id), .internalServerError): looks[id] = .unshowable
+        default: throw failure
         }
     }
 }

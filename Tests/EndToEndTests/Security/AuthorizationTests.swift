@@ -47,7 +47,7 @@ extension EndToEnd {
 
         @Test("no cell is empty, each is as the rules say, and strangers cannot tell what exists from what does not")
         func matrix() async throws {
-            let cast = try await Cast.make(on: try await Cluster.shared())
+            let cast = try await Cast.make(on: try await Cluster.shared(), scenesAhead: 2)
             let access = Dictionary(try Self.servedRoutes().map { ("\($0.method) \($0.path)", $0.access) }) { first, _ in first }
             var report = AuthorizationReport()
             report.add("Sockets", try await sockets(cast))
@@ -58,7 +58,7 @@ extension EndToEnd {
                 RESTRows.all, name: \.name, expected: { $0.expected($1, access["\($0.method) \($0.route)"] ?? .signedIn) },
                 observe: { try await $0.run(cast) })
             report.add("REST", rest)
-            for socket in cast.earlySockets.values { await socket.close() }
+            await cast.end()
             try report.settle()
         }
 

@@ -24,8 +24,10 @@ struct Cast: Sendable {
     let announced: String
     /// Sockets that were opened while the sessions were good.
     let earlySockets: [Who: ProtocolSocket]
+    private let scenes: ScenesAhead
 
-    static func make(on cluster: Cluster) async throws -> Cast {
+    /// - Parameter scenesAhead: so many scenes are made before they are asked for.
+    static func make(on cluster: Cluster, scenesAhead: Int = 0) async throws -> Cast {
         let (app, other, suspended) = (try await cluster.app(), try await cluster.app(), try await cluster.app())
         var people: [Who: TestUser] = [:]
         var spares: [Who: String] = [:]
@@ -51,7 +53,7 @@ struct Cast: Sendable {
         let abroad = try await AuthorizationScene.make(in: suspended, sender: zed, participants: [])
         let cast = Cast(
             cluster: cluster, app: app, people: people, spares: spares, own: own, abroad: abroad, announcements: announcements, announced: announced,
-            earlySockets: earlySockets)
+            earlySockets: earlySockets, scenes: ScenesAhead(scenesAhead))
         for who in [Who.sender, .participant] {
             _ = try await earlySockets[who]?.ask("Presence.update", nil, [["operation": "set", "property": "status", "value": "busy"]])
         }
@@ -97,7 +99,15 @@ struct Cast: Sendable {
     }
 
     /// A scene of its own for some cells.
-    func scene() async throws -> AuthorizationScene {
+    func scene() async throws -> AuthorizationScene { try await scenes.next(makeScene) }
+
+    /// Closes the sockets, after the last scene was made.
+    func end() async {
+        await scenes.end()
+        for socket in earlySockets.values { await socket.close() }
+    }
+
+    private func makeScene() async throws -> AuthorizationScene {
         let others = [Who.participant, .former, .expired, .ended, .suspendedUser].compactMap { people[$0] }
         return try await AuthorizationScene.make(in: app, sender: people[.sender], participants: others)
     }
@@ -115,6 +125,24 @@ struct Cast: Sendable {
         names["mine"] = spares[who] ?? "none"
         names["new"] = UUID().uuidString.lowercased()
         return names
+    }
+}
+
+/// Scenes that are made before they are asked for. No scene knows of another one.
+private actor ScenesAhead {
+    private let count: Int
+    private var waiting: [Task<AuthorizationScene, any Error>] = []
+
+    init(_ count: Int) { self.count = count }
+
+    func next(_ make: @escaping @Sendable () async throws -> AuthorizationScene) async throws -> AuthorizationScene {
+        while waiting.count <= count { waiting.append(Task { try await make() }) }
+        return try await waiting.removeFirst().value
+    }
+
+    func end() async {
+        for task in waiting { _ = await task.result }
+        waiting = []
     }
 }
 

@@ -7,6 +7,7 @@ import Testing
 
 @testable import FanOut
 @testable import Gateway
+@testable import Sync
 
 /// What a catch-up sends must not keep the loop from others.
 @Suite("long replays", .timeLimit(.minutes(3)))
@@ -30,13 +31,13 @@ struct LongReplayTests {
         #expect(try await test.positions() == [5])
         // The index alone does not tell: another catch-up may have begun meanwhile.
         let drained = Task { try await test.socket.drained() }
-        try await harness.until { _ in test.socket.ahead?.rendering != nil }
+        try await harness.until { _ in test.socket.catchUps.ahead?.rendering != nil }
         while !(try await harness.onLoop { _ in test.socket.isWritable }) {}
         await harness.loop.run()
         let stale = try await harness.onLoop { _ in
-            test.socket.catchUpAttempt += 1
+            test.socket.replaceCatchUp()
             let other = test.socket.sendReplay(items, from: 1)
-            test.socket.ahead = nil
+            test.socket.catchUps.ahead = nil
             return other
         }
         #expect(stale == 1)
@@ -44,7 +45,7 @@ struct LongReplayTests {
         // Once more, undisturbed.
         #expect(try await harness.onLoop { _ in test.socket.sendReplay(items, from: 1) } == 1)
         let again = Task { try await test.socket.drained() }
-        try await harness.until { _ in test.socket.ahead?.rendering != nil }
+        try await harness.until { _ in test.socket.catchUps.ahead?.rendering != nil }
         #expect(try await harness.onLoop { _ in test.socket.sendReplay(items, from: 1) } == 2)
         #expect(try await test.positions() == [6])
         // The task that rendered may hold its text for a moment longer.

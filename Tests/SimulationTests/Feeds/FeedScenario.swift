@@ -39,6 +39,18 @@ struct FeedScenario {
         case noUnaskedStamp
         /// Gateways take the time from their own clocks.
         case wallClock
+        /// A catch-up attaches its socket without asking how far the fan-out is, and without reading what has moved.
+        case notReadAgain
+        /// A conversation that the user has deleted from their devices is not shown when it comes back.
+        case notShownAgain
+        /// What the channel does not take of a catch-up is never sent.
+        case unsentForgotten
+        /// A conversation that cannot be shown is not looked at again.
+        case setAsideForgotten
+        /// The counts that a catch-up changed are not told at its end.
+        case noSummaries
+        /// A socket joins a conversation that the user has deleted from their devices as if they had not.
+        case hiddenForgotten
     }
 
     var sabotage: Sabotage?
@@ -63,6 +75,10 @@ struct FeedScenario {
     var membershipShare = 40
     var ownShare = 60
     var signalShare = 150
+    /// The same for deletions of a conversation from a user's devices, and for what brings it back.
+    var hideShare = 0
+    /// Of a thousand looks at conversations, so many find one that cannot be shown.
+    var unshowable = 0
     /// Of a thousand publications.
     var lost = 10
     var doubled = 10
@@ -80,6 +96,8 @@ struct FeedScenario {
     var pageSize = 8
     /// How many logs a catch-up reads together: fewer than there are conversations.
     var logsReadTogether = 2
+    /// How many conversations are looked up at a time.
+    var viewsTogether = 3
     /// The wall clock of a gateway is off by as much as that, either way.
     var skew: Int64 = 600_000_000
     /// Of a thousand turns of a loop, so many are long.
@@ -112,7 +130,10 @@ struct FeedScenario {
         longestFault = [2_000_000, 10_000_000, 50_000_000, 200_000_000][simulation.int(0...3)]
         failingCalls = [0, 10, 100][simulation.int(0...2)]
         pageSize = [2, 8, 64][simulation.int(0...2)]
-        if !isPlain { listeners = [0, 100, 500][simulation.int(0...2)] }
+        if !isPlain {
+            listeners = [0, 100, 500][simulation.int(0...2)]
+            hideShare = [0, 10, 60][simulation.int(0...2)]
+        }
         if self.isReliable {
             (lost, failingCalls) = (0, 0)
             faultPace = min(faultPace, 6_000_000)
@@ -124,6 +145,7 @@ struct FeedScenario {
 
     /// Some rules count only in states that are rare where anything may happen. Here they are not.
     private mutating func press(_ rule: Sabotage) {
+        hideShare = 0
         switch rule {
         case .noAttachRule:
             // Much is said while many join, and loops are slow.
@@ -152,6 +174,21 @@ struct FeedScenario {
             (pace, duration, pageSize, channelHighMark, channelLowMark) = (4_000_000, 600_000_000, 1000, 500, 250)
             (faults, faultPace, longestFault, slowStarts) = (6...6, 15_000_000, 8_000_000, 1000)
         case .noUnaskedStamp: listeners = 500
+        case .notReadAgain:
+            (conversations, gateways, loopsPerGateway, clientsPerUser, membershipShare) = (2, 1, 2, 3, 80)
+            (pace, duration, stalls) = (20_000, 60_000_000, 50)
+            (faults, faultPace) = (6...7, 1_000_000)
+        case .notShownAgain, .hiddenForgotten:
+            (hideShare, membershipShare) = (80, 0)
+            (pace, duration) = (150_000, 200_000_000)
+            (faults, faultPace) = (6...7, 2_000_000)
+        case .setAsideForgotten:
+            // Clients that stay where they are: what could not be shown is in no replay.
+            (conversations, membershipShare, unshowable, faultPace, lost, failingCalls) = (5, 80, 300, .max / 4, 0, 0)
+            (hideShare, duration) = (20, 200_000_000)
+            (backlogBound, channelHighMark, channelLowMark) = (1 << 30, 1 << 29, 1 << 28)
+        case .noSummaries, .unsentForgotten:
+            (faults, faultPace, slowStarts) = (5...7, 2_000_000, 300)
         default: break
         }
     }

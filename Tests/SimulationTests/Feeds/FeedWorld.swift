@@ -152,6 +152,10 @@ final class FeedWorld: @unchecked Sendable {
             pubSub.publish(.notice(isLogged ? .logged(entry.position, at: entry.createdAt) : .change(entry)), on: .user(user))
         } else if kind < scenario.membershipShare + scenario.ownShare + scenario.signalShare {
             pubSub.publish(.signal(user), on: .conversation(conversation))
+        } else if kind < scenario.membershipShare + scenario.ownShare + scenario.signalShare + scenario.hideShare {
+            guard let entry = log.hideOrShow(conversation, for: user) else { return }
+            counts["hidden and shown", default: 0] += 1
+            pubSub.publish(.notice(.change(entry)), on: .user(user))
         } else {
             let burst = simulation.chance(20) ? simulation.int(2...60) : 1
             for _ in 0..<burst {

@@ -4,6 +4,7 @@ import StrataModel
 
 @testable import FanOut
 @testable import Gateway
+@testable import Sync
 
 /// The conversations service and its database, as far as gateways see them: logs with dense positions, read as the SQL functions read them
 /// (Shared/Schema/Functions/sync.sql).
@@ -22,7 +23,24 @@ final class LogService {
         var numbers: [UserNumbers]
         /// What each user is to be shown, after each change.
         var counts: [[Counts]] = []
+        /// What a user was to be shown after a change, before they deleted the conversation from their devices.
+        var formerCounts: [Position: [Int: [Counts]]] = [:]
+        var deletions: [Deletion]
         var current: UInt64 { members.last ?? 0 }
+    }
+
+    /// What a user has deleted of a conversation from their devices.
+    struct Deletion {
+        /// The entry of their own log that says so.
+        var entry = Position.zero
+        /// All up to here is hidden from them.
+        var upTo = Position.zero
+        var ordinal: Int64 = 0
+        /// Nothing has brought the conversation back since.
+        var isWhole = false
+        /// When it came back, and what had happened in it by then.
+        var returnedAt = Timestamp(0)
+        var returnedWith = Position.zero
     }
 
     /// `unread_message_count` and `total_message_count`.
@@ -60,7 +78,8 @@ final class LogService {
         conversations = Array(
             repeating: Conversation(
                 firstJoined: nobody, leftAt: nobody, isUncounted: Array(repeating: [], count: scenario.users),
-                numbers: Array(repeating: Self.noNumbers, count: scenario.users)), count: scenario.conversations)
+                numbers: Array(repeating: Self.noNumbers, count: scenario.users),
+                deletions: Array(repeating: Deletion(), count: scenario.users)), count: scenario.conversations)
         own = Array(repeating: [], count: scenario.users)
     }
 
@@ -120,6 +139,17 @@ final class LogService {
     /// What `user` must be shown after the change at `position`.
     func counts(of index: Int, at position: Position, for user: Int) -> Counts { conversations[index].counts[Int(position.rawValue) - 1][user] }
 
+    /// What `user` may be told all the same, since it was so once.
+    func formerCounts(of index: Int, at position: Position, for user: Int) -> [Counts] {
+        conversations[index].formerCounts[position]?[user] ?? []
+    }
+
+    /// The first position, from `position` on, after which `user` was to be shown these counts. An entry that is read late shows the conversation as of then.
+    func position(of counts: Counts, in index: Int, since position: Position, for user: Int) -> Position {
+        let candidates = (position.rawValue...head(of: index).rawValue).map { Position($0) }
+        return candidates.first { self.counts(of: index, at: $0, for: user) == counts } ?? position
+    }
+
     private func messages(of index: Int, at position: Position) -> Int64 {
         position == .zero ? 0 : conversations[index].log[Int(position.rawValue) - 1].messageCount
     }
@@ -164,7 +194,7 @@ final class LogService {
         let (ordinal, members) = (Int64(found + 1), conversations[index].current)
         conversations[index].isDeleted[found] = true
         let altered = userIDs.indices.filter { members & (1 << UInt64($0)) != 0 }
-        for user in altered {
+        for user in altered where ordinal > conversations[index].deletions[user].ordinal {
             conversations[index].numbers[user].hidden += 1
             _ = uncount(ordinal, for: user, in: index)
         }
@@ -196,13 +226,31 @@ final class LogService {
         conversations[index].messages += 1
         let ordinal = conversations[index].messages
         conversations[index].isDeleted.append(false)
-        for user in userIDs.indices { conversations[index].isUncounted[user].append(false) }
+        for user in userIDs.indices {
+            conversations[index].isUncounted[user].append(false)
+        }
         _ = uncount(ordinal, for: actor, in: index)
         let id = messageID(index, ordinal)
         let message = Message(
             id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal, sender: BasicIdentity(userID: userIDs[actor]),
             sentAt: Timestamp(simulation.now), parts: [], recipients: [])
-        return append(.messageCreated(id: id, ordinal: ordinal, message), by: actor, to: index, members: members, altering: [actor])
+        let change = append(.messageCreated(id: id, ordinal: ordinal, message), by: actor, to: index, members: members, altering: [actor])
+        for user in userIDs.indices where members & (1 << UInt64(user)) != 0 { returned(index, to: user, at: change.createdAt) }
+        return change
+    }
+
+    /// Something brings the conversation back to a user who had deleted it from their devices.
+    private func returned(_ index: Int, to user: Int, at time: Timestamp) {
+        guard conversations[index].deletions[user].isWhole else { return }
+        conversations[index].deletions[user].isWhole = false
+        conversations[index].deletions[user].returnedAt = time
+        conversations[index].deletions[user].returnedWith = head(of: index)
+    }
+
+    /// Since when `user` is owed a change: what happened while the conversation was gone from them, since it has come back.
+    func owedSince(_ change: Change, of index: Int, by user: Int) -> Timestamp {
+        let deletion = conversations[index].deletions[user]
+        return change.position <= deletion.returnedWith ? max(change.createdAt, deletion.returnedAt) : change.createdAt
     }
 
     /// Adds or removes `user`.
@@ -215,23 +263,83 @@ final class LogService {
             conversations[index].leftAt[user] = nil
             // Everything before counts as read.
             conversations[index].isUncounted[user] = conversations[index].isUncounted[user].map { _ in true }
-            conversations[index].numbers[user] = UserNumbers(
-                uncounted: conversations[index].messages, hidden: Int64(conversations[index].isDeleted.filter(\.self).count), position: position)
+            let ordinal = Int(conversations[index].deletions[user].ordinal)
+            let hidden = ordinal + conversations[index].isDeleted.dropFirst(ordinal).count(where: \.self)
+            conversations[index].numbers[user] = UserNumbers(uncounted: conversations[index].messages, hidden: Int64(hidden), position: position)
             additions.append((simulation.now, user, index, position))
         } else {
             conversations[index].leftAt[user] = position
         }
-        return append(
+        let change = append(
             .participantsChanged(
                 added: isAdded ? [BasicIdentity(userID: userIDs[user])] : [], removed: isAdded ? [] : [userIDs[user]], distinctCleared: false,
                 conversation: nil), by: actor, to: index, members: conversations[index].current ^ bit)
+        if isAdded { returned(index, to: user, at: change.createdAt) }
+        return change
     }
 
-    func addOwnEntry(of user: Int) -> UserChange {
+    func addOwnEntry(of user: Int) -> UserChange { append(.announcementDeleted(AnnouncementID(rawValue: LogService.app.rawValue)), toLogOf: user) }
+
+    private func append(_ content: UserChange.Content, toLogOf user: Int) -> UserChange {
         let change = UserChange(
             appID: Self.app, user: userIDs[user], position: Position(Int64(own[user].count + 1)), createdAt: stamp(after: own[user].last?.createdAt),
-            content: .announcementDeleted(AnnouncementID(rawValue: LogService.app.rawValue)))
+            content: content)
         own[user].append(change)
+        simulation.note(.init(what: "entry of own log", a: user, c: change.position.rawValue))
+        return change
+    }
+
+    // MARK: Deletions from a user's devices
+
+    /// Whether the conversation is on the list of a user who is, or was, in it.
+    func isListed(_ index: Int, for user: Int) -> Bool {
+        conversations[index].firstJoined[user] != nil && !conversations[index].deletions[user].isWhole
+    }
+
+    /// A participant deletes the conversation from their devices; one that has done so brings it back.
+    func hideOrShow(_ index: Int, for user: Int) -> UserChange? {
+        guard conversations[index].current & (1 << UInt64(user)) != 0 else { return nil }
+        let (position, messages) = (head(of: index), conversations[index].messages)
+        simulation.note(
+            .init(what: conversations[index].deletions[user].isWhole ? "user brings back conversation" : "user hides conversation", a: user, b: index)
+        )
+        if conversations[index].deletions[user].isWhole {
+            conversations[index].deletions[user].isWhole = false
+            let entry = append(.conversationShown(view(of: index, for: user)), toLogOf: user)
+            conversations[index].deletions[user].isWhole = true
+            returned(index, to: user, at: entry.createdAt)
+            return entry
+        }
+        let former = conversations[index].counts[Int(position.rawValue) - 1][user]
+        conversations[index].formerCounts[position, default: [:]][user, default: []].append(former)
+        conversations[index].counts[Int(position.rawValue) - 1][user] = Counts(unread: 0, total: 0)
+        let entry = Position(Int64(own[user].count + 1))
+        conversations[index].deletions[user] = Deletion(entry: entry, upTo: position, ordinal: messages, isWhole: true)
+        conversations[index].isUncounted[user] = conversations[index].isUncounted[user].map { _ in true }
+        conversations[index].numbers[user] = UserNumbers(uncounted: messages, hidden: messages, position: position)
+        return append(.conversationHidden(ids[index], upTo: position, wholly: true), toLogOf: user)
+    }
+
+    /// Whether there is anything to tell the user of a change, as the log tells it.
+    func isTold(_ change: Change, of index: Int, to user: Int) -> Bool {
+        guard isVisible(change.position, of: index, to: user) else { return false }
+        let deletion = conversations[index].deletions[user]
+        switch change.content {
+        case .conversationCreated, .participantsChanged, .metadataChanged: return true
+        case .messageDeleted(_, let ordinal, _): return change.position > deletion.upTo && ordinal > deletion.ordinal
+        default: return change.position > deletion.upTo
+        }
+    }
+
+    /// An entry of a user's own log as it is read now.
+    private func read(_ change: UserChange, of user: Int) -> UserChange {
+        var change = change
+        switch change.content {
+        case .conversationHidden(let id, let upTo, _):
+            change.content = .conversationHidden(id, upTo: upTo, wholly: !isListed(self.index(of: id), for: user))
+        case .conversationShown(let former?): change.content = .conversationShown(view(of: self.index(of: former.conversation.id), for: user))
+        default: break
+        }
         return change
     }
 
@@ -263,6 +371,7 @@ final class LogService {
             let log = conversations[index].log
             let begin = max(firstIndex(in: log, since: since), Int(first.rawValue) - 1)
             let after = begin < Int(end.rawValue) ? Position(Int64(begin)) : end
+            guard conversations[index].leftAt[user] == nil || isListed(index, for: user) || after < end else { continue }
             entries.append(
                 BaselineEntry(
                     id: ids[index], position: end, after: after, numbers: numbers(of: user, in: index, at: end),
@@ -292,17 +401,17 @@ final class LogService {
             let begin = max(Int(after.rawValue), Int(first.rawValue) - 1)
             for place in begin..<max(begin, min(Int(end.rawValue), begin + limit + 1)) {
                 let change = conversations[index].log[place]
-                let isTold = isVisible(change.position, of: index, to: user)
+                let isTold = isTold(change, of: index, to: user)
                 found.append((change.createdAt, index, isTold ? .change(change) : .skipped(ids[index], change.position)))
             }
             numbers[ids[index]] = LogPage.Numbers(
                 numbers: self.numbers(of: user, in: index, at: end), messageCount: messages(of: index, at: end),
-                isParticipant: conversations[index].leftAt[user] == nil, isListed: true)
+                isParticipant: conversations[index].leftAt[user] == nil, isListed: isListed(index, for: user))
         }
         if let userAfter {
             let begin = Int(userAfter.rawValue)
             for place in begin..<max(begin, min(own[user].count, begin + limit + 1)) {
-                found.append((own[user][place].createdAt, Int.max, .userChange(own[user][place])))
+                found.append((own[user][place].createdAt, Int.max, .userChange(read(own[user][place], of: user))))
             }
         }
         // Of one log the entries are in order already, and times of one log never fall: the place breaks ties.
@@ -323,11 +432,11 @@ final class LogService {
 
     func userChanges(of user: Int, after position: Position) -> [UserChange] {
         let begin = min(Int(position.rawValue), own[user].count)
-        return Array(own[user][begin..<min(own[user].count, begin + limit)])
+        return own[user][begin..<min(own[user].count, begin + limit)].map { read($0, of: user) }
     }
 
     func view(of index: Int, for user: Int) -> ConversationView? {
-        guard let end = end(of: index, for: user) else { return nil }
+        guard let end = end(of: index, for: user), isListed(index, for: user) else { return nil }
         return ConversationView(
             conversation: StrataModel.Conversation(
                 id: ids[index], createdAt: Timestamp(0), isDistinct: false, participants: [], metadata: nil, position: end),

@@ -38,6 +38,14 @@ final class SimulatedClient {
     private var seenOwn: [Bool] = []
     /// The counts of each conversation, as it was told them last.
     private var counts: [LogService.Counts?]
+    /// Up to where conversations were deleted from the user's devices that have not been shown to it since.
+    private var goneUpTo: [Position?]
+    /// The entry of the user's own log by which it knows of the last of these deletions.
+    private var knownDeletions: [Position]
+    /// Of these the gateway has told it since the last replay began.
+    private var isDeletionRecent: [Bool]
+    /// It was just shown the conversation because of a change, which may follow.
+    private var isJustShown: [Bool]
 
     init(_ number: Int, user: Int, _ world: FeedWorld) {
         self.number = number
@@ -47,6 +55,10 @@ final class SimulatedClient {
         shownUpTo = lastTold
         seen = Array(repeating: [], count: world.scenario.conversations)
         counts = Array(repeating: nil, count: world.scenario.conversations)
+        goneUpTo = Array(repeating: nil, count: world.scenario.conversations)
+        knownDeletions = lastTold
+        isJustShown = Array(repeating: false, count: world.scenario.conversations)
+        isDeletionRecent = isJustShown
     }
 
     private var simulation: Simulation { world.simulation }
@@ -64,7 +76,11 @@ final class SimulatedClient {
             session =
                 session ?? Timestamp(world.scenario.hasNumbers ? simulation.now - LogService.longestCommit - simulation.span(0...10_000_000) : 0)
             // It has just loaded its lists.
-            for id in counts.indices { counts[id] = currentCounts(of: id) }
+            for id in counts.indices {
+                counts[id] = currentCounts(of: id)
+                goneUpTo[id] = isGone(id) ? world.log.conversations[id].deletions[user].upTo : nil
+                knownDeletions[id] = world.log.conversations[id].deletions[user].entry
+            }
         }
         let pipe = SimulatedPipe(world, of: number)
         self.pipe = pipe
@@ -141,7 +157,10 @@ final class SimulatedClient {
 
     private func forgetOrder() {
         lastOwn = .zero
-        for index in lastTold.indices { lastTold[index] = .zero }
+        for index in lastTold.indices {
+            lastTold[index] = .zero
+            isDeletionRecent[index] = false
+        }
     }
 
     // MARK: What it is sent
@@ -164,16 +183,27 @@ final class SimulatedClient {
             told(id, position)
             if let counts { told(counts, of: id, at: position) }
         case .shown(let id, let view, let position, let counts):
+            goneUpTo[id] = nil
             told(id, position, isShown: true)
             shownUpTo[id] = max(shownUpTo[id], view)
             if let counts { told(counts, of: id, at: view) }
         case .numbers(let id, let position, let counts): told(counts, of: id, at: position)
-        case .own(let position):
-            if position <= lastOwn { complain("entry \(position) of the own log came after \(lastOwn)") }
-            lastOwn = position
-            let index = Int(position.rawValue)
-            while seenOwn.count <= index { seenOwn.append(false) }
-            seenOwn[index] = true
+        case .own(let position): toldOwn(position)
+        case .ownHidden(let position, let id):
+            toldOwn(position)
+            if case .conversationHidden(_, let upTo, _) = world.log.own[user][Int(position.rawValue) - 1].content {
+                goneUpTo[id] = upTo
+                isDeletionRecent[id] = true
+                // What came after the deletion, and overtook it, comes once more.
+                lastTold[id] = min(lastTold[id], upTo)
+            }
+            counts[id] = nil
+        case .ownShown(let position, let id, let view, let counts):
+            // Behind the entry that tells what is gone, it shows what is left.
+            toldOwn(position, isAgain: position == lastOwn)
+            goneUpTo[id] = nil
+            shownUpTo[id] = max(shownUpTo[id], view)
+            if let counts { told(counts, of: id, at: view) }
         case .replayAnswered(let succeeded):
             // The connection may be lost now.
             if succeeded {
@@ -190,16 +220,39 @@ final class SimulatedClient {
         }
     }
 
+    private func toldOwn(_ position: Position, isAgain: Bool = false) {
+        if position <= lastOwn, !isAgain { complain("entry \(position) of the own log came after \(lastOwn)") }
+        lastOwn = position
+        simulation.note(.init(what: "told entry to client", a: number, c: position.rawValue))
+        let index = Int(position.rawValue)
+        while seenOwn.count <= index { seenOwn.append(false) }
+        seenOwn[index] = true
+        guard case .conversationHidden(let id, _, _) = world.log.own[user][index - 1].content else { return }
+        knownDeletions[world.log.index(of: id)] = max(knownDeletions[world.log.index(of: id)], position)
+    }
+
     private func told(_ id: Int, _ position: Position, isShown: Bool = false) {
         digest.add(position.rawValue &* 8 &+ Int64(id))
         simulation.note(.init(what: isShown ? "shown to client" : "told to client", a: number, b: id, c: position.rawValue))
         if !isShown || position > lastTold[id] {
-            if position <= lastTold[id] { complain("change \(position) of conversation \(id) came after \(lastTold[id])") }
+            if position <= lastTold[id], !(isJustShown[id] && position == lastTold[id]) {
+                complain("change \(position) of conversation \(id) came after \(lastTold[id])")
+            }
             lastTold[id] = position
         }
+        isJustShown[id] = isShown
         guard position > .zero else { return }
         if !world.log.isVisible(position, of: id, to: user) {
             complain("was told change \(position) of conversation \(id), which is none of its business")
+        }
+        if let gone = goneUpTo[id], position > gone, case .messageCreated = world.log.conversations[id].log[Int(position.rawValue) - 1].content {
+            if isDeletionRecent[id] {
+                complain("was told message \(position) of conversation \(id), which it has deleted, before it was shown the conversation again")
+            }
+            // Of a deletion that lies before what the replay brings, the gateway knows nothing. A client loads what it does not have.
+            goneUpTo[id] = nil
+            counts[id] = currentCounts(of: id)
+            shownUpTo[id] = max(shownUpTo[id], world.log.head(of: id))
         }
         let index = Int(position.rawValue)
         while seen[id].count <= index { seen[id].append(false) }
@@ -209,16 +262,22 @@ final class SimulatedClient {
     /// No count is anything but what it was after the change that it is told with.
     private func told(_ told: LogService.Counts, of id: Int, at position: Position) {
         let right = world.log.counts(of: id, at: position, for: user)
-        if told.unread ?? right.unread != right.unread || told.total ?? right.total != right.total {
+        // What overtakes the news of a deletion still counts what is gone.
+        let isAhead = knownDeletions[id] < world.log.conversations[id].deletions[user].entry
+        let accepted = [right] + world.log.formerCounts(of: id, at: position, for: user)
+        if !isAhead, !accepted.contains(where: { told.unread ?? $0.unread == $0.unread && told.total ?? $0.total == $0.total }) {
             complain("was told \(told) of conversation \(id) at \(position), where \(right) is right")
         }
         digest.add((told.unread ?? -1) &* 1_000_003 &+ (told.total ?? -1))
         counts[id] = LogService.Counts(unread: told.unread ?? counts[id]?.unread, total: told.total ?? counts[id]?.total)
     }
 
-    /// Nil for a user who never was in it.
+    /// The user has deleted it from their devices.
+    private func isGone(_ id: Int) -> Bool { world.log.conversations[id].deletions[user].isWhole }
+
+    /// Nil for a user who never was in it, or has deleted it from their devices.
     private func currentCounts(of id: Int) -> LogService.Counts? {
-        guard world.log.conversations[id].firstJoined[user] != nil else { return nil }
+        guard world.log.conversations[id].firstJoined[user] != nil, !isGone(id) else { return nil }
         return world.log.counts(of: id, at: world.log.head(of: id), for: user)
     }
 
@@ -236,7 +295,9 @@ final class SimulatedClient {
         guard simulation.now - settled >= Self.delay else { return }
         let end = Timestamp(simulation.now - Self.delay)
         forEachOwed { id, change in
-            if change.createdAt < end { complain("waits for change \(change.position) of conversation \(id), though nothing is lost") }
+            if world.log.owedSince(change, of: id, by: user) < end {
+                complain("waits for change \(change.position) of conversation \(id), though nothing is lost")
+            }
         }
         for change in world.log.own[user] where isOwed(change) && change.createdAt < end {
             complain("waits for entry \(change.position) of its own log, though nothing is lost")
@@ -245,10 +306,13 @@ final class SimulatedClient {
 
     /// The connection is lost: what it has not been told must be in the replay it will ask for.
     private func judgeWhatIsOwed() {
-        guard let lastStamp else { return }
+        // What could not be shown is in no replay.
+        guard let lastStamp, world.scenario.unshowable == 0 else { return }
         let begin = lastStamp.advanced(by: .seconds(-30))
         forEachOwed { id, change in
-            if change.createdAt < begin { complain("a replay would not bring change \(change.position) of conversation \(id)") }
+            if world.log.owedSince(change, of: id, by: user) < begin {
+                complain("a replay would not bring change \(change.position) of conversation \(id)")
+            }
         }
         for change in world.log.own[user] where isOwed(change) && change.createdAt < begin {
             complain("a replay would not bring entry \(change.position) of the own log")
@@ -260,27 +324,38 @@ final class SimulatedClient {
         if pipe == nil { complain("has no connection in the end") }
         forEachOwed { id, change in complain("was never told change \(change.position) of conversation \(id)") }
         for change in world.log.own[user] where isOwed(change) { complain("was never told entry \(change.position) of its own log") }
+        for id in goneUpTo.indices where goneUpTo[id] != nil && !isGone(id) { complain("does not see conversation \(id), which has come back") }
         guard world.scenario.hasNumbers else { return }
-        for id in counts.indices where counts[id] != currentCounts(of: id) {
+        for id in counts.indices where counts[id] != currentCounts(of: id) && !mayBeUnshown(id) {
+            // Of what is gone nothing is left to be counted.
+            if isGone(id), counts[id] == LogService.Counts(unread: 0, total: 0) { continue }
             complain(
                 "holds \(counts[id].map { "\($0)" } ?? "no counts") of conversation \(id), where "
                     + "\(currentCounts(of: id).map { "\($0)" } ?? "none") is right")
         }
     }
 
+    /// The user left it, perhaps before it could be shown.
+    private func mayBeUnshown(_ id: Int) -> Bool { world.scenario.unshowable > 0 && world.log.conversations[id].leftAt[user] != nil }
+
     private func isOwed(_ change: UserChange) -> Bool {
         let index = Int(change.position.rawValue)
+        // What comes back is shown, by its entry or by a catch-up.
+        if case .conversationShown = change.content { return false }
         return change.createdAt.microseconds >= since && !(index < seenOwn.count && seenOwn[index])
     }
 
     private func forEachOwed(_ body: (Int, Change) -> Void) {
-        for id in seen.indices {
+        for id in seen.indices where !mayBeUnshown(id) {
             // From the end, as far as it can matter.
-            for change in world.log.conversations[id].log.reversed() {
+            let upTo = world.log.conversations[id].deletions[user].upTo
+            for change in world.log.conversations[id].log.reversed() where !isGone(id) && change.position > upTo {
                 guard change.createdAt.microseconds >= since else { break }
                 let index = Int(change.position.rawValue)
-                guard !(index < seen[id].count && seen[id][index]), world.log.isVisible(change.position, of: id, to: user) else { continue }
-                let isContained = if case .messageCreated = change.content { false } else { change.position <= shownUpTo[id] }
+                guard !(index < seen[id].count && seen[id][index]), world.log.isTold(change, of: id, to: user) else { continue }
+                // The messages of a conversation that could not be shown for some time are loaded when it is shown.
+                let isMessage = if case .messageCreated = change.content { world.scenario.unshowable == 0 } else { false }
+                let isContained = !isMessage && change.position <= shownUpTo[id]
                 if !isContained { body(id, change) }
             }
         }

@@ -11,6 +11,10 @@ final class SimulatedPipe {
         /// Counts alone, as they are after the change.
         case numbers(Int, at: Position, LogService.Counts)
         case own(Position)
+        /// The user has deleted a conversation from their devices, and it is gone from them.
+        case ownHidden(Position, Int)
+        /// The conversation is back, as of `view`.
+        case ownShown(Position, Int, view: Position, LogService.Counts?)
         case signal
         case other
         case replayAnswered(succeeded: Bool)
@@ -21,8 +25,8 @@ final class SimulatedPipe {
         var bytes: Int {
             switch self {
             case .change: 400
-            case .shown: 900
-            case .own, .numbers: 300
+            case .shown, .ownShown: 900
+            case .own, .ownHidden, .numbers: 300
             case .signal, .other, .replayAnswered: 150
             case .replayBegins, .close: 0
             }

@@ -4,6 +4,7 @@ import StrataWire
 
 @testable import FanOut
 @testable import Gateway
+@testable import Sync
 
 /// What the real registry tells a socket.
 extension SimulatedSocket: RegisteredSocket {
@@ -18,7 +19,7 @@ extension SimulatedSocket: RegisteredSocket {
         for tail in rendering.tails {
             let body = SentPackets.body(of: tail, values)
             if let position = body?["user_position"]?.integerValue {
-                send(.own(Position(position)), stamp: stamp.time)
+                send(own(body, at: Position(position)), stamp: stamp.time)
             } else if let position = body?["position"]?.integerValue, let counts = SentPackets.counts(in: rendering, values),
                 let id = body?["object"]?["id"]?.stringValue.flatMap({ ConversationID(parsing: $0) })
             {
@@ -29,6 +30,20 @@ extension SimulatedSocket: RegisteredSocket {
                 world.simulation.violated("a packet was sent that nobody knows")
             }
         }
+    }
+
+    /// What an entry of the user's own log tells.
+    private func own(_ body: JSONValue?, at position: Position) -> SimulatedPipe.Content {
+        guard let id = body?["object"]?["id"]?.stringValue.flatMap({ ConversationID(parsing: $0) }) else { return .own(position) }
+        let index = world.log.index(of: id)
+        if body?["operation"]?.stringValue == "delete" {
+            return body?["data"]?["from_position"]?.integerValue == nil ? .ownHidden(position, index) : .own(position)
+        }
+        guard case .conversationShown(let view?) = world.log.own[user][Int(position.rawValue) - 1].content else { return .own(position) }
+        let data = body?["data"]
+        let counts = LogService.Counts(unread: data?["unread_message_count"]?.integerValue, total: data?["total_message_count"]?.integerValue)
+        guard world.scenario.hasNumbers else { return .ownShown(position, index, view: view.conversation.position, nil) }
+        return .ownShown(position, index, view: world.log.position(of: counts, in: index, since: view.conversation.position, for: user), counts)
     }
 
     func sendEphemeral(_ tail: PacketTail, presenceOf user: UserID?, stamp: Stamp) {
@@ -45,10 +60,12 @@ extension SimulatedSocket: RegisteredSocket {
         case .left(let id, let record):
             let index = world.log.index(of: id)
             world.simulation.note(.init(what: "left: socket, conversation, position", a: number, b: index, c: record.position.rawValue))
-            membership.left(id, record: record)
-        case .canRejoin: startLateJoins()
-        case .returns(let id, let position): join(id, after: position)
-        case .added(let id, let position): wasAdded(to: id, at: position)
+            schedule.membership.left(id, record: record)
+        case .canRejoin: perform(schedule.startLateJoins(at: moment) { registration.isIn($0) })
+        case .returns(let id, let position): perform(schedule.join([id: position], at: moment) { registration.isIn($0) })
+        case .added(let id, let position):
+            let known = registration.position(in: id)
+            perform(schedule.added(to: id, since: position, known: known, at: moment) { registration.isIn($0) })
         }
     }
 

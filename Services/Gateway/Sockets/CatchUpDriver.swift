@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+import FanOut
+import Logging
+import NIOCore
+import StrataModel
+import Sync
+
+/// Does what one catch-up says: asks the services, sends, and attaches the socket on its loop.
+struct CatchUpDriver {
+    private let socket: Socket
+    private let registry: LoopRegistry
+    private let services: GatewayServices
+    private let key: UserKey
+    /// Another one may take its place at any time: whatever this one does to the socket, it does only while it is the one that counts.
+    private let attempt: Int
+    /// Conversations that stay subscribed meanwhile.
+    private var joined: [ConversationID] = []
+
+    private init(_ socket: Socket, attempt: Int) {
+        self.socket = socket
+        self.attempt = attempt
+        registry = socket.registry
+        services = socket.home.services
+        key = socket.key
+    }
+
+    /// Also ends when the socket closes, or another catch-up takes the place of this one; then the end means nothing.
+    static func run(_ catchUp: CatchUp, for socket: Socket, attempt: Int) async -> CatchUp.End {
+        var driver = CatchUpDriver(socket, attempt: attempt)
+        let end = await driver.run(catchUp)
+        await driver.onLoop { [joined = driver.joined] in $0.registry.endJoining(joined) }
+        return end
+    }
+
+    private mutating func run(_ catchUp: CatchUp) async -> CatchUp.End {
+        var catchUp = catchUp
+        var effects = catchUp.begin()
+        while true {
+            do {
+                try Task.checkCancellation()
+                var event: CatchUp.Event?
+                for effect in effects {
+                    if case .end(let end) = effect { return end }
+                    event = try await perform(effect) ?? event
+                }
+                guard let event else { throw CancellationError() }
+                effects = catchUp.handle(event)
+            } catch let failure as Failure {
+                effects = catchUp.handle(.failed(failure))
+            } catch {
+                return .failed(.unavailable)
+            }
+        }
+    }
+
+    /// - Returns: nil if the catch-up does not wait for an answer.
+    /// - Throws: `Failure` if a service could not be asked, `CancellationError` if this catch-up counts no longer.
+    private mutating func perform(_ effect: CatchUp.Effect) async throws -> CatchUp.Event? {
+        switch effect {
+        case .listen(let conversations):
+            await listen(to: conversations)
+            return .listening
+        case .askBaseline(let since, let margin): return try await askBaseline(since: since, margin: margin)
+        case .learn(let time, let epoch):
+            try await whileCurrent { $0.catchUps.schedule.learn(databaseTime: time, at: $0.registry.loop.now) }
+            if !epoch.isEmpty { registry.fanOut.compareEpoch(epoch) }
+            return nil
+        case .read(let cursors, let userAfter, let limit): return .page(try await read(cursors, userAfter: userAfter, limit: limit))
+        case .lookUp(let request): return .lookedUp(try await services.answer(request, of: key))
+        case .send(let items):
+            try await send(items)
+            return .sent
+        case .compare(let positions, let user): return try await compare(positions, user: user)
+        case .attach(let attachment): return .attached(try await whileCurrent { attachment.perform(on: $0) })
+        case .doubt:
+            registry.fanOut.doubt()
+            return nil
+        case .rest(.untilServiceReturns(let failure)):
+            services.logger.debug("a catch-up waits for a service", metadata: ["error.code": "\(failure.code.id)"])
+            try await Task.sleep(for: .milliseconds(Int64.random(in: CatchUpTiming.servicePause)))
+            return .rested
+        case .rest(.inDoubt):
+            try await Task.sleep(for: .nanoseconds(CatchUpTiming.vainPause.nanoseconds))
+            return .rested
+        case .end: return nil
+        }
+    }
+
+    private mutating func listen(to conversations: [ConversationID]) async {
+        if !conversations.isEmpty {
+            joined += conversations
+            await onLoop { $0.registry.beginJoining(conversations, app: $0.key.app) }
+        }
+        await registry.fanOut.confirmation(of: conversations, user: key)
+    }
+
+    private func askBaseline(since: Timestamp?, margin: Duration) async throws -> CatchUp.Event {
+        let asked = NIODeadline.now()
+        let origin = try await whileCurrent { $0.catchUps.schedule.origin(since: since, margin: margin, at: $0.moment) }
+        let baseline = try await services.baseline(origin, for: GatewayServices.Call(key))
+        return .baseline(baseline, took: asked.elapsed(until: .now()))
+    }
+
+    private func read(_ cursors: [ConversationID: Position], userAfter: Position?, limit: Int) async throws(Failure) -> LogPage {
+        try await services.inTurn(of: key) { [services, key] answers throws(Failure) in
+            try await services.readLogs(cursors, userAfter: userAfter, limit: limit, for: GatewayServices.Call(key, answers: answers))
+        }
+    }
+
+    private func compare(_ positions: [(id: ConversationID, position: Position)], user: Position?) async throws -> CatchUp.Event {
+        let lasts = try await registry.fanOut.baseline(positions, era: socket.era).get()
+        guard let user else { return .compared(lasts, user: nil) }
+        return .compared(lasts, user: try await registry.fanOut.baseline(of: key, readTo: user, era: socket.era).get())
+    }
+
+    private func send(_ items: [ReplayItem]) async throws {
+        var next = 0
+        while next < items.count {
+            try Task.checkCancellation()
+            let start = next
+            next = try await whileCurrent { $0.sendReplay(items, from: start) }
+            if next < items.count { try await socket.drained() }
+        }
+    }
+
+    /// Runs `body` on the loop, unless another catch-up has taken the place of this one before the loop gets to it.
+    private func whileCurrent<T: Sendable>(_ body: @escaping @Sendable (Socket) -> T) async throws -> T {
+        let result = try await registry.loop.submit { [socket, attempt] in socket.isCurrent(attempt) ? body(socket) : nil }.get()
+        guard let result else { throw CancellationError() }
+        return result
+    }
+
+    private func onLoop(_ body: @escaping @Sendable (Socket) -> Void) async {
+        try? await registry.loop.submit { [socket] in body(socket) }.get()
+    }
+}
+
+extension GatewayServices {
+    /// Looks up conversations for a catch-up.
+    fileprivate func answer(_ request: ViewLookups.Request, of key: UserKey) async throws(Failure) -> ViewLookups.Answer {
+        let call = Call(key)
+        switch request {
+        case .bare(let ids):
+            let (views, covered) = try await bareConversations(ids, for: call)
+            return .bare(views, covered: covered)
+        case .trees(let views):
+            return .trees(
+                try await inTurn(of: key) { answers throws(Failure) in
+                    var call = call
+                    call.answers = answers
+                    let trees = try await someTrees(of: views.map(\.conversation.id), for: call)
+                    return await composed(Array(views.prefix(trees.count)), with: trees, for: call)
+                })
+        case .alone(let id): return .alone(try await conversation(id, for: call))
+        }
+    }
+}

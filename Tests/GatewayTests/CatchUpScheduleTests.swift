@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import NIOCore
+import StrataModel
+import Testing
+
+@testable import FanOut
+@testable import Sync
+
+/// When a socket catches up, one catch-up after the other.
+struct CatchUpScheduleTests {
+    private let session = CatchUpSchedule.Session(of: Fixture.ben, createdAt: Fixture.time(0), replayableSince: Fixture.time(0))
+    private let moment = CatchUpSchedule.Moment(now: .uptimeNanoseconds(0), clock: nil, lastStamp: Fixture.time(5))
+    private let present = CatchUp.End.present(CatchUp.Outcome())
+
+    /// What it says, in words that can be compared.
+    private func words(_ actions: [CatchUpSchedule.Action]) -> [String] {
+        actions.map { action in
+            switch action {
+            case .limit(.openingBegins): "opening begins"
+            case .limit(.replayBegins): "replay begins"
+            case .limit(.owes): "owes"
+            case .limit(.caughtUp): "caught up"
+            case .cancel: "cancel"
+            case .leaveConversations: "leave"
+            case .run(_, let attempt): "run \(attempt)"
+            case .answerReplay: "answer"
+            case .sayHeldTyping: "typing"
+            case .leftOut: "left out"
+            case .lookAgain: "look again"
+            case .retry: "retry"
+            case .closeUnlessReplayed: "close unless replayed"
+            case .closeBehind: "close"
+            }
+        }
+    }
+
+    private func live() -> CatchUpSchedule {
+        var schedule = CatchUpSchedule(session, since: .uptimeNanoseconds(0))
+        _ = schedule.clientSpoke(isReplay: false, at: moment)
+        schedule.willEnd(present)
+        _ = schedule.ended(present, at: moment) { _ in false }
+        return schedule
+    }
+
+    @Test("what is brought back while a catch-up ends is joined by the next one, and limits the times behind it")
+    func broughtBack() {
+        var schedule = live()
+        #expect(words(schedule.join([Fixture.conversation: .zero], at: moment) { _ in false }) == ["owes", "run 2"])
+        schedule.willEnd(present)
+        #expect(words(schedule.join([ConversationID.random(): .zero], at: moment) { _ in false }) == [])
+        #expect(words(schedule.ended(present, at: moment) { _ in false }) == ["caught up", "owes", "run 3", "typing"])
+        #expect(schedule.attempt == 3)
+    }
+
+    @Test("a replay is answered when what waited behind it limits the times")
+    func replay() {
+        var schedule = live()
+        #expect(words(schedule.replay(from: Fixture.time(1), at: moment)) == ["cancel", "leave", "replay begins", "run 2"])
+        #expect(words(schedule.added(to: Fixture.conversation, since: Position(3), known: nil, at: moment) { _ in false }) == [])
+        schedule.willEnd(present)
+        #expect(words(schedule.ended(present, at: moment) { _ in false }) == ["caught up", "owes", "run 3", "answer", "typing"])
+    }
+
+    @Test("conversations whose joining failed are joined again, and those that cannot be shown are looked at again")
+    func again() {
+        var schedule = live()
+        _ = schedule.join([Fixture.conversation: Position(2)], at: moment) { _ in false }
+        schedule.willEnd(.failed(.unavailable))
+        #expect(words(schedule.ended(.failed(.unavailable), at: moment) { _ in false }) == ["retry"])
+        #expect(words(schedule.retry(at: moment) { _ in false }) == ["owes", "run 3"])
+        var outcome = CatchUp.Outcome()
+        outcome.setAside = [Fixture.conversation: Position(4)]
+        schedule.willEnd(.present(outcome))
+        #expect(words(schedule.ended(.present(outcome), at: moment) { _ in false }) == ["caught up", "left out", "look again", "typing"])
+        #expect(words(schedule.lookAgain(at: moment) { _ in false }) == ["owes", "run 4"])
+    }
+
+    @Test("a replay that cannot be understood begins nothing where something is owed already")
+    func refused() {
+        var schedule = CatchUpSchedule(session, since: .uptimeNanoseconds(0))
+        _ = schedule.clientSpoke(isReplay: true, at: moment)
+        #expect(words(schedule.replayRefused(at: moment)) == ["opening begins", "run 1"])
+        #expect(words(schedule.replayRefused(at: moment)) == [])
+    }
+}
