@@ -172,7 +172,7 @@ private struct Migrated: Sendable {
     static let shared = Task {
         let server = try await TestServers.privatePostgres()
         let url = try await TestServers.freshDatabase(on: server)
-        let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), ["migrate", "--database", url]))
+        let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), arguments: ["migrate", "--database", url]))
         guard migration.isSuccess else { throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)") }
         await server.stop()
         let home = (server.log as NSString).deletingLastPathComponent

@@ -66,7 +66,7 @@ public enum TestServers {
         let directory = try directory ?? TestDirectory.make("postgres")
         if let data {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-            let exit = try await ChildProcess.run(Launch(try Programs.find("cp"), ["-a", data, directory + "/data"]))
+            let exit = try await ChildProcess.run(Launch(try Programs.find("cp"), arguments: ["-a", data, directory + "/data"]))
             guard exit.isSuccess else { throw LocalServerError(.commandFailed, "cp: \(exit.output)") }
         }
         var options = PrivatePostgres.Options(directory: directory, password: nil)
@@ -92,7 +92,7 @@ public enum TestServers {
     private static func createDatabase(_ name: String, on base: String) async throws {
         let url = base.hasSuffix("/") ? base + "postgres" : base + "/postgres"
         let words = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", "CREATE DATABASE \(name)"]
-        let exit = try await ChildProcess.run(Launch(try Programs.find("psql"), words))
+        let exit = try await ChildProcess.run(Launch(try Programs.find("psql"), arguments: words))
         guard exit.isSuccess else { throw LocalServerError(.commandFailed, "CREATE DATABASE on STRATA_TEST_POSTGRES failed: \(exit.output)") }
     }
 }
