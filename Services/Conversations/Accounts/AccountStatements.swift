@@ -25,6 +25,23 @@ extension Statement {
             """,
         isIdempotent: true)
 
+    /// $1 app, $2 digest. The app, and the token with this digest, which may be another app's.
+    static let serverTokenFind = Statement(
+        "server_token.find",
+        sql: """
+            SELECT a.suspended, t.id AS token_id, t.app_id = a.id AS is_own FROM conversations.app a
+            LEFT JOIN conversations.server_token t ON t.digest = $2 WHERE a.id = $1
+            """,
+        isIdempotent: true)
+
+    /// $1 app, $2 user id. The user, if there is one.
+    static let userFind = Statement(
+        "user.find",
+        sql: """
+            SELECT \(IdentityColumns.selected(from: "i")), i.suspended FROM conversations.identity i WHERE i.app_id = $1 AND i.user_id = $2
+            """,
+        isIdempotent: true)
+
     /// $1 app, $2 user, $3 and $4 nonce's digest and expiry, $5 and $6 session's digest and lifetime in seconds, $7 claims.
     static let signIn = Statement(
         "session.sign_in",

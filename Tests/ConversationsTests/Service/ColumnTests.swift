@@ -43,6 +43,7 @@ import Testing
 
     private static let people: [ColumnCheck] = [
         ColumnCheck(IdentitiesColumns.self, .identitiesRead, .identitiesEnsure), ColumnCheck(AppKeyColumns.self, .appKeyRead),
+        ColumnCheck(ServerTokenColumns.self, .serverTokenFind), ColumnCheck(UserFindColumns.self, .userFind),
         ColumnCheck(SignInColumns.self, .signIn), ColumnCheck(SessionFindColumns.self, .sessionFind),
         ColumnCheck(SessionsCheckColumns.self, .sessionsCheck), ColumnCheck(SessionEndColumns.self, .sessionEnd),
         ColumnCheck(FollowedListColumns.self, .followedList), ColumnCheck(AnswerColumns.self, .followedCheck),
