@@ -77,10 +77,14 @@ extension ContentID: RESTRequest {
 /// A user id as it stands in a URL, or an identity's whole id escaped to one segment (docs/conformance.md §1.6).
 extension UserID: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        guard let text = context.parameters.get("user") else { throw .notFound("identity") }
-        let whole = text.removingPercentEncoding.flatMap { $0.hasPrefix("layer:///identities/") ? $0 : nil }
-        guard let user = UserID(parsing: whole ?? text) else { throw .notFound("identity") }
+        guard let user = context.parameters.get("user").flatMap({ UserID(pathSegment: $0) }) else { throw .notFound("identity") }
         self = user
+    }
+
+    /// Nil for a text that names no user.
+    init?(pathSegment text: String) {
+        let whole = text.removingPercentEncoding.flatMap { $0.hasPrefix("layer:///identities/") ? $0 : nil }
+        self.init(parsing: whole ?? text)
     }
 }
 
