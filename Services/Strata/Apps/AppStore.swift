@@ -82,7 +82,7 @@ public struct AppStore: Sendable {
     }
 
     /// Runs one statement over a connection that is made for it.
-    private func query(_ statement: Statement, parameters: [Value] = []) async throws -> Rows {
+    func query(_ statement: Statement, parameters: [Value] = []) async throws -> Rows {
         try await withConnection { try await $0.query(statement, parameters, deadline: .now + .seconds(10)) }
     }
 

@@ -13,7 +13,7 @@ import Testing
         .maintainPartitions, .treesSweep, .mutationsSweep, .logsSweep, .epochCheck, .conversationIsFree, .conversationHas, .conversationGet,
         .conversationList, .conversationLoad, .conversationsGet, .messageGet, .messageList, .messagesLocate, .messagesSeen, .receiptsGive, .baseline,
         .replayBaseline, .recentBaseline, .readLogs, .readChanges, .heads, .contentCreate, .contentFinish, .contentGet, .contentsSweep,
-        .contentsForget, .contentSizes, .identitiesRead, .identitiesEnsure, .appKeyRead, .signIn, .sessionFind, .sessionsCheck, .sessionsRenew,
+        .contentsForget, .contentSizes, .identitiesRead, .identitiesEnsure, .appKeyRead, .serverTokenFind, .userFind, .signIn, .sessionFind, .sessionsCheck, .sessionsRenew,
         .sessionEnd, .accountsSweep, .identitiesSweep, .followedList, .followedCheck, .followedAmong, .followed, .announcementApp, .announcementSend,
         .announcementGet, .announcementList, EarlierChange.find,
     ]

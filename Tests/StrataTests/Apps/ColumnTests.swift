@@ -11,7 +11,8 @@ import Testing
     @Test("every statement returns the columns that its rows are read by, with their types, and none that are not read")
     func described() async throws {
         let checks = [
-            ColumnCheck(AppListColumns.self, AppStore.listApps), ColumnCheck(AppSuspensionColumns.self, AppStore.suspendApp),
+            ColumnCheck(ServerTokenListColumns.self, AppStore.listServerTokens), ColumnCheck(ServerTokenInsertionColumns.self, AppStore.insertServerToken),
+            ColumnCheck(ServerTokenDeletionColumns.self, AppStore.deleteServerToken), ColumnCheck(AppListColumns.self, AppStore.listApps), ColumnCheck(AppSuspensionColumns.self, AppStore.suspendApp),
             ColumnCheck(AppExtentColumns.self, .appExtent), ColumnCheck(AppDeletionAgeColumns.self, .appDeletionAge),
             ColumnCheck(AppDeletionPartsColumns.self, .appDeletionParts), ColumnCheck(AppDeletionStepColumns.self, .appDeletionStep),
             ColumnCheck(AppDeletionEndColumns.self, .appDeletionEnd),

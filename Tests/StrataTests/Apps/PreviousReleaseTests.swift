@@ -14,7 +14,7 @@ import Testing
             "strata",
             statements: [
                 .appExtent, .appDeletionBegin, .appDeletionAge, .appDeletionParts, .appDeletionStep, .appDeletionEnd, AppStore.insertApp,
-                AppStore.listApps, AppStore.suspendApp,
+                AppStore.insertServerToken, AppStore.listServerTokens, AppStore.deleteServerToken, AppStore.listApps, AppStore.suspendApp,
             ], sources: ["Services/Strata"])
         #expect(try previous.unlisted() == [])
         #expect(try await previous.differences() == [])
