@@ -10,10 +10,12 @@ import Testing
 extension EndToEnd {
     @Suite("the page about the Server API")
     struct ServerDocsTests {
+        private static let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+
         @Test("its commands run as printed, and send a message")
         func commands() async throws {
             let cluster = try await Cluster.shared()
-            let page = try String(contentsOf: TestDirectory.root.appending(path: "docs/server-api.md"), encoding: .utf8)
+            let page = try String(contentsOf: Self.root.appending(path: "docs/server-api.md"), encoding: .utf8)
             let blocks = page.components(separatedBy: "```bash\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
             #expect(blocks.count == 3)
             let directory = try TestDirectory.make("server-api")
