@@ -144,7 +144,9 @@ extension CreateConversationBody: RESTRequest {
 extension ConversationPatch: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         let type = request.headers[.contentType]?.split(separator: ";").first?.lowercased() ?? ""
-        guard type == "application/vnd.layer-patch+json" else {
+        // Apps' own servers use two others, too: one that a document misspells, and that of any JSON.
+        let isOfServer = context.isServerRequest && ["application/vnd.layer-patch.json", "application/json"].contains(type)
+        guard type == "application/vnd.layer-patch+json" || isOfServer else {
             throw Failure(
                 .invalidHeader, "The Content-Type of a patch must be application/vnd.layer-patch+json.", detail: .header("Content-Type"))
         }

@@ -2,7 +2,6 @@
 
 import Foundation
 import ProtocolClient
-import StrataCommand
 import TestCluster
 import Testing
 

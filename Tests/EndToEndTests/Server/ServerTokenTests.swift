@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ProtocolClient
-import StrataCommand
 import TestCluster
 import Testing
 
