@@ -219,11 +219,11 @@ struct ObjectTests {
         let renderer = Renderer(baseURL: "https://chat.test/", webSocketURL: "wss://chat.test").below("/apps/a/users/u")
         var writer = JSONWriter()
         renderer.writeBasicIdentity(BasicIdentity(userID: UserID(trusted: "x/y")), into: &writer)
-        let identity = String(decoding: writer.bytes, as: UTF8.self)
+        let identity = String(buffer: writer.buffer)
         #expect(identity.contains("\"https://chat.test/apps/a/users/u/identities/x%2Fy\""))
         writer = JSONWriter()
         renderer.writeFailure(.unavailable, for: nil, version: .v3, into: &writer)
-        #expect(String(decoding: writer.bytes, as: UTF8.self).contains("\"https://chat.test/docs/errors#service_unavailable\""))
+        #expect(String(buffer: writer.buffer).contains("\"https://chat.test/docs/errors#service_unavailable\""))
         #expect(renderer.linkHeader.contains("<https://chat.test/conversations>"))
         #expect(renderer.nextPage(ofList: "/conversations", query: nil, after: "c").contains("https://chat.test/apps/a/users/u/conversations?"))
     }
