@@ -121,6 +121,9 @@ static const unsigned char step_46_deletion_up_to[] = {
 static const unsigned char step_48_clock_set_back[] = {
 #embed "../Schema/Tables/0048_clock_set_back.sql"
 };
+static const unsigned char step_49_server_tokens[] = {
+#embed "../Schema/Tables/0049_server_tokens.sql"
+};
 
 // Functions.
 
@@ -239,6 +242,7 @@ static const struct StrataScript steps[] = {
     STEP(45, former_participants),
     STEP(46, deletion_up_to),
     STEP(48, clock_set_back),
+    STEP(49, server_tokens),
 };
 
 /// In the order in which a new database can make them.

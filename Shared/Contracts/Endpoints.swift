@@ -145,6 +145,15 @@ public enum AccountAPI {
     public static let deletePushToken = Endpoint<ProtoDeletePushTokenRequest, ProtoChangePlace>(81)
 }
 
+/// What the `conversations` service answers about the apps' own servers, and for them.
+public enum ServerAPI {
+    /// Whether the token of a SHA-256 is one of this app's: `invalid_app_id`, `app_suspended`, `authentication_required` for a token that is unknown or
+    /// revoked, `access_denied` for one of another app.
+    public static let findToken = Endpoint<ProtoFindServerTokenRequest, ProtoFindServerTokenResponse>(250, effect: .read)
+    /// A user that the app has heard of: one who has signed in, or takes part in something; `not_found` for all others.
+    public static let findUser = Endpoint<ProtoFindUserRequest, ProtoFindUserResponse>(251, effect: .read)
+}
+
 /// What the `metadata` service answers.
 public enum MetadataAPI {
     /// Up to 1000 trees of one app in the order asked for, each with the position it was read at; 0 and no leaves where there is none. As many of the first of

@@ -35,6 +35,8 @@ extension RPCMethod {
         ConversationsAPI.readChanges.method: "readChanges",
         ConversationsAPI.heads.method: "heads",
         ConversationsAPI.followed.method: "followed",
+        ServerAPI.findToken.method: "findServerToken",
+        ServerAPI.findUser.method: "findUser",
         AccountAPI.sendAnnouncement.method: "sendAnnouncement",
         AccountAPI.getAnnouncement.method: "getAnnouncement",
         AccountAPI.listAnnouncements.method: "listAnnouncements",

@@ -83,7 +83,7 @@ package struct TestUser: Sendable {
 package struct UnexpectedAnswer: Error, CustomStringConvertible {
     package let description: String
 
-    init(_ what: String, _ fileID: String, _ line: Int) { description = "\(what) (\(fileID):\(line))" }
+    package init(_ what: String, _ fileID: String, _ line: Int) { description = "\(what) (\(fileID):\(line))" }
 }
 
 /// A conversation's names.

@@ -202,6 +202,32 @@ struct ObjectTests {
         #expect(WireVersion(accept: header) == version)
     }
 
+    @Test(
+        "the Server API has two versions more, whose objects are those of 2.0",
+        arguments: [
+            ("application/vnd.layer+json; version=1.0", ServerVersion.v1, WireVersion.v2), ("application/vnd.layer+json;version=\"1.1\"", .v1_1, .v2),
+            ("application/vnd.layer+json ; version = 2.0", .v2, .v2), ("application/vnd.layer+json; version=3.0", .v3, .v3),
+            ("application/vnd.layer+json; version=4.0", nil, nil), ("application/json", nil, nil),
+        ] as [(String, ServerVersion?, WireVersion?)])
+    func acceptOfServer(header: String, version: ServerVersion?, objects: WireVersion?) {
+        #expect(ServerVersion(accept: header) == version)
+        #expect(ServerVersion(accept: header)?.clientVersion == objects)
+    }
+
+    @Test("objects for an app's own server have URLs below another path, and errors do not")
+    func below() {
+        let renderer = Renderer(baseURL: "https://chat.test/", webSocketURL: "wss://chat.test").below("/apps/a/users/u")
+        var writer = JSONWriter()
+        renderer.writeBasicIdentity(BasicIdentity(userID: UserID(trusted: "x/y")), into: &writer)
+        let identity = String(buffer: writer.buffer)
+        #expect(identity.contains("\"https://chat.test/apps/a/users/u/identities/x%2Fy\""))
+        writer = JSONWriter()
+        renderer.writeFailure(.unavailable, for: nil, version: .v3, into: &writer)
+        #expect(String(buffer: writer.buffer).contains("\"https://chat.test/docs/errors#service_unavailable\""))
+        #expect(renderer.linkHeader.contains("<https://chat.test/conversations>"))
+        #expect(renderer.nextPage(ofList: "/conversations", query: nil, after: "c").contains("https://chat.test/apps/a/users/u/conversations?"))
+    }
+
     @Test("the version is that of the subprotocol")
     func subprotocols() {
         #expect(WireVersion(subprotocol: "layer-2.0") == .v2)

@@ -29,6 +29,32 @@ struct AppKeyColumns: ColumnSet {
     }
 }
 
+/// Of ``FindServerToken``.
+struct ServerTokenColumns: ColumnSet {
+    let isSuspended: Column<Bool>
+    /// Null: there is no token with this digest.
+    let token: Column<UUID>
+    /// Null as ``token``.
+    let isOwn: Column<Bool>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        isSuspended = try names.column("suspended")
+        token = try names.column("token_id")
+        isOwn = try names.column("is_own")
+    }
+}
+
+/// Of ``FindUser``.
+struct UserFindColumns: ColumnSet {
+    let identity: IdentityColumns
+    let isSuspended: Column<Bool>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        identity = try IdentityColumns(&names)
+        isSuspended = try names.column("suspended")
+    }
+}
+
 /// Of ``OpenSession``.
 struct SignInColumns: ColumnSet {
     let outcome: Column<String>

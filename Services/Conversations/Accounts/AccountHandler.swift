@@ -10,14 +10,16 @@ struct AccountHandler: CallHandler {
     private let signIn: SignIn
     private let sessions: Sessions
     private let directory: IdentityDirectory
+    private let serverTokens: ServerTokens
 
     /// The most digests or users in one call; more is a caller's mistake.
     private static let batchLimit = ConversationsAPI.maximumAccounts
 
-    init(signIn: SignIn, sessions: Sessions, directory: IdentityDirectory) {
+    init(signIn: SignIn, sessions: Sessions, directory: IdentityDirectory, serverTokens: ServerTokens) {
         self.signIn = signIn
         self.sessions = sessions
         self.directory = directory
+        self.serverTokens = serverTokens
     }
 
     /// Adds the methods to `router`.
@@ -27,6 +29,8 @@ struct AccountHandler: CallHandler {
         router.register(ConversationsAPI.endSession) { try await self.endSession($0, in: $1) }
         router.register(ConversationsAPI.checkSessions) { try await self.checkSessions($0, in: $1) }
         router.register(ConversationsAPI.identities) { try await self.identities($0, in: $1) }
+        router.register(ServerAPI.findToken) { try await self.findServerToken($0, in: $1) }
+        router.register(ServerAPI.findUser) { try await self.findUser($0, in: $1) }
     }
 
     private func signIn(_ request: ProtoSignInRequest, in context: RPCContext) async throws -> ProtoSignInResponse {
@@ -71,5 +75,21 @@ struct AccountHandler: CallHandler {
         }
         let found = try await directory.full(users, in: app, deadline: context.deadline)
         return .with { $0.identities = users.compactMap { found[$0] }.map { ProtoIdentity($0) } }
+    }
+
+    private func findServerToken(_ request: ProtoFindServerTokenRequest, in context: RPCContext) async throws -> ProtoFindServerTokenResponse {
+        let id = try await serverTokens.find([UInt8](request.tokenDigest), of: try AppID(contract: request.appID), deadline: context.deadline)
+        return .with { $0.tokenID = Data(uuid: id) }
+    }
+
+    private func findUser(_ request: ProtoFindUserRequest, in context: RPCContext) async throws -> ProtoFindUserResponse {
+        let app = try AppID(contract: request.appID)
+        guard let user = UserID(request.userID), let found = try await directory.find(user, in: app, deadline: context.deadline) else {
+            throw Failure.notFound("user")
+        }
+        return .with {
+            $0.identity = ProtoIdentity(found.identity)
+            $0.isSuspended = found.isSuspended
+        }
     }
 }

@@ -53,6 +53,41 @@ struct ReadAppKey: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(key)] }
 }
 
+/// The app, and the server token with this digest, which may be another app's.
+struct FindServerToken: PostgresQuery {
+    let app: AppID
+    let digest: [UInt8]
+
+    typealias Columns = ServerTokenColumns
+
+    static let statement = Statement(
+        "server_token.find",
+        sql: """
+            SELECT a.suspended, t.id AS token_id, t.app_id = a.id AS is_own FROM conversations.app a
+            LEFT JOIN conversations.server_token t ON t.digest = $2 WHERE a.id = $1
+            """,
+        isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .bytes(digest)] }
+}
+
+/// The user, if the app has heard of them.
+struct FindUser: PostgresQuery {
+    let app: AppID
+    let user: UserID
+
+    typealias Columns = UserFindColumns
+
+    static let statement = Statement(
+        "user.find",
+        sql: """
+            SELECT \(IdentityColumns.selected(from: "i")), i.suspended FROM conversations.identity i WHERE i.app_id = $1 AND i.user_id = $2
+            """,
+        isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
+}
+
 /// Uses up a nonce and opens a session.
 struct OpenSession: PostgresQuery {
     let app: AppID

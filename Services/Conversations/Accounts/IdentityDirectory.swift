@@ -61,6 +61,20 @@ final class IdentityDirectory: Sendable {
         return Dictionary(uniqueKeysWithValues: wanted.map { ($0, stored[$0]?.identity ?? Identity(basic: BasicIdentity(userID: $0))) })
     }
 
+    /// A user as the database has them now, and whether they are suspended; nil for one who has not been heard of.
+    func find(
+        _ user: UserID, in app: AppID, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> (identity: Identity, isSuspended: Bool)? {
+        let rows = try await database.run(FindUser(app: app, user: user), deadline: deadline)
+        guard let row = rows.first else { return nil }
+        do {
+            let columns = try rows.columns(of: FindUser.self)
+            return (try columns.identity.identity(in: row), try row[columns.isSuspended])
+        } catch {
+            throw Failure(reading: error)
+        }
+    }
+
     /// Writes a minimal identity for each of these users who has none: they are about to take part in something.
     /// - Parameter isPossible: asked before anything is written; false: nothing is.
     func ensure(

@@ -74,7 +74,9 @@ public final class ConversationsService: StrataService {
             participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
             receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
             metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas)
-        return [AccountHandler(signIn: signIn, sessions: sessions, directory: directory)] + handlers(support, receiptWindow: settings.receiptWindow)
+        let accounts = AccountHandler(
+            signIn: signIn, sessions: sessions, directory: directory, serverTokens: ServerTokens(database: database))
+        return [accounts] + handlers(support, receiptWindow: settings.receiptWindow)
     }
 
     /// What answers every call but those of accounts.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
+import FanOut
 import FoundationEssentials
 import RPC
 import StrataModel
@@ -32,6 +33,17 @@ extension GatewayServices {
             for digest in answer?.ended ?? [] { ended.insert([UInt8](digest)) }
         }
         return ended
+    }
+
+    /// A user that the app has heard of.
+    /// - Throws: `not_found` for all others.
+    func knownUser(_ key: UserKey, trace: TraceID) async throws(Failure) -> UserKey {
+        let request = ProtoFindUserRequest.with {
+            $0.appID = Data(key.app)
+            $0.userID = key.user.rawValue
+        }
+        _ = try await conversations.call(ServerAPI.findUser, with: request, deadline: .now + .seconds(5), trace: trace)
+        return key
     }
 
     /// In the order asked for; users never heard of get a minimal identity.

@@ -19,6 +19,7 @@ struct GatewayServices: Sendable {
     /// Nil: none is kept here.
     let content: RichContent?
     let sessions: SessionDirectory
+    let serverTokens: ServerTokenDirectory
     let identities = IdentityCache()
     let metrics = GatewayMetrics()
     let limits: GatewayLimits
@@ -41,6 +42,7 @@ struct GatewayServices: Sendable {
             baseURL: settings.publicURL, webSocketURL: settings.webSocketURL, fullReceiptRecipients: settings.objects.receiptRecipients,
             locateContent: { content?.location(of: $0) ?? ContentLocation(downloadURL: nil, expiration: nil) })
         sessions = SessionDirectory(conversations: conversations)
+        serverTokens = ServerTokenDirectory(conversations: conversations)
     }
 
     /// Who asks, for whom, until when: every call carries it.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
 import NIOCore
 
 /// Whom a bucket belongs to: a session, or the address of a client.
@@ -14,6 +15,11 @@ struct RateKey: Hashable, Sendable {
     /// - Parameter tokenDigest: SHA-256, of which half is enough to tell sessions apart.
     init(tokenDigest: [UInt8]) {
         self.init(high: Self.number(tokenDigest.prefix(8)), low: Self.number(tokenDigest.dropFirst(8).prefix(8)))
+    }
+
+    /// - Parameter token: the id of an app's server token.
+    init(token: UUID) {
+        self = withUnsafeBytes(of: token.uuid) { Self(high: Self.number(Array($0[..<8])[...]), low: Self.number(Array($0[8...])[...])) }
     }
 
     /// An IPv4 address, or the network of an IPv6 one: a single subscriber can use any number of addresses in such a network.

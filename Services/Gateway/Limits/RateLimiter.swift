@@ -14,6 +14,8 @@ final class RateLimiter: Sendable {
         /// Nil: off.
         var session: RateLimit? = RateLimit(rate: 200, burst: 4000)
         var address: RateLimit? = RateLimit(rate: 2000, burst: 20_000)
+        /// Of each token of an app's own server. Off unless it is set.
+        var server: RateLimit?
         /// How many proxies stand in front, each of which says in `X-Forwarded-For` whom it serves.
         var trustedProxies = 0
     }
@@ -29,13 +31,16 @@ final class RateLimiter: Sendable {
     let limits: Limits
     private let sessions: Buckets?
     private let addresses: Buckets?
+    private let servers: Buckets?
     private let refusedSessions = Counter(label: "strata_gateway_rate_limited_total", dimensions: [("by", "session")])
     private let refusedAddresses = Counter(label: "strata_gateway_rate_limited_total", dimensions: [("by", "address")])
+    private let refusedServers = Counter(label: "strata_gateway_rate_limited_total", dimensions: [("by", "server")])
 
     init(_ limits: Limits) {
         self.limits = limits
         sessions = limits.session.map { Buckets($0) }
         addresses = limits.address.map { Buckets($0) }
+        servers = limits.server.map { Buckets($0) }
     }
 
     /// A request or frame of a session.
@@ -43,6 +48,14 @@ final class RateLimiter: Sendable {
     func admit(session key: RateKey) -> Duration? {
         guard let wait = sessions?.take(key) else { return nil }
         refusedSessions.increment()
+        return wait
+    }
+
+    /// A request of an app's own server.
+    /// - Returns: how long it has to wait; nil: it need not.
+    func admit(server caller: ServerCaller) -> Duration? {
+        guard let wait = servers?.take(RateKey(token: caller.token)) else { return nil }
+        refusedServers.increment()
         return wait
     }
 

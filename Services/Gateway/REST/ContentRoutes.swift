@@ -21,7 +21,7 @@ struct ContentRoutes: RESTFeature {
     private func load(_ id: ContentID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         let (size, isUploaded) = try await services.content(id, for: context.call)
         let location = isUploaded ? services.renderer.locateContent(id) : ContentLocation(downloadURL: nil, expiration: nil)
-        return .json { services.renderer.writeContent(id, size: size, at: location, into: &$0) }
+        return .json { renderer(for: context).writeContent(id, size: size, at: location, into: &$0) }
     }
 
     // MARK: Uploads
@@ -33,7 +33,7 @@ struct ContentRoutes: RESTFeature {
         let upload = ContentTokens.Upload(id: id, size: asked.size, type: asked.type)
         try await services.createContent(upload, for: call)
         return .json(.created) {
-            services.renderer.writeContent(
+            renderer(for: context).writeContent(
                 upload.id, size: upload.size, at: ContentLocation(downloadURL: nil, expiration: nil), uploadURL: asked.content.uploadURL(for: upload),
                 into: &$0)
         }

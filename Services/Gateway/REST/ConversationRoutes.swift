@@ -19,18 +19,18 @@ struct ConversationRoutes: RESTFeature {
     }
 
     private func list(_ asked: ListRequest<ConversationsQuery>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
-        let query = asked.query
+        let (query, renderer) = (asked.query, self.renderer(for: context))
         if let messages = query.messages {
             let page = try await services.loadConversations(
                 orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, messages: messages, for: context.call)
-            return try await .list(page.objects, headers: headers(of: page, list: "/conversations", query: asked.text), to: context) {
-                services.renderer.writeLoadedConversation($0, for: context.reader, version: context.version, into: &$1)
+            return try await .list(page.objects, headers: headers(of: page, in: context, list: "/conversations", query: asked.text), to: context) {
+                renderer.writeLoadedConversation($0, for: context.reader, version: context.version, into: &$1)
             }
         }
         let page = try await services.conversations(
             orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
-        return try await .list(page.objects, headers: headers(of: page, list: "/conversations", query: asked.text), to: context) {
-            services.renderer.writeConversation($0, for: context.reader, version: context.version, into: &$1)
+        return try await .list(page.objects, headers: headers(of: page, in: context, list: "/conversations", query: asked.text), to: context) {
+            renderer.writeConversation($0, for: context.reader, version: context.version, into: &$1)
         }
     }
 
@@ -38,14 +38,14 @@ struct ConversationRoutes: RESTFeature {
         let creation = try await services.create(body, for: context.call)
         return
             .json(creation.isNew ? .created : .ok) {
-                services.renderer.writeConversation(creation.view, for: context.reader, version: context.version, into: &$0)
+                renderer(for: context).writeConversation(creation.view, for: context.reader, version: context.version, into: &$0)
             }
             .at(creation.place)
     }
 
     private func load(_ id: ConversationID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         let view = try await services.conversation(id, for: context.call)
-        return .json { services.renderer.writeConversation(view, for: context.reader, version: context.version, into: &$0) }
+        return .json { renderer(for: context).writeConversation(view, for: context.reader, version: context.version, into: &$0) }
     }
 
     private func patch(_ asked: ObjectRequest<ConversationID, ConversationPatch>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
@@ -71,6 +71,6 @@ struct ConversationRoutes: RESTFeature {
     ) async throws(Failure) -> RESTAnswer {
         let body = asked.content
         let (ignored, place) = try await services.giveReceipts(body.messages, in: asked.id, kind: body.kind, for: context.call)
-        return .json { services.renderer.writeIgnoredMessages(ignored, into: &$0) }.at(place)
+        return .json { renderer(for: context).writeIgnoredMessages(ignored, into: &$0) }.at(place)
     }
 }

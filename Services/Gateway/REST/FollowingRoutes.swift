@@ -19,33 +19,39 @@ struct FollowingRoutes: RESTFeature {
         // One document spells it without "users".
         following.on(.delete, "users/:user", use: unfollow)
         following.on(.delete, ":user", use: unfollow)
+        // Apps' own servers spell it without "users".
+        let onBehalf = routes.onBehalf("/following")
+        onBehalf.on(.get, ":user", use: isFollowed)
+        onBehalf.on(.put, ":user", use: follow)
+        onBehalf.on(.post, use: followMany)
     }
 
     // MARK: Identities
 
     private func listIdentities(_ asked: IdentitiesRequest, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
+        let renderer = self.renderer(for: context)
         switch asked {
         case .named(let users):
             let identities = try await services.identities(users, for: context.call)
-            return .list(identities, total: identities.count) { services.renderer.writeIdentity($0, into: &$1) }
+            return .list(identities, total: identities.count) { renderer.writeIdentity($0, into: &$1) }
         case .followed(let list):
             let page = try await followed(list.query, in: context)
-            return .list(page.objects, headers: headers(of: page, list: "/identities", query: list.text)) {
-                services.renderer.writeIdentity($0, into: &$1)
+            return .list(page.objects, headers: headers(of: page, in: context, list: "/identities", query: list.text)) {
+                renderer.writeIdentity($0, into: &$1)
             }
         }
     }
 
     private func load(_ user: UserID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         guard let identity = try await services.identities([user], for: context.call).first else { throw .notFound("identity") }
-        return .json { services.renderer.writeIdentity(identity, into: &$0) }
+        return .json { renderer(for: context).writeIdentity(identity, into: &$0) }
     }
 
     // MARK: Following
 
     private func list(_ asked: ListRequest<UsersQuery>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         let page = try await followed(asked.query, in: context)
-        return .list(page.objects, headers: headers(of: page, list: "/following", query: asked.text)) { $1.string($0.basic.userID.layerID) }
+        return .list(page.objects, headers: headers(of: page, in: context, list: "/following", query: asked.text)) { $1.string($0.basic.userID.layerID) }
     }
 
     private func isFollowed(_ user: UserID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {

@@ -20,22 +20,22 @@ struct MessageRoutes: RESTFeature {
     private func list(
         _ asked: ObjectRequest<ConversationID, ListRequest<PageQuery<MessageID>>>, in context: SignedInContext
     ) async throws(Failure) -> RESTAnswer {
-        let (id, query) = (asked.id, asked.content.query)
+        let (id, query, renderer) = (asked.id, asked.content.query, self.renderer(for: context))
         let page = try await services.messages(in: id, pageSize: query.pageSize, from: query.fromID, for: context.call)
-        let headers = headers(of: page, list: "/conversations/\(id)/messages", query: asked.content.text)
+        let headers = headers(of: page, in: context, list: "/conversations/\(id)/messages", query: asked.content.text)
         return try await .list(page.objects, headers: headers, to: context) {
-            services.renderer.writeMessage($0, for: context.reader, version: context.version, into: &$1)
+            renderer.writeMessage($0, for: context.reader, version: context.version, into: &$1)
         }
     }
 
     private func send(_ asked: ObjectRequest<ConversationID, SendMessageBody>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         let (message, place) = try await services.send(asked.content, to: asked.id, for: context.call)
-        return .json(.created) { services.renderer.writeMessage(message, for: context.reader, version: context.version, into: &$0) }.at(place)
+        return .json(.created) { renderer(for: context).writeMessage(message, for: context.reader, version: context.version, into: &$0) }.at(place)
     }
 
     private func load(_ id: MessageID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         let message = try await services.message(id, for: context.call)
-        return .json { services.renderer.writeMessage(message, for: context.reader, version: context.version, into: &$0) }
+        return .json { renderer(for: context).writeMessage(message, for: context.reader, version: context.version, into: &$0) }
     }
 
     private func delete(_ asked: ObjectRequest<MessageID, DeletionQuery>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {

@@ -56,13 +56,14 @@ struct PartRoutes: RESTFeature {
     private func part(_ index: Int, of message: Message, in context: SignedInContext, status: HTTPResponse.Status = .ok) -> RESTAnswer {
         .json(status) { writer in
             guard message.parts.indices.contains(index) else { return writer.null() }
-            services.renderer.writePart(message.parts[index], at: index, of: message.id, version: context.version, into: &writer)
+            renderer(for: context).writePart(message.parts[index], at: index, of: message.id, version: context.version, into: &writer)
         }
     }
 
     private func parts(of message: Message, in context: SignedInContext) -> RESTAnswer {
-        .list(Array(message.parts.enumerated()), total: message.parts.count) { item, writer in
-            services.renderer.writePart(item.element, at: item.offset, of: message.id, version: context.version, into: &writer)
+        let renderer = self.renderer(for: context)
+        return .list(Array(message.parts.enumerated()), total: message.parts.count) { item, writer in
+            renderer.writePart(item.element, at: item.offset, of: message.id, version: context.version, into: &writer)
         }
     }
 }

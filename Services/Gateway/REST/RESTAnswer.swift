@@ -36,7 +36,7 @@ struct RESTAnswer {
         list(items, headers: [.layerCount: String(total)], write: write)
     }
 
-    /// A page of a list, with what its headers say (``RESTFeature/headers(of:list:query:)``).
+    /// A page of a list, with what its headers say (``RESTFeature/headers(of:in:list:query:)``).
     static func list<Item>(_ items: [Item], headers: HTTPFields, write: (Item, inout JSONWriter) -> Void) -> RESTAnswer {
         json(headers: headers) { writer in
             writer.beginArray()

@@ -17,8 +17,14 @@ struct RESTContext: RequestContext {
     let channel: any Channel
     /// The protocol version asked for, as ``VersionMiddleware`` found it.
     var version = WireVersion.v3
-    /// Whose request it is, as ``SessionMiddleware`` found it.
-    var session: Session?
+    /// Whose request it is, as ``SessionMiddleware`` or ``OnBehalfMiddleware`` found it.
+    var user: UserKey?
+    /// An app's own server asks, or tries to.
+    var isServerRequest = false
+    /// The app whose own server sent it, as ``ServerTokenMiddleware`` found it.
+    var server: ServerCaller?
+    /// What writes objects for its sender; nil: it finds them where all clients do.
+    var renderer: Renderer?
     /// What its answer holds, from what services answered to the last byte, since ``AnswerLimitMiddleware``.
     var answer: AnswerBudget.Lease?
     /// Whose turn it is, since ``AnswerLimitMiddleware``.
@@ -36,13 +42,13 @@ struct RESTContext: RequestContext {
 
     /// Waits until it is the user's turn, if the request has one and users take turns.
     func turn(patience: Duration?) async throws(Failure) -> LongAnswers.Turn? {
-        guard let session, let longAnswers else { return nil }
-        return try await longAnswers.turn(of: session.key, patience: patience)
+        guard let user, let longAnswers else { return nil }
+        return try await longAnswers.turn(of: user, patience: patience)
     }
 
     /// Services have answered the request, or a piece of it, with so much.
     func gave(_ bytes: Int) {
-        if let session { longAnswers?.gave(bytes, to: session.key) }
+        if let user { longAnswers?.gave(bytes, to: user) }
     }
 
     /// The id of an object in the path.
@@ -55,17 +61,17 @@ struct RESTContext: RequestContext {
     }
 }
 
-/// The same for routes that need a session.
+/// The same for routes that need to know whose request it is.
 struct SignedInContext: ChildRequestContext {
     private(set) var request: RESTContext
     /// Whose request it is.
-    let session: Session
+    let user: UserKey
 
-    /// - Throws: an error if no ``SessionMiddleware`` stands before the route.
+    /// - Throws: an error if no middleware before the route finds the user out.
     init(context: RESTContext) throws {
-        guard let session = context.session else { throw HTTPError(.internalServerError) }
+        guard let user = context.user else { throw HTTPError(.internalServerError) }
         request = context
-        self.session = session
+        self.user = user
     }
 
     var coreContext: CoreRequestContextStorage {
@@ -76,11 +82,11 @@ struct SignedInContext: ChildRequestContext {
     /// The protocol version asked for.
     var version: WireVersion { request.version }
     /// The user who asks.
-    var reader: UserID { session.key.user }
+    var reader: UserID { user.user }
 
     /// A call to a service on behalf of the request's user.
     var call: GatewayServices.Call {
-        var call = GatewayServices.Call(session.key, trace: request.trace, answers: request.answer)
+        var call = GatewayServices.Call(user, trace: request.trace, answers: request.answer)
         call.mutation = request.mutation
         return call
     }

@@ -77,10 +77,14 @@ extension ContentID: RESTRequest {
 /// A user id as it stands in a URL, or an identity's whole id escaped to one segment (docs/conformance.md §1.6).
 extension UserID: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        guard let text = context.parameters.get("user") else { throw .notFound("identity") }
-        let whole = text.removingPercentEncoding.flatMap { $0.hasPrefix("layer:///identities/") ? $0 : nil }
-        guard let user = UserID(parsing: whole ?? text) else { throw .notFound("identity") }
+        guard let user = context.parameters.get("user").flatMap({ UserID(pathSegment: $0) }) else { throw .notFound("identity") }
         self = user
+    }
+
+    /// Nil for a text that names no user.
+    init?(pathSegment text: String) {
+        let whole = text.removingPercentEncoding.flatMap { $0.hasPrefix("layer:///identities/") ? $0 : nil }
+        self.init(parsing: whole ?? text)
     }
 }
 
@@ -140,7 +144,9 @@ extension CreateConversationBody: RESTRequest {
 extension ConversationPatch: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         let type = request.headers[.contentType]?.split(separator: ";").first?.lowercased() ?? ""
-        guard type == "application/vnd.layer-patch+json" else {
+        // Apps' own servers use two others, too: one that a document misspells, and that of any JSON.
+        let isOfServer = context.isServerRequest && ["application/vnd.layer-patch.json", "application/json"].contains(type)
+        guard type == "application/vnd.layer-patch+json" || isOfServer else {
             throw Failure(
                 .invalidHeader, "The Content-Type of a patch must be application/vnd.layer-patch+json.", detail: .header("Content-Type"))
         }

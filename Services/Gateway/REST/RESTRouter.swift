@@ -16,7 +16,8 @@ import StrataWire
 /// 6. ``RateLimitMiddleware``, before any work is done for the request;
 /// 7. ``PreflightMiddleware``, which ends the way of `OPTIONS`;
 /// 8. where a route needs a version, ``VersionMiddleware``;
-/// 9. where it needs a session, ``SessionMiddleware``, whose lookup knows the version that a refusal is written in;
+/// 9. where it needs a session, ``SessionMiddleware``, whose lookup knows the version that a refusal is written in; below `/apps`, where apps' own
+///    servers ask, ``ServerTokenMiddleware``, ``ServerVersionMiddleware`` and ``OnBehalfMiddleware`` in place of 8 and 9;
 /// 10. ``AnswerLimitMiddleware``, which makes the user wait for their turn: it has to know who that is;
 /// 11. ``BodyLimitMiddleware``;
 /// 12. where it needs a session, ``NamedChangeMiddleware``, which reads the body and so needs room for it;
@@ -45,6 +46,7 @@ struct RESTRouter: Sendable {
             ContentRoutes(services: services),
         ]
         for feature in features { feature.add(to: routes) }
+        routes.refuseTheRest()
         return routes
     }
 }
@@ -57,13 +59,16 @@ protocol RESTFeature {
 }
 
 extension RESTFeature {
+    /// What writes the objects of an answer, with the URLs at which the sender of the request finds them.
+    func renderer(for context: some RESTRouteContext) -> Renderer { context.request.renderer ?? services.renderer }
+
     /// What the headers of a page say: how long the whole list is, and where the next page is, if there is one.
     /// - Parameters:
     ///   - list: the list's path.
     ///   - query: with which this page was asked for.
-    func headers<Objects>(of page: ListPage<Objects>, list: String, query: String?) -> HTTPFields {
+    func headers<Objects>(of page: ListPage<Objects>, in context: some RESTRouteContext, list: String, query: String?) -> HTTPFields {
         var headers: HTTPFields = [.layerCount: String(page.total)]
-        if let id = page.nextFrom { headers[.link] = services.renderer.nextPage(ofList: list, query: query, after: id) }
+        if let id = page.nextFrom { headers[.link] = renderer(for: context).nextPage(ofList: list, query: query, after: id) }
         return headers
     }
 }

@@ -25,12 +25,17 @@ package enum RESTAccess: String, Sendable {
     case versioned
     /// A version, and a session.
     case signedIn
+    /// A token of the app's own server, and a version; with a user in the path also that the app knows them.
+    case server
 }
 
 /// The only way to add a route: whatever is served is on the list, so that tests can go through all of it.
 final class RESTRoutes {
     let router = Router(context: RESTContext.self)
+    /// What is served to clients, in the order in which it was added.
     private(set) var served: [ServedRoute] = []
+    /// What is served to apps' own servers, below `/apps/:app`.
+    private(set) var servedToServers: [ServedRoute] = []
     private let services: GatewayServices
     private let errors: ErrorObjects
 
@@ -38,6 +43,12 @@ final class RESTRoutes {
         self.services = services
         self.errors = errors
         router.add(middleware: beforeEveryRoute)
+    }
+
+    private func note(_ method: HTTPRequest.Method, _ path: RouterPath, access: RESTAccess) {
+        let text = "\(path)".map { $0 == "{" ? ":" : String($0) }.joined().filter { $0 != "}" }
+        let route = ServedRoute(method: method.rawValue, path: text, access: access)
+        if access == .server { servedToServers.append(route) } else { served.append(route) }
     }
 
     // MARK: Middlewares, see RESTRouter for their order
@@ -49,7 +60,7 @@ final class RESTRoutes {
         HeadMiddleware()
         CORSMiddleware()
         ErrorMiddleware(errors: errors)
-        RateLimitMiddleware(limiter: services.limiter, errors: errors)
+        RateLimitMiddleware(limiter: services.limiter, serverTokens: services.serverTokens, errors: errors)
         PreflightMiddleware()
     }
 
@@ -75,31 +86,84 @@ final class RESTRoutes {
         NamedChangeMiddleware(errors: errors)
     }
 
+    @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
+    var beforeServerRoutes: some RouterMiddleware<RESTContext> {
+        ServerTokenMiddleware(tokens: services.serverTokens, errors: errors)
+        ServerVersionMiddleware(errors: errors)
+    }
+
+    @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
+    var beforeRoutesOnBehalf: some RouterMiddleware<RESTContext> {
+        ServerTokenMiddleware(tokens: services.serverTokens, errors: errors)
+        ServerVersionMiddleware(errors: errors)
+        OnBehalfMiddleware(services: services, errors: errors)
+        AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
+        BodyLimitMiddleware(bodies: services.bodies)
+        NamedChangeMiddleware(errors: errors)
+    }
+
     // MARK: Groups
 
     /// Routes that need nothing.
     func open(_ path: RouterPath) -> Group<RESTContext> {
-        Group(routes: self, access: .open, path: path, group: router.group(path).add(middleware: beforeOpenRoutes))
+        Group(routes: self, mounts: [Mount(access: .open, path: path, group: router.group(path).add(middleware: beforeOpenRoutes))])
     }
 
     /// Routes that need a version.
     func versioned(_ path: RouterPath) -> Group<RESTContext> {
-        Group(routes: self, access: .versioned, path: path, group: router.group(path).add(middleware: beforeVersionedRoutes))
+        Group(routes: self, mounts: [Mount(access: .versioned, path: path, group: router.group(path).add(middleware: beforeVersionedRoutes))])
     }
 
-    /// Routes that need a version and a session.
+    /// Routes that need a version and a session. An app's own server finds them below the path of the user on whose behalf it asks, too.
     func signedIn(_ path: RouterPath) -> Group<SignedInContext> {
-        Group(
-            routes: self, access: .signedIn, path: path,
-            group: router.group(path).add(middleware: beforeSignedInRoutes).group(context: SignedInContext.self))
+        let group = router.group(path).add(middleware: beforeSignedInRoutes).group(context: SignedInContext.self)
+        return Group(routes: self, mounts: [Mount(access: .signedIn, path: path, group: group), mountOnBehalf(path)])
+    }
+
+    /// Routes that an app's own server finds below the path of the user on whose behalf it asks.
+    func onBehalf(_ path: RouterPath) -> Group<SignedInContext> { Group(routes: self, mounts: [mountOnBehalf(path)]) }
+
+    private func mountOnBehalf(_ path: RouterPath) -> Mount<SignedInContext> {
+        let below: RouterPath = "/apps/:app/users/:owner"
+        let group = router.group(below.appendingPath(path)).add(middleware: beforeRoutesOnBehalf).group(context: SignedInContext.self)
+        return Mount(access: .server, path: below.appendingPath(path), group: group)
+    }
+
+    /// Refuses what apps' own servers find nothing at, once all routes have been added: with the methods that the path has, if it has any. A caller
+    /// without a right to ask hears that first.
+    func refuseTheRest() {
+        let methods: [HTTPRequest.Method] = [.get, .post, .put, .patch, .delete]
+        let errors = errors
+        for (path, routes) in Dictionary(grouping: servedToServers, by: \.path).sorted(by: { $0.key < $1.key }) {
+            let served = Set(routes.map(\.method))
+            let allowed = methods.map(\.rawValue).filter(served.contains).joined(separator: ", ")
+            let group = router.group(RouterPath(path)).add(middleware: beforeServerRoutes)
+            for method in methods where !served.contains(method.rawValue) {
+                group.on("", method: method) { _, context -> Response in
+                    throw errors.failed(
+                        Failure(.methodNotAllowed, "This path has only \(allowed)."), in: context, headers: [.allow: allowed])
+                }
+            }
+        }
+        let rest = router.group("/apps/:app").add(middleware: beforeServerRoutes)
+        for method in methods {
+            rest.on("**", method: method) { _, context -> Response in
+                throw errors.failed(Failure(.invalidEndpoint, "There is no such path."), in: context)
+            }
+        }
+    }
+
+    /// Where the routes of a group are found, and what they need there.
+    fileprivate struct Mount<Context: RESTRouteContext> {
+        let access: RESTAccess
+        let path: RouterPath
+        let group: RouterGroup<Context>
     }
 
     /// Routes below one path that need the same.
     struct Group<Context: RESTRouteContext> {
         fileprivate let routes: RESTRoutes
-        fileprivate let access: RESTAccess
-        fileprivate let path: RouterPath
-        fileprivate let group: RouterGroup<Context>
+        fileprivate let mounts: [Mount<Context>]
 
         /// Adds a route.
         /// - Parameter path: below the group's.
@@ -107,15 +171,16 @@ final class RESTRoutes {
             _ method: HTTPRequest.Method, _ path: RouterPath = "",
             use handler: @escaping @Sendable (Asked, Context) async throws(Failure) -> RESTAnswer
         ) {
-            let text = "\(self.path.appendingPath(path))".map { $0 == "{" ? ":" : String($0) }.joined().filter { $0 != "}" }
-            routes.served.append(ServedRoute(method: method.rawValue, path: text, access: access))
             let (services, errors) = (routes.services, routes.errors)
-            group.on(path, method: method) { request, context in
-                do throws(Failure) {
-                    let asked = try await Asked(request, in: context.request, for: services)
-                    return try await handler(asked, context).response(context.request)
-                } catch {
-                    throw errors.failed(error, in: context.request)
+            for mount in mounts {
+                routes.note(method, mount.path.appendingPath(path), access: mount.access)
+                mount.group.on(path, method: method) { request, context in
+                    do throws(Failure) {
+                        let asked = try await Asked(request, in: context.request, for: services)
+                        return try await handler(asked, context).response(context.request)
+                    } catch {
+                        throw errors.failed(error, in: context.request)
+                    }
                 }
             }
         }

@@ -27,6 +27,8 @@ public final class GatewayService: StrataService {
     private let upkeep: [any Service]
     /// Every method and path that clients are answered.
     package let routes: [ServedRoute]
+    /// All that apps' own servers find.
+    package let serverRoutes: [ServedRoute]
 
     /// Puts the gateway together; nothing is connected yet.
     /// - Throws: an error that names the setting at fault.
@@ -58,7 +60,8 @@ public final class GatewayService: StrataService {
         }
         self.fanOut = fanOut
         let rest = RESTRouter(services: calls, nonceKey: Nonce.Key(clusterSecret: settings.clusterSecret))
-        routes = rest.routes().served
+        let served = rest.routes()
+        (routes, serverRoutes) = (served.served, served.servedToServers)
         servers = try Self.servers(
             settings, rest: rest, calls: calls, loops: loops, group: eventLoopGroup, logger: logger)
     }

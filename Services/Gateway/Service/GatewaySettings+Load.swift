@@ -45,6 +45,7 @@ extension GatewaySettings {
             connections.perAddress = perAddress == 0 ? nil : perAddress
             rates.session = try Self.rateLimit("STRATA_RATE_LIMIT_SESSION", in: settings, default: rates.session)
             rates.address = try Self.rateLimit("STRATA_RATE_LIMIT_ADDRESS", in: settings, default: rates.address)
+            rates.server = try Self.rateLimit("STRATA_RATE_LIMIT_SERVER", in: settings, default: rates.server)
             rates.trustedProxies = try settings.int("STRATA_TRUSTED_PROXIES", default: rates.trustedProxies, in: 0...16)
         }
 

@@ -35,6 +35,33 @@ struct AppSuspensionColumns: ColumnSet {
     }
 }
 
+/// Of ``ListServerTokens``; all null where an app has no token.
+struct ServerTokenListColumns: ColumnSet {
+    let id: Column<UUID>
+    let name: Column<String>
+    let createdAt: Column<Postgres.Timestamp>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        id = try names.column("id")
+        name = try names.column("name")
+        createdAt = try names.column("created_at")
+    }
+}
+
+/// Of ``InsertServerToken``.
+struct ServerTokenInsertionColumns: ColumnSet {
+    let id: Column<UUID>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) { id = try names.column("id") }
+}
+
+/// Of ``DeleteServerToken``.
+struct ServerTokenDeletionColumns: ColumnSet {
+    let name: Column<String>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) { name = try names.column("name") }
+}
+
 /// Of ``ReadAppExtent``.
 struct AppExtentColumns: ColumnSet {
     let name: Column<String>

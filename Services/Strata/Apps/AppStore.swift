@@ -57,7 +57,7 @@ public struct AppStore: Sendable {
     }
 
     /// Runs one statement over a connection that is made for it.
-    private func query(_ query: some PostgresQuery) async throws -> Rows {
+    func query(_ query: some PostgresQuery) async throws -> Rows {
         try await withConnection { try await $0.query(query, deadline: .now + .seconds(10)) }
     }
 

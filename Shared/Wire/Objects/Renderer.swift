@@ -9,7 +9,7 @@ public import StrataModel
 /// (docs/conformance.md §1.1).
 public struct Renderer: Sendable {
     /// Without a trailing slash.
-    public let baseURL: String
+    public private(set) var baseURL: String
     /// Without a trailing slash.
     public let webSocketURL: String
     /// Messages with more recipients than this show all statuses to their sender only; another reader is shown the sender's and their own
@@ -23,11 +23,11 @@ public struct Renderer: Sendable {
     public let linkHeader: String
 
     // What stands before the changing part of a URL, with the opening quote and escaped.
-    let identityURL: [UInt8]
-    let conversationURL: [UInt8]
-    let messageURL: [UInt8]
-    let announcementURL: [UInt8]
-    let contentURL: [UInt8]
+    private(set) var identityURL: [UInt8]
+    private(set) var conversationURL: [UInt8]
+    private(set) var messageURL: [UInt8]
+    private(set) var announcementURL: [UInt8]
+    private(set) var contentURL: [UInt8]
     let errorURL: [UInt8]
 
     /// - Parameters:
@@ -55,6 +55,20 @@ public struct Renderer: Sendable {
         announcementURL = Renderer.openQuoted("\(base)/announcements/")
         contentURL = Renderer.openQuoted("\(base)/content/")
         errorURL = Renderer.openQuoted("\(base)/docs/errors#")
+    }
+
+    /// The same for a caller who finds all objects below another path. Links for signing in, and descriptions of errors, stay where they are.
+    /// - Parameter path: with a slash in front and none at the end; percent-encoded where it must be.
+    public func below(_ path: String) -> Renderer {
+        var renderer = self
+        let base = baseURL + path
+        renderer.baseURL = base
+        renderer.identityURL = Renderer.openQuoted("\(base)/identities/")
+        renderer.conversationURL = Renderer.openQuoted("\(base)/conversations/")
+        renderer.messageURL = Renderer.openQuoted("\(base)/messages/")
+        renderer.announcementURL = Renderer.openQuoted("\(base)/announcements/")
+        renderer.contentURL = Renderer.openQuoted("\(base)/content/")
+        return renderer
     }
 
     /// Where a conversation is found.

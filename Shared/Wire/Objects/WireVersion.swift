@@ -24,18 +24,30 @@ public enum WireVersion: Hashable, Sendable, CaseIterable {
     /// Reads an `Accept` header: the first media type of ours with a version that is served, for example
     /// `application/vnd.layer+json; version=3.0`. Nil if there is none.
     public init?(accept header: some StringProtocol) {
+        let version: Self? = AcceptHeader.version(in: header) { name in
+            switch name {
+            case "2.0": .v2
+            case "3.0": .v3
+            default: nil
+            }
+        }
+        guard let version else { return nil }
+        self = version
+    }
+}
+
+/// The header by which a client says which version it speaks.
+enum AcceptHeader {
+    /// The version of the first media type of ours whose version is served.
+    /// - Parameter find: the version of this name, if it is served.
+    static func version<Version>(in header: some StringProtocol, named find: (String) -> Version?) -> Version? {
         for range in header.split(separator: ",") {
             var pieces = range.split(separator: ";").map { $0.trimmingSpaces.lowercased() }[...]
             guard pieces.popFirst() == "application/vnd.layer+json" else { continue }
             for parameter in pieces {
                 let sides = parameter.split(separator: "=", maxSplits: 1).map { $0.trimmingSpaces }
                 guard sides.count == 2, sides[0] == "version" else { continue }
-                switch sides[1].filter({ $0 != "\"" }) {
-                case "2.0": self = .v2
-                case "3.0": self = .v3
-                default: continue
-                }
-                return
+                if let version = find(sides[1].filter { $0 != "\"" }) { return version }
             }
         }
         return nil

@@ -82,7 +82,8 @@ enum Queries {
 
     private static let people: [QueryCheck] = [
         QueryCheck(ReadIdentities(app: app, users: ["ana"])), QueryCheck(EnsureIdentities(app: app, users: ["ana"])),
-        QueryCheck(ReadAppKey(app: app, key: UUID())),
+        QueryCheck(ReadAppKey(app: app, key: UUID())), QueryCheck(FindServerToken(app: app, digest: [1])),
+        QueryCheck(FindUser(app: app, user: user)),
         QueryCheck(
             OpenSession(app: app, user: user, nonceDigest: digest, nonceExpiresAt: time, digest: digest, lifetime: 1, claims: "{}")),
         QueryCheck(FindSession(digest: digest, renewBelow: 1)), QueryCheck(CheckSessions(digests: [digest], renewBelow: 1)),

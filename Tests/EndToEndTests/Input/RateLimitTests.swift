@@ -11,7 +11,10 @@ extension EndToEnd {
     struct RateLimitTests {
         /// So slow that nothing comes back while the test runs.
         private static let size = Cluster.Size(
-            settings: ["STRATA_RATE_LIMIT_SESSION": "0.01/5", "STRATA_RATE_LIMIT_ADDRESS": "0.01/20", "STRATA_TRUSTED_PROXIES": "1"])
+            settings: [
+                "STRATA_RATE_LIMIT_SESSION": "0.01/5", "STRATA_RATE_LIMIT_ADDRESS": "0.01/20", "STRATA_RATE_LIMIT_SERVER": "0.01/50",
+                "STRATA_TRUSTED_PROXIES": "1",
+            ])
 
         @Test("a client that asks for too much is told to wait, and others are not")
         func limits() async throws {
@@ -21,7 +24,26 @@ extension EndToEnd {
                 try await requests(users)
                 try await addresses(cluster.client())
                 try await sockets(users[2])
+                try await servers(AppServer(app), other: AppServer(try await cluster.app()))
             }
+        }
+
+        /// The address of an app's own server is not counted once its token is known; its token is.
+        private func servers(_ server: AppServer, other: AppServer) async throws {
+            func ask(_ server: AppServer, from address: String) async throws -> RESTAnswer {
+                try await server.call("GET", "/users/ana/conversations", headers: ["X-Forwarded-For": address])
+            }
+            #expect(try await ask(server, from: "10.0.0.2").status == 429)
+            try await eventually("the token is known for long enough to ask once more") {
+                #expect(try await ask(server, from: "10.0.0.5").status == 200)
+                return try await ask(server, from: "10.0.0.2").status == 200
+            }
+            var answer: RESTAnswer
+            repeat { answer = try await ask(server, from: "10.0.0.5") } while answer.isSuccess
+            #expect("\(answer.status) \(answer.errorID ?? "")" == "429 rate_limit_exceeded")
+            #expect(answer.header("Retry-After") != nil)
+            // Another app's server, which nothing is known of there.
+            #expect(try await ask(other, from: "10.0.0.5").status == 404)
         }
 
         private func requests(_ users: [TestUser]) async throws {

@@ -14,8 +14,11 @@ extension EndToEnd {
     /// Every caller tries everything.
     @Suite("authorization")
     struct AuthorizationTests {
-        /// What a gateway really serves.
-        static func servedRoutes() throws -> [ServedRoute] {
+        /// What a gateway really serves to clients.
+        static func servedRoutes() throws -> [ServedRoute] { try served().routes }
+
+        /// A gateway that has not been started.
+        static func served() throws -> GatewayService {
             let nowhere = RPCClientConfiguration(
                 target: .fixed([RPCEndpoint(host: "127.0.0.1", port: 1)]), clusterSecret: Cluster.secret, name: "none")
             let settings = GatewaySettings(
@@ -23,9 +26,7 @@ extension EndToEnd {
                 backends: GatewaySettings.Backends(conversations: nowhere, metadata: nowhere, presence: nowhere))
             let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             return try GatewayService(
-                settings: settings, environment: ServiceEnvironment(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger)
-            )
-            .routes
+                settings: settings, environment: ServiceEnvironment(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger))
         }
 
         @Test("every route has a row, and every row a route")

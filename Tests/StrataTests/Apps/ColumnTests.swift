@@ -16,6 +16,8 @@ enum Queries {
         QueryCheck(SuspendApp(app: app, isSuspended: true)), QueryCheck(ReadAppExtent(app: app)), QueryCheck(BeginAppDeletion(app: app)),
         QueryCheck(ReadAppDeletionAge(app: app)), QueryCheck(ListAppDeletionParts()),
         QueryCheck(DeleteAppRows(app: app, part: "messages", block: 0)), QueryCheck(EndAppDeletion(app: app)),
+        QueryCheck(InsertServerToken(app: app, id: UUID(), name: "bot", digest: [1])), QueryCheck(ListServerTokens(app: app)),
+        QueryCheck(DeleteServerToken(id: UUID())),
     ]
 }
 

@@ -58,6 +58,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         let app = ["{uuid}"]
         let commands: [(String, [String])] = [
             ("migrate", []), ("app create", []), ("app list", []), ("app suspend", app), ("app resume", app), ("app delete", app),
+            ("app token create", ["--name", "bot"] + app), ("app token list", app), ("app token revoke", app),
         ]
         var rows: [WrongInput] = []
         for (command, words) in commands {
@@ -94,7 +95,11 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             WrongInput("app create", "--public-key", ["--public-key", "{nonsense}", "--database", nobody], "does not hold an RSA public key"),
             WrongInput("app create", "--public-key", ["--public-key", "{key}", "--database", nobody], "holds a private key"),
         ]
-        for command in ["app suspend", "app resume", "app delete"] {
+        rows.append(WrongInput("app token create", "--name", ["{uuid}"], "Missing expected argument '--name <name>'"))
+        rows.append(WrongInput("app token create", "--name", ["--name", long, "--database", nobody, "{uuid}"], "--name must have 1 to 128 characters."))
+        rows.append(WrongInput("app token create", "<app>", ["--name", "bot", "nonsense"], "The app must be a UUID or look like layer:///apps"))
+        rows.append(WrongInput("app token revoke", "<id>", ["nonsense"], "The id of the token must be a UUID."))
+        for command in ["app suspend", "app resume", "app delete", "app token list"] {
             rows.append(WrongInput(command, "<app>", ["nonsense"], "The app must be a UUID or look like layer:///apps"))
             rows.append(WrongInput(command, "<app>", [], "Missing expected argument '<app>'"))
         }
@@ -204,6 +209,8 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
     private static let others: [WrongInput] = [
         WrongInput("app create", "--json", ["--json=much"], "--json"),
         WrongInput("app list", "--json", ["--json=much"], "--json"),
+        WrongInput("app token create", "--json", ["--json=much", "--name", "bot", "{uuid}"], "--json"),
+        WrongInput("app token list", "--json", ["--json=much", "{uuid}"], "--json"),
         WrongInput("app delete", "--json", ["--json=much", "{uuid}"], "--json"),
         WrongInput("app delete", "--yes", ["--yes=much", "{uuid}"], "--yes"),
         WrongInput("doctor", "--json", ["--json=much"], "--json"),

@@ -62,19 +62,21 @@ final class ErrorObjects: Sendable {
 
     /// What to throw when a request fails.
     /// - Parameters:
-    ///   - context: with the version and the session, if they are known: an error object may hold other objects.
+    ///   - context: with the version and the user, if they are known: an error object may hold other objects.
     ///   - headers: of the answer, besides those that all have.
     func failed(_ failure: Failure, in context: RESTContext, headers: HTTPFields = [:]) -> FailedRequest {
         FailedRequest(failure: failure, headers: headers, context: context, errors: self)
     }
 
-    /// A 401 always carries a fresh nonce: without one, stock clients do not sign in again (docs/conformance.md §3.5).
+    /// To a client, a 401 always carries a fresh nonce: without one, stock clients do not sign in again (docs/conformance.md §3.5). An app's own server
+    /// has no use for a nonce.
     fileprivate func answer(to failure: Failure, status: HTTPResponse.Status, in context: RESTContext) -> RESTAnswer {
         var failure = failure
-        if failure.code == .authenticationRequired { failure.detail = .nonce(Nonce.issue(with: nonceKey).text) }
+        if failure.code == .authenticationRequired, !context.isServerRequest { failure.detail = .nonce(Nonce.issue(with: nonceKey).text) }
         if failure.code == .internalServerError {
             context.logger.error("a request failed unexpectedly", metadata: ["trace.id": "\(context.trace)"])
         }
-        return .json(status) { renderer.writeFailure(failure, for: context.session?.key.user, version: context.version, into: &$0) }
+        let renderer = context.renderer ?? renderer
+        return .json(status) { renderer.writeFailure(failure, for: context.user?.user, version: context.version, into: &$0) }
     }
 }

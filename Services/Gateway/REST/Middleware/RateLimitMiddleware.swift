@@ -6,6 +6,7 @@ import StrataModel
 /// Refuses a request whose address or session has asked for too much (docs/conformance.md §1.10), before anything else is done for it.
 struct RateLimitMiddleware: RESTMiddleware {
     let limiter: RateLimiter
+    let serverTokens: ServerTokenDirectory
     let errors: ErrorObjects
 
     @concurrent
@@ -20,10 +21,21 @@ struct RateLimitMiddleware: RESTMiddleware {
     /// Probes of the connection are never refused: a client must always be able to find out whether it is online.
     private func wait(before request: Request, in context: RESTContext) -> Duration? {
         if request.uri.path == "/ping" { return nil }
+        if let caller = knownServer(of: request) { return limiter.admit(server: caller) }
         let forwarded = request.headers[values: .forwardedFor]
         if let wait = limiter.admit(address: context.channel.remoteAddress, forwarded: forwarded) { return wait }
         guard let header = request.headers[.authorization], let token = SessionToken(authorization: header) else { return nil }
         return limiter.admit(session: RateKey(tokenDigest: token.digest))
+    }
+
+    /// The app's own server that asks, if its token was found good a moment ago. All of an app's requests may come from one address, so that is not counted;
+    /// those that only try tokens are counted like all others.
+    private func knownServer(of request: Request) -> ServerCaller? {
+        let path = request.uri.path
+        guard path.hasPrefix("/apps/"), let header = request.headers[.authorization], let token = ServerToken(authorization: header),
+            let app = AppID(parsing: path.dropFirst("/apps/".count).prefix { $0 != "/" })
+        else { return nil }
+        return serverTokens.known(token, for: app)
     }
 }
 

@@ -13,7 +13,7 @@ struct SessionMiddleware: RESTMiddleware {
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
         var context = context
         do throws(Failure) {
-            context.session = try await sessions.session(of: request, trace: context.trace)
+            context.user = try await sessions.session(of: request, trace: context.trace).key
         } catch {
             throw errors.failed(error, in: context)
         }

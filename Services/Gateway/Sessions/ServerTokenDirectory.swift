@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import NetKit
+import RPC
+import StrataModel
+import SwiftProtobuf
+import Synchronization
+
+/// Finds out whose server a token belongs to, and remembers it for a few seconds so that a burst of requests asks once.
+final class ServerTokenDirectory: Sendable {
+    /// How long an answer is used again. A token that is revoked is refused everywhere after this time and that of one call, so within five seconds.
+    static let lifetime = Duration.seconds(4)
+    /// Entries kept at most.
+    static let capacity = 10_000
+
+    private struct Key: Hashable {
+        let app: AppID
+        let digest: [UInt8]
+    }
+
+    private let conversations: RPCClient
+    private let cache = Mutex(ExpiringCache<Key, ServerCaller>(capacity: capacity))
+
+    init(conversations: RPCClient) { self.conversations = conversations }
+
+    /// - Throws: `invalid_app_id`, `app_suspended`; `authentication_required` for a token that is unknown or revoked, `access_denied` for one of another
+    ///   app; `service_unavailable`.
+    func caller(with token: ServerToken, for app: AppID, trace: TraceID) async throws(Failure) -> ServerCaller {
+        if let known = known(token, for: app) { return known }
+        let asked = ContinuousClock.now
+        let answer = try await find(token.digest, of: app, trace: trace)
+        let caller = try GatewayServices.converted {
+            guard let id = UUID(contract: answer.tokenID) else { throw Failure(.internalServerError, "A token has no id.") }
+            return ServerCaller(app: app, token: id)
+        }
+        cache.withLock { $0.insert(caller, for: Key(app: app, digest: token.digest), until: asked + Self.lifetime) }
+        return caller
+    }
+
+    /// Says what is wrong with a request that shows no token: a wrong app is told before a missing token.
+    /// - Returns: never without throwing.
+    func refuse(withoutTokenFor app: AppID, trace: TraceID) async throws(Failure) {
+        // No token has this digest: it is too short for SHA-256.
+        _ = try await find([0], of: app, trace: trace)
+    }
+
+    /// The caller, if the token was found a moment ago.
+    func known(_ token: ServerToken, for app: AppID) -> ServerCaller? {
+        cache.withLock { $0.value(for: Key(app: app, digest: token.digest), at: .now) }
+    }
+
+    private func find(_ digest: [UInt8], of app: AppID, trace: TraceID) async throws(Failure) -> ProtoFindServerTokenResponse {
+        let request = ProtoFindServerTokenRequest.with {
+            $0.appID = Data(app)
+            $0.tokenDigest = Data(digest)
+        }
+        return try await conversations.call(ServerAPI.findToken, with: request, deadline: .now + .seconds(5), trace: trace)
+    }
+}

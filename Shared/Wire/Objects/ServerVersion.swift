@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A version of the Server API. It decides how objects are written, and how they may be named in requests; what is stored is the same for all.
+public enum ServerVersion: Hashable, Sendable, CaseIterable, Comparable {
+    case v1, v1_1, v2, v3
+
+    /// Reads an `Accept` header as ``WireVersion`` does.
+    public init?(accept header: some StringProtocol) {
+        let version: Self? = AcceptHeader.version(in: header) { name in
+            switch name {
+            case "1.0": .v1
+            case "1.1": .v1_1
+            case "2.0": .v2
+            case "3.0": .v3
+            default: nil
+            }
+        }
+        guard let version else { return nil }
+        self = version
+    }
+
+    /// The version of the Client API whose objects it has. The Client API begins with 2.0.
+    public var clientVersion: WireVersion { self == .v3 ? .v3 : .v2 }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+import StrataCommand
+import TestCluster
+
+/// The own server of an app, as a client of the Server API.
+struct AppServer {
+    let app: TestApp
+    var token: String
+    var version = "3.0"
+
+    init(_ app: TestApp) {
+        self.app = app
+        token = app.app.serverToken
+    }
+
+    /// The app's UUID as it stands in paths.
+    var appID: String { app.app.id.uuidString.lowercased() }
+
+    /// - Parameter path: below `/apps/:app`.
+    func call(
+        _ method: String, _ path: String, _ body: JSONValue? = nil, app other: String? = nil, headers: [String: String] = [:], via gateway: Int = 0
+    ) async throws -> RESTAnswer {
+        let own = ["Authorization": "Bearer \(token)", "Accept": "application/vnd.layer+json; version=\(version)"]
+        return try await app.system.client(gateway)
+            .call(
+                method, "/apps/\(other ?? appID)\(path)", body: body, headers: own.merging(headers) { $1 }, deadline: Waiting.deadline)
+    }
+
+    /// A call on behalf of a user, whose id is escaped, that has to succeed.
+    @discardableResult
+    func does(
+        _ method: String, as user: String, _ path: String, _ body: JSONValue? = nil, fileID: String = #fileID, line: Int = #line
+    ) async throws -> RESTAnswer {
+        let answer = try await call(method, "/users/\(Self.escaped(user))\(path)", body)
+        guard answer.isSuccess else { throw UnexpectedAnswer("\(method) \(path): \(answer.status) \(answer.json)", fileID, line) }
+        return answer
+    }
+
+    static func escaped(_ user: String) -> String { user.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? user }
+}
