@@ -33,9 +33,11 @@ struct ContentRoutes: RESTFeature {
         let upload = ContentTokens.Upload(id: id, size: asked.size, type: asked.type)
         try await services.createContent(upload, for: call)
         return .json(.created) {
-            renderer(for: context).writeContent(
-                upload.id, size: upload.size, at: ContentLocation(downloadURL: nil, expiration: nil), uploadURL: asked.content.uploadURL(for: upload),
-                into: &$0)
+            renderer(for: context)
+                .writeContent(
+                    upload.id, size: upload.size, at: ContentLocation(downloadURL: nil, expiration: nil),
+                    uploadURL: asked.content.uploadURL(for: upload),
+                    into: &$0)
         }
     }
 

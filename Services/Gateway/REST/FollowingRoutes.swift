@@ -51,7 +51,9 @@ struct FollowingRoutes: RESTFeature {
 
     private func list(_ asked: ListRequest<UsersQuery>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         let page = try await followed(asked.query, in: context)
-        return .list(page.objects, headers: headers(of: page, in: context, list: "/following", query: asked.text)) { $1.string($0.basic.userID.layerID) }
+        return .list(page.objects, headers: headers(of: page, in: context, list: "/following", query: asked.text)) {
+            $1.string($0.basic.userID.layerID)
+        }
     }
 
     private func isFollowed(_ user: UserID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {

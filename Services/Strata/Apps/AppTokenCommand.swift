@@ -48,7 +48,8 @@ struct AppTokenCreateCommand: AsyncParsableCommand {
 
 /// `strata app token list`.
 struct AppTokenListCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists the tokens of an app's own server; the tokens themselves are not known.")
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Lists the tokens of an app's own server; the tokens themselves are not known.")
 
     @OptionGroup var target: AppTokenTarget
     @Flag(help: "Print JSON.")
@@ -66,7 +67,9 @@ struct AppTokenListCommand: AsyncParsableCommand {
         guard let tokens = try await target.store.serverTokens(of: app) else { throw target.noSuchApp(app) }
         let rows = tokens.map { Row(id: $0.id.uuidString.lowercased(), name: $0.name, createdAt: $0.createdAt.formatted(.iso8601)) }
         if json { return try Console.standard.say(json: rows) }
-        guard !rows.isEmpty else { return Console.standard.say("No token. Create one with: \(OwnCommand.name) app token create --name \"…\" \(target.app)") }
+        guard !rows.isEmpty else {
+            return Console.standard.say("No token. Create one with: \(OwnCommand.name) app token create --name \"…\" \(target.app)")
+        }
         for row in rows { Console.standard.say("\(row.id)  \(row.createdAt)  \(row.name)") }
     }
 }

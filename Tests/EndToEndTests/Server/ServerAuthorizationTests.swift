@@ -130,7 +130,8 @@ extension EndToEnd {
             var server = AppServer(app)
             server.version = version
             #expect(try await server.call("GET", "/users/ana/conversations").status == 200)
-            let spaced = try await server.call("GET", "/users/ana/conversations", headers: ["Accept": "application/vnd.layer+json ; version=\"\(version)\""])
+            let spaced = try await server.call(
+                "GET", "/users/ana/conversations", headers: ["Accept": "application/vnd.layer+json ; version=\"\(version)\""])
             #expect(spaced.status == 200)
             let refused = try await server.call("GET", "/users/ana/conversations", headers: ["Accept": "application/json"])
             #expect(refused.json["data"]["header"].string == "Accept")

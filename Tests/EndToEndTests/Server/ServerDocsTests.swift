@@ -25,7 +25,8 @@ extension EndToEnd {
                 "API": cluster.client().baseURL,
             ]
             let script = "set -euo pipefail\n" + blocks.joined()
-            let launch = Launch("/bin/bash", arguments: ["-c", script], environment: environment, directory: directory, output: .capture(limit: 1 << 20))
+            let launch = Launch(
+                "/bin/bash", arguments: ["-c", script], environment: environment, directory: directory, output: .capture(limit: 1 << 20))
             let exit = try await ChildProcess.run(launch, timeout: .seconds(60))
             #expect(exit.status == 0)
             let message = try JSONValue(parsing: Data(exit.output.utf8))

@@ -96,7 +96,8 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             WrongInput("app create", "--public-key", ["--public-key", "{key}", "--database", nobody], "holds a private key"),
         ]
         rows.append(WrongInput("app token create", "--name", ["{uuid}"], "Missing expected argument '--name <name>'"))
-        rows.append(WrongInput("app token create", "--name", ["--name", long, "--database", nobody, "{uuid}"], "--name must have 1 to 128 characters."))
+        rows.append(
+            WrongInput("app token create", "--name", ["--name", long, "--database", nobody, "{uuid}"], "--name must have 1 to 128 characters."))
         rows.append(WrongInput("app token create", "<app>", ["--name", "bot", "nonsense"], "The app must be a UUID or look like layer:///apps"))
         rows.append(WrongInput("app token revoke", "<id>", ["nonsense"], "The id of the token must be a UUID."))
         for command in ["app suspend", "app resume", "app delete", "app token list"] {
