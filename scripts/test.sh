@@ -56,7 +56,7 @@ if [ "${1:-}" = unit ]; then
     unit+='|StrataTests\.(ServiceLine|App|ChatLine|ChatScreen|ChatState|FrameWriter|KeyReader|TerminalText|DevSettings|ServicePlan|TLSCertificate'
     unit+='|Home|Password|ChildProcess|LoopbackPort|SupervisionStateMachine|Supervisor|IdentityToken|TrustOption|Tour|WrongInput)Tests/'
     # Fewer seeds than in the whole run, so that all of it takes less than a minute.
-    export STRATA_SIMULATION_SEEDS=${STRATA_SIMULATION_SEEDS:-4}
+    export STRATA_SIMULATION_SEEDS=${STRATA_SIMULATION_SEEDS:-2}
     set -- --filter "^($unit)" "$@"
 fi
 

@@ -23,9 +23,9 @@ public struct StrataError: Error, Hashable, Sendable, CustomStringConvertible {
             self.domain = domain
         }
 
-        /// Number and domain count; the name does not.
+        /// Compares number and domain, not the name.
         public static func == (a: Code, b: Code) -> Bool { a.number == b.number && a.domain == b.domain }
-        /// Of the number and the domain.
+        /// Hashes number and domain.
         public func hash(into hasher: inout Hasher) {
             hasher.combine(number)
             hasher.combine(domain)
@@ -150,12 +150,12 @@ public struct StrataError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Code and words.
     public var description: String { "\(code): \(message)" }
 
-    /// Everything but the underlying errors counts.
+    /// Compares everything except the underlying errors.
     public static func == (a: StrataError, b: StrataError) -> Bool {
         a.code == b.code && a.message == b.message && a.existing == b.existing && a.userID == b.userID
     }
 
-    /// Of everything but the underlying errors.
+    /// Hashes everything except the underlying errors.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(code)
         hasher.combine(message)

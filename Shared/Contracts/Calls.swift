@@ -99,7 +99,7 @@ public struct CallRouter: Sendable {
     /// Answers `endpoint` with `body`. A ``StrataModel/Failure`` it throws reaches the caller as it is; any other error is logged with the
     /// call's trace and becomes `internal_server_error`.
     public mutating func register<Request, Response>(
-        _ endpoint: Endpoint<Request, Response>, _ body: @escaping @Sendable (Request, RPCContext) async throws -> Response
+        _ endpoint: Endpoint<Request, Response>, body: @escaping @Sendable (Request, RPCContext) async throws -> Response
     ) {
         handlers[endpoint.method] = { context, payload in
             guard let request = try? Request(protobuf: payload) else { throw RPCError.malformed }

@@ -11,7 +11,7 @@ public struct Endpoint<Request: SwiftProtobuf.Message, Response: SwiftProtobuf.M
     /// Whether a call may be repeated.
     public let effect: Effect
 
-    init(_ number: UInt16, _ effect: Effect = .repeatable) {
+    init(_ number: UInt16, effect: Effect = .repeatable) {
         method = RPCMethod(rawValue: number)
         self.effect = effect
     }
@@ -33,49 +33,49 @@ public enum ConversationsAPI {
     /// Exchanges an identity token for a session; whatever is wrong with the token is `invalid_property` (docs/conformance.md §3.4).
     ///
     /// Not repeated: the attempt whose answer was lost may have used up the nonce.
-    public static let signIn = Endpoint<ProtoSignInRequest, ProtoSignInResponse>(1, .once)
+    public static let signIn = Endpoint<ProtoSignInRequest, ProtoSignInResponse>(1, effect: .once)
     /// The session of a token's SHA-256, renewed if that is due; `authentication_required`, without a nonce, if there is no valid one.
-    public static let findSession = Endpoint<ProtoFindSessionRequest, ProtoSession>(2, .read)
+    public static let findSession = Endpoint<ProtoFindSessionRequest, ProtoSession>(2, effect: .read)
     /// Ends a session and has its sockets closed on all gateways. It succeeds for a session that does not exist, too (docs/conformance.md §3.6).
     public static let endSession = Endpoint<ProtoEndSessionRequest, ProtoEmpty>(3)
     /// How many sessions ``checkSessions``, and users ``identities``, takes at once.
     public static let maximumAccounts = 10_000
     /// Which of up to ``maximumAccounts`` sessions have ended, in case a gateway missed the notice; the others are renewed if that is due.
-    public static let checkSessions = Endpoint<ProtoCheckSessionsRequest, ProtoCheckSessionsResponse>(4, .read)
+    public static let checkSessions = Endpoint<ProtoCheckSessionsRequest, ProtoCheckSessionsResponse>(4, effect: .read)
     /// Full identities of up to 10,000 users in the order asked for, and a minimal one for each user that the server has never heard of
     /// (docs/conformance.md §4.3).
-    public static let identities = Endpoint<ProtoIdentitiesRequest, ProtoIdentitiesResponse>(5, .read)
+    public static let identities = Endpoint<ProtoIdentitiesRequest, ProtoIdentitiesResponse>(5, effect: .read)
     /// A page of the identities a user follows, at most 1000, newest first; `invalid_property` for a cursor that is not in the list
     /// (docs/conformance.md §4.3, §4.4).
-    public static let listFollowed = Endpoint<ProtoListFollowedRequest, ProtoListFollowedResponse>(6, .read)
+    public static let listFollowed = Endpoint<ProtoListFollowedRequest, ProtoListFollowedResponse>(6, effect: .read)
     /// Follows up to 1000 users; those followed already are not announced again (docs/conformance.md §4.4).
     public static let follow = Endpoint<ProtoFollowRequest, ProtoChangePlace>(7)
     /// Has no effect on a user with whom the caller is in a conversation, or whom the caller does not follow (docs/conformance.md §4.4).
     public static let unfollow = Endpoint<ProtoUnfollowRequest, ProtoChangePlace>(8)
     /// Whether a user follows another one, by a conversation they had in common or because the user asked for it.
-    public static let isFollowed = Endpoint<ProtoIsFollowedRequest, ProtoIsFollowedResponse>(9, .read)
+    public static let isFollowed = Endpoint<ProtoIsFollowedRequest, ProtoIsFollowedResponse>(9, effect: .read)
 
     /// Creates a conversation or finds the distinct match; `conflict` and `id_in_use` bring along the existing one (docs/conformance.md §1.9, §5.4).
     public static let createConversation = Endpoint<ProtoCreateConversationRequest, ProtoCreateConversationResponse>(10)
     /// A conversation as one user sees it, without its metadata; `not_found` for what the user does not see (docs/conformance.md §5.3).
-    public static let getConversation = Endpoint<ProtoGetConversationRequest, ProtoConversationView>(11, .read)
+    public static let getConversation = Endpoint<ProtoGetConversationRequest, ProtoConversationView>(11, effect: .read)
     /// Up to 1000 of them, as many as fit into a number of bytes; what the user does not see is left out.
-    public static let getConversations = Endpoint<ProtoGetConversationsRequest, ProtoGetConversationsResponse>(240, .read)
+    public static let getConversations = Endpoint<ProtoGetConversationsRequest, ProtoGetConversationsResponse>(240, effect: .read)
     /// A page of a user's list, at most 1000, newest first, without metadata; `invalid_property` for a cursor the user never had
     /// (docs/conformance.md §1.8). What does not fit into a number of bytes is named, and left to ``getConversations``.
-    public static let listConversations = Endpoint<ProtoListConversationsRequest, ProtoListConversationsResponse>(12, .read)
+    public static let listConversations = Endpoint<ProtoListConversationsRequest, ProtoListConversationsResponse>(12, effect: .read)
     /// A page of a user's list together with messages of each conversation, all from one snapshot: a client's first load.
-    public static let loadConversations = Endpoint<ProtoLoadConversationsRequest, ProtoLoadConversationsResponse>(210, .read)
+    public static let loadConversations = Endpoint<ProtoLoadConversationsRequest, ProtoLoadConversationsResponse>(210, effect: .read)
     /// Participants, alone or with metadata, all or nothing (docs/conformance.md §5.5, §5.6); answers the changes it came to, none if nothing had an
     /// effect.
     ///
     /// Metadata alone goes to ``MetadataAPI/patch``.
-    public static let patchConversation = Endpoint<ProtoPatchConversationRequest, ProtoPatchConversationResponse>(13, .once)
+    public static let patchConversation = Endpoint<ProtoPatchConversationRequest, ProtoPatchConversationResponse>(13, effect: .once)
     /// Deletes for all or from one user's devices, there also up to a position; the user may leave with the deletion
     /// (docs/conformance.md §5.7).
     ///
     /// Not repeated: the second time it would be `not_found`, or hide what has come in between.
-    public static let deleteConversation = Endpoint<ProtoDeleteConversationRequest, ProtoChangePlace>(14, .once)
+    public static let deleteConversation = Endpoint<ProtoDeleteConversationRequest, ProtoChangePlace>(14, effect: .once)
     /// One user has read everything up to a change's position, or all there is (docs/conformance.md §5.8).
     public static let markAllRead = Endpoint<ProtoMarkAllReadRequest, ProtoChangePlace>(15)
 
@@ -83,15 +83,15 @@ public enum ConversationsAPI {
     /// (docs/conformance.md §1.9).
     public static let sendMessage = Endpoint<ProtoSendMessageRequest, ProtoSendMessageResponse>(20)
     /// A message with the statuses of all its recipients; `not_found` also for one that the user hid, or that came after the user had left.
-    public static let getMessage = Endpoint<ProtoGetMessageRequest, ProtoMessage>(21, .read)
+    public static let getMessage = Endpoint<ProtoGetMessageRequest, ProtoMessage>(21, effect: .read)
     /// A page of what a user sees of a conversation, at most 1000, newest first; one deleted meanwhile still serves as a cursor
     /// (docs/conformance.md §1.8). It ends earlier where a number of bytes is used up.
-    public static let listMessages = Endpoint<ProtoListMessagesRequest, ProtoListMessagesResponse>(22, .read)
+    public static let listMessages = Endpoint<ProtoListMessagesRequest, ProtoListMessagesResponse>(22, effect: .read)
     /// Deletes for all or from one user's devices (docs/conformance.md §6.6); not repeated, since the second time it would be `not_found`.
-    public static let deleteMessage = Endpoint<ProtoDeleteMessageRequest, ProtoChangePlace>(23, .once)
+    public static let deleteMessage = Endpoint<ProtoDeleteMessageRequest, ProtoChangePlace>(23, effect: .once)
     /// Adds, replaces or removes parts of a message, which only its sender may do (docs/conformance.md §6.7). Not repeated: it could undo a newer
     /// edit.
-    public static let editParts = Endpoint<ProtoEditPartsRequest, ProtoEditPartsResponse>(25, .once)
+    public static let editParts = Endpoint<ProtoEditPartsRequest, ProtoEditPartsResponse>(25, effect: .once)
     /// A recipient's receipt; one that has no effect succeeds, and is not announced (docs/conformance.md §7).
     public static let giveReceipt = Endpoint<ProtoGiveReceiptRequest, ProtoChangePlace>(24)
     /// How many messages ``giveReceipts`` takes at once.
@@ -100,19 +100,19 @@ public enum ConversationsAPI {
     public static let giveReceipts = Endpoint<ProtoGiveReceiptsRequest, ProtoGiveReceiptsResponse>(220)
 
     /// Where one user's logs stand, and stood a margin before a given time: how a socket's catch-up begins.
-    public static let baseline = Endpoint<ProtoBaselineRequest, ProtoBaselineResponse>(30, .read)
+    public static let baseline = Endpoint<ProtoBaselineRequest, ProtoBaselineResponse>(30, effect: .read)
     /// What one user is owed after given positions, merged by time, at most 1000 entries, with the user's counts as they are now.
-    public static let readLogs = Endpoint<ProtoReadLogsRequest, ProtoReadLogsResponse>(31, .read)
+    public static let readLogs = Endpoint<ProtoReadLogsRequest, ProtoReadLogsResponse>(31, effect: .read)
     /// The log of one conversation after a position, at most 1000 changes, as it was published: how a gateway fills a gap.
     ///
     /// No user's right is checked, and an unknown conversation has an empty log.
-    public static let readChanges = Endpoint<ProtoReadChangesRequest, ProtoReadChangesResponse>(32, .read)
+    public static let readChanges = Endpoint<ProtoReadChangesRequest, ProtoReadChangesResponse>(32, effect: .read)
     /// Which logs have moved lately, and who was added where: how a gateway finds what pub/sub has lost.
     ///
     /// Reaches back two minutes and a margin at most; the answer may be half a second old.
-    public static let heads = Endpoint<ProtoHeadsRequest, ProtoHeadsResponse>(33, .read)
+    public static let heads = Endpoint<ProtoHeadsRequest, ProtoHeadsResponse>(33, effect: .read)
     /// The other participants of all conversations a user is in now: the users whose presence the user may hear of.
-    public static let followed = Endpoint<ProtoFollowedRequest, ProtoFollowedResponse>(34, .read)
+    public static let followed = Endpoint<ProtoFollowedRequest, ProtoFollowedResponse>(34, effect: .read)
 }
 
 /// What the `conversations` service answers about announcements, rich content and devices.
@@ -120,20 +120,20 @@ public enum AccountAPI {
     /// Sends to up to 100,000 users, each once; an id in use is a repetition and changes nothing.
     public static let sendAnnouncement = Endpoint<ProtoSendAnnouncementRequest, ProtoSendAnnouncementResponse>(60)
     /// An announcement as one recipient sees it; `not_found` for all other users, and once the recipient has removed it (docs/conformance.md §9).
-    public static let getAnnouncement = Endpoint<ProtoGetAnnouncementRequest, ProtoAnnouncement>(61, .read)
+    public static let getAnnouncement = Endpoint<ProtoGetAnnouncementRequest, ProtoAnnouncement>(61, effect: .read)
     /// A page of what was announced to a user, at most 1000, newest first; one removed meanwhile still serves as a cursor.
-    public static let listAnnouncements = Endpoint<ProtoListAnnouncementsRequest, ProtoListAnnouncementsResponse>(62, .read)
+    public static let listAnnouncements = Endpoint<ProtoListAnnouncementsRequest, ProtoListAnnouncementsResponse>(62, effect: .read)
     /// A receipt that has no effect succeeds, and is not announced.
     public static let giveAnnouncementReceipt = Endpoint<ProtoGiveAnnouncementReceiptRequest, ProtoChangePlace>(63)
     /// Removes it for one user.
-    public static let deleteAnnouncement = Endpoint<ProtoDeleteAnnouncementRequest, ProtoChangePlace>(64, .once)
+    public static let deleteAnnouncement = Endpoint<ProtoDeleteAnnouncementRequest, ProtoChangePlace>(64, effect: .once)
 
     /// Notes that a user is about to upload content (docs/conformance.md §8).
     public static let createContent = Endpoint<ProtoCreateContentRequest, ProtoEmpty>(70)
     /// Notes that the bytes are there; `not_found` if no upload is expected any more.
     public static let finishContent = Endpoint<ProtoFinishContentRequest, ProtoEmpty>(71)
     /// Of the uploader, and of those who may see a message that refers to it; `not_found` for all others.
-    public static let getContent = Endpoint<ProtoGetContentRequest, ProtoContent>(72, .read)
+    public static let getContent = Endpoint<ProtoGetContentRequest, ProtoContent>(72, effect: .read)
     /// Takes content that is in no message out of reach, and names what was taken out of reach and not forgotten yet.
     public static let sweepContents = Endpoint<ProtoSweepContentsRequest, ProtoSweepContentsResponse>(73)
     /// The bytes of these are gone.
@@ -151,9 +151,9 @@ public enum MetadataAPI {
     /// them as fit into a number of bytes.
     ///
     /// Who may see them is not asked: the gateway has that from the `conversations` service.
-    public static let trees = Endpoint<ProtoTreesRequest, ProtoTreesResponse>(40, .read)
+    public static let trees = Endpoint<ProtoTreesRequest, ProtoTreesResponse>(40, effect: .read)
     /// Patches the tree of one conversation, all or nothing (docs/conformance.md §5.6); answers the change, or none if nothing had an effect.
-    public static let patch = Endpoint<ProtoPatchMetadataRequest, ProtoPatchMetadataResponse>(41, .once)
+    public static let patch = Endpoint<ProtoPatchMetadataRequest, ProtoPatchMetadataResponse>(41, effect: .once)
 }
 
 /// What the `presence` service answers. Everything here is ephemeral, and repeating it does no harm.
@@ -169,5 +169,5 @@ public enum PresenceAPI {
     /// Lets up to ``maximumItems`` leases end after a grace, so that a short disconnect is not announced.
     public static let releasePresence = Endpoint<ProtoReleasePresenceRequest, ProtoEmpty>(53)
     /// The real statuses of up to ``maximumItems`` users, in the order asked for; with `since`, only of those whose status has changed after it.
-    public static let getPresence = Endpoint<ProtoGetPresenceRequest, ProtoGetPresenceResponse>(54, .read)
+    public static let getPresence = Endpoint<ProtoGetPresenceRequest, ProtoGetPresenceResponse>(54, effect: .read)
 }

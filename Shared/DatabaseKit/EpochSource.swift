@@ -43,19 +43,19 @@ public final class EpochSource: Service {
         return try await check(deadline: deadline)
     }
 
-    /// What `conversations.check_epoch` is to be called with.
-    public var asked: [Value] {
+    /// The query by which the database says what it makes of what is known here.
+    package var question: CheckEpoch {
         let known = state.withLock { $0 }
-        return [known.map { .text($0.value) } ?? .null, known?.reached.map { .int8($0) } ?? .null]
+        return CheckEpoch(epoch: known?.value, reached: known?.reached)
     }
 
     /// Asks the database.
     public func check(deadline: ContinuousClock.Instant) async throws(Failure) -> String {
         let askedAt = ContinuousClock.now
         do throws(PostgresError) {
-            let rows = try await database.query(.epochCheck, asked, deadline: deadline)
-            guard let row = rows.first else { throw PostgresError(code: .decoding, statement: Statement.epochCheck.name, reason: "no row") }
-            let columns = try rows.columns(EpochCheckColumns.self)
+            let rows = try await database.query(question, deadline: deadline)
+            guard let row = rows.first else { throw PostgresError(code: .decoding, statement: CheckEpoch.statement.name, reason: "no row") }
+            let columns = try rows.columns(of: CheckEpoch.self)
             let new = Known(value: try row[columns.epoch], reached: try row[optional: columns.reached], askedAt: askedAt)
             state.withLock { known in
                 // Of several answers that are under way the latest counts.
@@ -77,7 +77,7 @@ public final class EpochSource: Service {
     }
 }
 
-/// The columns of ``Postgres/Statement/epochCheck``.
+/// The columns of ``CheckEpoch``.
 package struct EpochCheckColumns: ColumnSet {
     /// The epoch.
     package let epoch: Column<String>
@@ -91,8 +91,25 @@ package struct EpochCheckColumns: ColumnSet {
     }
 }
 
-extension Statement {
-    /// $1 the epoch that this process knows, $2 how far the write-ahead log reached then; null if it knows none.
-    package static let epochCheck = Statement(
+/// The epoch of the database.
+package struct CheckEpoch: PostgresQuery {
+    /// The one that this process knows; nil: none.
+    package let epoch: String?
+    /// How far the write-ahead log reached then.
+    package let reached: Int64?
+
+    package typealias Columns = EpochCheckColumns
+
+    /// The statement.
+    package static let statement = Statement(
         "epoch.check", sql: "SELECT epoch, reached FROM conversations.check_epoch($1::text, $2::int8)", isIdempotent: true)
+
+    /// In the order of the statement.
+    package var parameters: [Value] { [Value(epoch), Value(reached)] }
+
+    /// Of these parameters.
+    package init(epoch: String?, reached: Int64?) {
+        self.epoch = epoch
+        self.reached = reached
+    }
 }

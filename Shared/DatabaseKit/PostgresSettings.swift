@@ -37,7 +37,7 @@ public struct PostgresSettings: Sendable {
     ///   - statementTimeout: how long one statement may take; nil: as every pool.
     /// - Throws: if the address cannot be used.
     public func pool(
-        _ name: String, _ mode: PostgresPool.Mode, connections: Int, statementTimeout: Duration? = nil, logger: Logger
+        _ name: String, mode: PostgresPool.Mode, connections: Int, statementTimeout: Duration? = nil, logger: Logger
     ) throws -> PostgresPool {
         var configuration = try PostgresConfiguration(url: url.value)
         configuration.applicationName = "strata-\(name)"

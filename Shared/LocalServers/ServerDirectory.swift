@@ -46,7 +46,7 @@ enum ServerDirectory {
     /// Whether the user can enter a directory, asked of the system itself: modes, lists and mounts all count.
     private static func canTraverse(_ path: String, as user: SystemUser) async throws -> Bool {
         let shell = try Programs.find("sh")
-        return try await ChildProcess.run(Launch(shell, ["-c", #"cd "$1""#, "sh", path], directory: "/", user: user)).isSuccess
+        return try await ChildProcess.run(Launch(shell, arguments: ["-c", #"cd "$1""#, "sh", path], directory: "/", user: user)).isSuccess
     }
 
     /// `/var/tmp/strata-<digest of the path>/<last component>`. The outer directory must be ours: its name can be guessed, so others could have made it.

@@ -13,22 +13,40 @@ public struct EarlierChange: Sendable {
     /// What it made, where the request does not say.
     public let object: UUID?
 
-    /// $1 app, $2 user, $3 id. One row, or none if nothing was carried out under this name.
-    public static let find = Statement(
-        "mutation.find", sql: "SELECT fingerprint, outcome, position, user_position, object FROM conversations.find_mutation($1, $2, $3)",
-        isIdempotent: true)
+    /// What was carried out under the name of a change: one row, or none.
+    public struct Find: PostgresQuery {
+        /// The app.
+        public let app: AppID
+        /// Who made the change.
+        public let user: UserID
+        /// Names the change.
+        public let id: UUID
 
-    /// The parameters of ``find``.
-    public static func values(_ mutation: Mutation, of user: UserID, in app: AppID) -> [Value] {
-        Array(WriteStatement.values(mutation, of: user, in: app).prefix(3))
+        /// The columns of its row.
+        public typealias Columns = FindColumns
+
+        /// The statement.
+        public static let statement = Statement(
+            "mutation.find", sql: "SELECT fingerprint, outcome, position, user_position, object FROM conversations.find_mutation($1, $2, $3)",
+            isIdempotent: true)
+
+        /// In the order of the statement.
+        public var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(id)] }
+
+        /// Looks for a change of `user`.
+        public init(_ mutation: Mutation, of user: UserID, in app: AppID) {
+            self.app = app
+            self.user = user
+            id = mutation.id
+        }
     }
 
-    /// - Parameter rows: of ``find``.
+    /// - Parameter rows: of ``Find``.
     /// - Returns: nil if there are none.
     /// - Throws: `invalid_header` if the name was given to another request; a ``Postgres/PostgresError`` if the row is not as expected.
     public init?(_ rows: Rows, of mutation: Mutation) throws {
         guard let row = rows.first else { return nil }
-        let columns = try rows.columns(Columns.self)
+        let columns = try rows.columns(of: Find.self)
         guard UInt64(bitPattern: try row[columns.fingerprint]) == mutation.fingerprint else {
             throw Failure(
                 .invalidHeader, "The Strata-Mutation header has the id of another request, which was carried out.",
@@ -41,8 +59,8 @@ public struct EarlierChange: Sendable {
         object = try row[optional: columns.object]
     }
 
-    /// The columns of ``find``.
-    package struct Columns: ColumnSet {
+    /// The columns of ``Find``.
+    public struct FindColumns: ColumnSet {
         let fingerprint: Column<Int64>
         let outcome: Column<String>
         let position: Column<Int64>
@@ -50,7 +68,7 @@ public struct EarlierChange: Sendable {
         let object: Column<UUID>
 
         /// Looks up the columns.
-        package init(_ names: inout ColumnNames) throws(PostgresError) {
+        public init(_ names: inout ColumnNames) throws(PostgresError) {
             fingerprint = try names.column("fingerprint")
             outcome = try names.column("outcome")
             position = try names.column("position")

@@ -65,16 +65,9 @@ public struct WriteStatement: Sendable {
                 """, isIdempotent: true)
     }
 
-    /// The statement to ask for and its parameters.
-    /// - Parameter values: the parameters of ``plain``.
-    public func asked(_ values: [Value], by user: UserID, in app: AppID, as mutation: Mutation?) -> (statement: Statement, values: [Value]) {
-        guard let mutation else { return (plain, values) }
-        return (once, values + Self.values(mutation, of: user, in: app))
-    }
-
-    /// What names a change in the database: app, user, id, fingerprint.
-    static func values(_ mutation: Mutation, of user: UserID, in app: AppID) -> [Value] {
-        [.uuid(app.rawValue), .text(user.rawValue), .uuid(mutation.id), .int8(Int64(bitPattern: mutation.fingerprint))]
+    /// The parameters of ``once``: those of ``plain``, and what names the change.
+    func parametersOnce(_ parameters: [Value], by user: UserID, in app: AppID, as mutation: Mutation) -> [Value] {
+        parameters + [.uuid(app.rawValue), .text(user.rawValue), .uuid(mutation.id), .int8(Int64(bitPattern: mutation.fingerprint))]
     }
 }
 

@@ -33,7 +33,7 @@ public struct DeadlineTimer {
         scheduled?.cancel()
         firesAt = deadline
         // A timer may fire a little before its time by another clock, and would find nothing that is late.
-        scheduled = loop.after(max(.zero, deadline - now) + .milliseconds(1), fire)
+        scheduled = loop.after(max(.zero, deadline - now) + .milliseconds(1), run: fire)
     }
 
     /// The timer has fired: the next ``arm(at:on:fire:)`` sets it anew.

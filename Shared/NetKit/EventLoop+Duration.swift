@@ -12,7 +12,7 @@ extension Duration {
 extension EventLoop {
     /// Runs `body` on this event loop, on which the caller must be, after a time.
     @discardableResult
-    public func after(_ pause: Duration, _ body: @escaping () -> Void) -> Scheduled<Void> {
+    public func after(_ pause: Duration, run body: @escaping () -> Void) -> Scheduled<Void> {
         assumeIsolated().scheduleTask(in: pause.timeAmount) { body() }
     }
 }

@@ -147,7 +147,7 @@ enum PostgresBench {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             let id = Int64((state >> 33) % UInt64(workload.range)) + 1
             let answer = try await pool.query(
-                statement, [.int8(id)], lockKey: workload.isRead ? nil : UInt64(id), deadline: now.advanced(by: .seconds(10)))
+                statement, with: [.int8(id)], lockKey: workload.isRead ? nil : UInt64(id), deadline: now.advanced(by: .seconds(10)))
             let key = try answer.first?.get(0, as: Int64.self)
             guard key == id else { throw PostgresError(code: .decoding, reason: "another row than the one asked for") }
             count += 1
@@ -182,7 +182,7 @@ enum PostgresBench {
         defer { try? FileManager.default.removeItem(atPath: script) }
         let time = max(1, Int(seconds.rounded()))
         let words = ["-n", "-M", "prepared", "-c", "\(clients)", "-j", "2", "-T", "\(time)", "-f", script, url]
-        let launch = Launch(try Programs.findPostgres("pgbench"), words, deathSignal: .kill, output: .capture(limit: 65_536))
+        let launch = Launch(try Programs.findPostgres("pgbench"), arguments: words, deathSignal: .kill, output: .capture(limit: 65_536))
         let exit = try await ChildProcess.run(launch, timeout: .seconds(time + 60))
         // "tps = 1234.5 (without initial connection time)"
         let line = exit.output.split(separator: "\n").first { $0.hasPrefix("tps = ") }

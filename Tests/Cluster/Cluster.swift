@@ -100,15 +100,13 @@ package final class Cluster: TestSystem {
         let directory = try TestDirectory.make("cluster")
         let surroundings = try await Surroundings.make(size.facilities)
         async let startingRedis = TestServers.privateRedis(arguments: surroundings.redisArguments)
-        let postgres = try await surroundings.startPostgres(size.postgresSettings)
+        let migrated = size.migrations == nil ? try await Migrated.shared.value : nil
+        let postgres = try await surroundings.startPostgres(size.postgresSettings, data: migrated?.data)
         let redis = try await startingRedis
-        let database = try await TestServers.freshDatabase(on: postgres)
+        let database = if let migrated { postgres.url(database: migrated.database) } else { try await TestServers.freshDatabase(on: postgres) }
         if let migrations = size.migrations {
             _ = try await Migrator(configuration: PostgresConfiguration(url: database))
                 .migrate(migrations, functions: Schema.functions, logger: Logger(label: "test"))
-        } else {
-            let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), ["migrate", "--database", database]))
-            guard migration.isSuccess else { throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)") }
         }
         let lossy: LossyPublications? =
             if let nth = size.lostPublications { try await LossyPublications.start(to: redis.port, every: nth) } else { nil }
@@ -163,6 +161,23 @@ package final class Cluster: TestSystem {
     }
 
     package func instances(of kind: ServiceProcess.Kind) -> [ServiceProcess] { processes.filter { $0.kind == kind } }
+}
+
+/// What `strata migrate` makes of an empty server, made once for all clusters of this process: each begins with a copy of it.
+private struct Migrated: Sendable {
+    /// Of the server, which is stopped.
+    let data: String
+    let database: String
+
+    static let shared = Task {
+        let server = try await TestServers.privatePostgres()
+        let url = try await TestServers.freshDatabase(on: server)
+        let migration = try await ChildProcess.run(Launch(try Executables.find("strata"), arguments: ["migrate", "--database", url]))
+        guard migration.isSuccess else { throw LocalServerError(.commandFailed, "strata migrate failed: \(migration.output)") }
+        await server.stop()
+        let home = (server.log as NSString).deletingLastPathComponent
+        return Migrated(data: home + "/data", database: String(url.split(separator: "/").last ?? ""))
+    }
 }
 
 extension Cluster {

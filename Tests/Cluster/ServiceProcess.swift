@@ -45,7 +45,7 @@ package actor ServiceProcess {
         // The shell sets both limits, and becomes the program.
         if let openFiles { words += ["/bin/sh", "-c", "ulimit -n \(openFiles) && exec \"$@\"", "sh"] }
         words += (clock?.wrapper ?? []) + [try Executables.find(kind.rawValue)]
-        launch = Launch(words[0], Array(words.dropFirst()), environment: environment, deathSignal: .kill, output: .append(to: log))
+        launch = Launch(words[0], arguments: Array(words.dropFirst()), environment: environment, deathSignal: .kill, output: .append(to: log))
         admin = try ProtocolClient(baseURL: "http://\(host?.address.description ?? "127.0.0.1"):\(adminPort)")
     }
 
@@ -98,7 +98,7 @@ package actor ServiceProcess {
         // What counts is not how many there are but the greatest number among them.
         let limit = try more.map { "\((files.max() ?? 0) + 1 + $0)" } ?? hardFileLimit(of: child.pid)
         let words = ["--pid", "\(child.pid)", "--nofile=\(limit):"]
-        let exit = try await ChildProcess.run(Launch(try Programs.find("prlimit"), words, output: .capture(limit: 4096)))
+        let exit = try await ChildProcess.run(Launch(try Programs.find("prlimit"), arguments: words, output: .capture(limit: 4096)))
         guard exit.isSuccess else { throw LocalServerError(.commandFailed, "prlimit: \(exit.output)") }
     }
 

@@ -29,7 +29,7 @@ package struct StrataProgram: Sendable {
         let all = ["PATH": "/usr/bin:/bin", "STRATA_HOME": directory + "/home"].merging(environment) { $1 }
         // The words are parameters of the shell, which reads none of them.
         let shell = ["-c", "exec \"$@\" 2>\(complaints)", "sh", try Executables.find("strata")]
-        let launch = Launch("/bin/sh", shell + words, environment: all, directory: directory, output: .capture(limit: 1 << 20))
+        let launch = Launch("/bin/sh", arguments: shell + words, environment: all, directory: directory, output: .capture(limit: 1 << 20))
         let exit = try await ChildProcess.run(launch, timeout: timeout)
         let text = try String(contentsOfFile: complaints, encoding: .utf8)
         try FileManager.default.removeItem(atPath: complaints)

@@ -113,7 +113,7 @@ struct CatchUpTests {
             }
             answers.page = { request in
                 .with { page in
-                    page.metHeads = true
+                    page.reachesHeads = true
                     for position in (request.cursors.first?.after ?? 4)..<4 {
                         page.entries.append(.with { $0.change = ProtoChange(Fixture.change(position + 1)) })
                     }

@@ -14,14 +14,14 @@ struct CreateQueueTests {
     private func message(
         _ number: UInt64, in conversation: ConversationID = here, ordered: JSONValue? = nil
     ) -> SocketRequest {
-        let data = JSONValue.object([JSONValue.Member("parts", .array([]))] + (ordered.map { [JSONValue.Member("ordered", $0)] } ?? []))
+        let data = JSONValue.object([JSONValue.Member("parts", value: .array([]))] + (ordered.map { [JSONValue.Member("ordered", value: $0)] } ?? []))
         return SocketRequest(
             number: number,
             packet: .init(id: "r\(number)", method: "Message.create", objectID: "layer:///conversations/\(conversation.rawValue)", data: data))
     }
 
     private func conversation(_ number: UInt64, _ id: ConversationID? = here) -> SocketRequest {
-        let id = id.map { [JSONValue.Member("id", .string("layer:///conversations/\($0.rawValue)"))] } ?? []
+        let id = id.map { [JSONValue.Member("id", value: .string("layer:///conversations/\($0.rawValue)"))] } ?? []
         return SocketRequest(number: number, packet: .init(id: "r\(number)", method: "Conversation.create", data: .object(id)))
     }
 

@@ -16,7 +16,7 @@ import Synchronization
 final class FakeConversations: Sendable {
     struct Answers {
         var baseline: @Sendable () throws -> ProtoBaselineResponse = { .with { $0.complete = true } }
-        var page: @Sendable (ProtoReadLogsRequest) async throws -> ProtoReadLogsResponse = { _ in .with { $0.metHeads = true } }
+        var page: @Sendable (ProtoReadLogsRequest) async throws -> ProtoReadLogsResponse = { _ in .with { $0.reachesHeads = true } }
         /// Where the user stands in a conversation that is looked up; nil: they do not see it.
         var view: @Sendable (ConversationID) -> Position? = { _ in nil }
         /// A conversation is created; it is not answered before this returns.
@@ -200,7 +200,7 @@ final class FakeConversations: Sendable {
             }
             answers.page = { request in
                 try .with { page in
-                    page.metHeads = true
+                    page.reachesHeads = true
                     let cursors = try Dictionary(
                         uniqueKeysWithValues: request.cursors.map { (try ConversationID(contract: $0.conversationID), $0.after) })
                     for log in logs {

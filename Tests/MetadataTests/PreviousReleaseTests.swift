@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import DatabaseKit
-import Mutations
-import Postgres
 import TestSupport
 import Testing
-
-@testable import Metadata
 
 /// While an upgrade goes on, instances of the previous release run on the new schema.
 @Suite struct PreviousReleaseTests {
     @Test("the statements of the previous release return the same columns on the present schema")
     func unchanged() async throws {
         let previous = PreviousRelease(
-            "metadata", statements: [Statement.epochCheck, MetadataStore.readTrees, MetadataStore.patch.plain, MetadataStore.patch.once],
+            "metadata", statements: Queries.all.flatMap(\.statements),
             sources: ["Services/Metadata", "Shared/DatabaseKit"], role: "strata_metadata")
         #expect(try previous.unlisted() == [])
         #expect(try await previous.differences() == [])

@@ -314,7 +314,7 @@ struct PoolStateMachineTests {
             _ = box.machine.disconnected(0)
             _ = box.machine.connected(0)
             #expect(names(box.machine.take(worker: 0, now: now)).prefix(2) == ["r0", "r1"])
-            box.machine.setActivity(1, .idle)
+            box.machine.setActivity(of: 1, to: .idle)
         }
         #expect(box.machine.owners.isEmpty)
     }

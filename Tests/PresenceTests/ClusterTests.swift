@@ -39,7 +39,7 @@ struct ClusterTests {
                     let outcome = try await typing.event(signal(.random(), "a}{b", .started), deadline: soon)
                     #expect(outcome == .transition)
                     let user = PresenceStore.User(app: .random(), id: UserID(trusted: "}{\(AppID.random())"))
-                    try await presence.set(.busy, of: 1, user, deadline: soon)
+                    try await presence.set(.busy, of: 1, for: user, deadline: soon)
                     let found = try await presence.find([user], deadline: soon)
                     #expect(found.map(\.presence.status) == [.busy])
                 }

@@ -22,7 +22,7 @@ struct PresenceScriptTests {
 
         func at(_ seconds: Int64) async throws { _ = try await fixture.command("SET", "clock", .integer(seconds * 1000)) }
         func set(_ status: Presence.Status?, _ connection: UInt64) async throws {
-            try await store.set(status, of: connection, user, deadline: soon)
+            try await store.set(status, of: connection, for: user, deadline: soon)
         }
         func renew(_ connections: UInt64...) async throws -> [UInt64] {
             try await store.renew([(user, connections)], deadline: soon)[0].connections
@@ -195,7 +195,7 @@ struct PresenceScriptTests {
             let app = AppID.random()
             let users = (0...).lazy.map { PresenceStore.User(app: app, id: UserID(trusted: "u\($0)")) }.filter { $0.shard == 7 }.prefix(5)
             _ = try await fixture.command("SET", "clock", 1_000_000)
-            for user in users { try await store.set(.available, of: 1, user, deadline: soon) }
+            for user in users { try await store.set(.available, of: 1, for: user, deadline: soon) }
             _ = try await fixture.command("SET", "clock", 1_060_000)
             #expect(await store.sweep([7]) == [.work(lateness: .zero, isBatchFull: true)])
             #expect(await store.sweep([7]) == [.work(lateness: .zero)])
@@ -217,7 +217,7 @@ struct PresenceScriptTests {
             }
             let (stuck, fine) = (try user(on: 3), try user(on: 7))
             _ = try await fixture.command("SET", "clock", 1_000_000)
-            for user in [stuck, fine] { try await store.set(.available, of: 1, user, deadline: soon) }
+            for user in [stuck, fine] { try await store.set(.available, of: 1, for: user, deadline: soon) }
             _ = try await fixture.command("DEL", .string(stuck.keys[0]))
             _ = try await fixture.command("SET", .string(stuck.keys[0]), "no hash")
             _ = try await fixture.command("SET", "clock", 1_060_000)
@@ -239,7 +239,7 @@ struct PresenceScriptTests {
             let users = (0...).lazy.map { PresenceStore.User(app: .random(), id: UserID(trusted: "u\($0)")) }
             let user = try #require(users.first { $0.shard == 7 })
             _ = try await fixture.command("SET", "clock", 1_000_000)
-            try await store.set(.available, of: 1, user, deadline: soon)
+            try await store.set(.available, of: 1, for: user, deadline: soon)
             for word in ["no user", "nor:this", "\(user.app)".uppercased() + ":ana"] {
                 _ = try await fixture.command("ZADD", "pd:{7}", 1_000_000, .string(word))
             }
@@ -256,7 +256,7 @@ struct PresenceScriptTests {
         try await PresenceFixture.run { fixture in
             let store = PresenceStore(redis: fixture.redis, periods: .round, timeout: .seconds(5))
             let user = PresenceStore.User(app: .random(), id: UserID(trusted: "ana"))
-            try await store.set(.available, of: 1, user, deadline: soon)
+            try await store.set(.available, of: 1, for: user, deadline: soon)
             let leases = try await fixture.command("PTTL", .string(user.keys[0])).int ?? 0
             #expect((60_000...121_000).contains(leases))
             let record = try await fixture.command("PTTL", .string(user.keys[1])).int ?? 0

@@ -14,7 +14,7 @@ import Testing
 
 /// What the service answers.
 private enum GreetingAPI {
-    static let greet = Endpoint<ProtoTypingRequest, ProtoEmpty>(65_000, .read)
+    static let greet = Endpoint<ProtoTypingRequest, ProtoEmpty>(65_000, effect: .read)
 }
 
 /// What an operator can set.

@@ -59,10 +59,17 @@ public enum TestServers {
     ///   - settings: further settings of the server.
     ///   - wrapper: words before the server's program.
     ///   - directory: where its files are; nil makes one.
+    ///   - data: of a server that is stopped: this one begins with a copy of them; nil: with an empty database.
     public static func privatePostgres(
-        isDurable: Bool = false, settings: [String: String] = [:], wrapper: [String] = [], directory: String? = nil
+        isDurable: Bool = false, settings: [String: String] = [:], wrapper: [String] = [], directory: String? = nil, data: String? = nil
     ) async throws -> PrivatePostgres {
-        var options = PrivatePostgres.Options(directory: try directory ?? TestDirectory.make("postgres"), password: nil)
+        let directory = try directory ?? TestDirectory.make("postgres")
+        if let data {
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            let exit = try await ChildProcess.run(Launch(try Programs.find("cp"), arguments: ["-a", data, directory + "/data"]))
+            guard exit.isSuccess else { throw LocalServerError(.commandFailed, "cp: \(exit.output)") }
+        }
+        var options = PrivatePostgres.Options(directory: directory, password: nil)
         options.isDurable = isDurable
         options.settings = settings
         options.wrapper = wrapper
@@ -85,7 +92,7 @@ public enum TestServers {
     private static func createDatabase(_ name: String, on base: String) async throws {
         let url = base.hasSuffix("/") ? base + "postgres" : base + "/postgres"
         let words = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", "CREATE DATABASE \(name)"]
-        let exit = try await ChildProcess.run(Launch(try Programs.find("psql"), words))
+        let exit = try await ChildProcess.run(Launch(try Programs.find("psql"), arguments: words))
         guard exit.isSuccess else { throw LocalServerError(.commandFailed, "CREATE DATABASE on STRATA_TEST_POSTGRES failed: \(exit.output)") }
     }
 }

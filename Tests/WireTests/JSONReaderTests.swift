@@ -16,8 +16,8 @@ struct JSONReaderTests {
             ("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", .string("\"\\/\u{8}\u{c}\n\r\t")), ("\"\\u00e9\\u20AC\"", .string("é€")),
             ("\"\\ud83d\\ude00\"", .string("😀")), ("\"é😀\u{2028}\u{7f}\"", .string("é😀\u{2028}\u{7f}")), ("[]", .array([])), ("[ ]", .array([])),
             ("[1,[2],{}]", .array([.integer(1), .array([.integer(2)]), .object([])])), ("{ }", .object([])),
-            ("{\"a\" : 1 , \"b\":[null]}", .object([.init("a", .integer(1)), .init("b", .array([.null]))])),
-            ("{\"\":0,\"\\u0061\":1}", .object([.init("", .integer(0)), .init("a", .integer(1))])),
+            ("{\"a\" : 1 , \"b\":[null]}", .object([.init("a", value: .integer(1)), .init("b", value: .array([.null]))])),
+            ("{\"\":0,\"\\u0061\":1}", .object([.init("", value: .integer(0)), .init("a", value: .integer(1))])),
         ] as [(String, JSONValue)])
     func reads(text: String, expected: JSONValue) throws {
         #expect(try JSONReader.parse(text) == expected)

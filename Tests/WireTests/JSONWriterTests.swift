@@ -112,7 +112,7 @@ struct JSONWriterTests {
             return .object(
                 (0..<Int.random(in: 0..<5, using: &generator))
                     .map { _ in
-                        .init(randomText(using: &generator), random(depth: depth - 1, using: &generator))
+                        .init(randomText(using: &generator), value: random(depth: depth - 1, using: &generator))
                     })
         }
     }

@@ -25,7 +25,7 @@ struct ChangeCollector {
     /// All changes, in order.
     var batch: [ObjectChange] { Self.sorted(creates) + Self.sorted(updates) + Self.sorted(deletes) }
 
-    /// Identities before conversations before messages before announcements; otherwise as they came.
+    /// Identities come before conversations, conversations before messages, and messages before announcements; otherwise the order is kept.
     private static func sorted(_ changes: [ObjectChange]) -> [ObjectChange] {
         let ranked = changes.enumerated().map { (rank: rank(of: $1.object), place: $0, change: $1) }
         return ranked.sorted { ($0.rank, $0.place) < ($1.rank, $1.place) }.map(\.change)

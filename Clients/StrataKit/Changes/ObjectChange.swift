@@ -17,9 +17,9 @@ public import StrataModel
 /// ```
 ///
 /// Changes come in batches, after the store has them: creates before updates before deletes, conversations before their messages. An object that was created
-/// and deleted in one batch is not in it; of one that was created and updated only the creation is.
+/// and deleted in one batch is not in the batch. If it was created and updated, only the creation is.
 public struct ObjectChange: Sendable, Hashable {
-    /// What has changed, as it is after the change; of a deletion as it was before, with `isDeleted` set.
+    /// The object as it is after the change. After a deletion it is the object as it was before, with `isDeleted` set.
     public enum Object: Sendable, Hashable {
         case conversation(Conversation)
         case message(Message)
@@ -30,7 +30,7 @@ public struct ObjectChange: Sendable, Hashable {
     /// What has happened to it.
     public enum Kind: Sendable, Hashable {
         case create
-        /// One property has another value; a change for each that has.
+        /// One property has another value. There is one change for each such property.
         case update(PropertyChange)
         case delete
     }
@@ -48,11 +48,11 @@ public struct ObjectChange: Sendable, Hashable {
 
 /// A property that has another value now.
 public struct PropertyChange: Sendable, Hashable {
-    /// As LayerKit spelled it, for example `hasUnreadMessages` or `totalNumberOfMessages`.
+    /// The name that LayerKit used, for example `hasUnreadMessages` or `totalNumberOfMessages`.
     public let name: String
-    /// Nil where the property had none.
+    /// The value before; nil: the property had none.
     public let before: Value?
-    /// Nil where the property has none.
+    /// The value now; nil: the property has none.
     public let after: Value?
 
     /// The value of any property.

@@ -2,17 +2,17 @@
 public import Foundation
 public import StrataModel
 
-/// A change that the app had made, and that the server refused later. What it did on this device has been taken back, except that a refused message stays,
-/// marked with ``Message/failure``.
+/// A change of the app that the server refused later. Its effects on this device were reverted, except that a refused message stays, marked with
+/// ``Message/failure``.
 public struct OperationFailure: Sendable, Hashable {
     /// The name of the change, for example `sendMessage` or `setMetadata`.
     public let operation: String
-    /// Of the change.
+    /// The id of the change.
     public let id: UUID
-    /// The conversation it was about, if any.
+    /// The conversation that it changed; nil: none.
     public let conversation: ConversationID?
-    /// The messages it was about.
+    /// The messages that it sent or changed.
     public let messages: [MessageID]
-    /// Why.
+    /// The reason.
     public let error: StrataError
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// Gives every subscriber each value, in order, and keeps what a slow one has not read yet.
+/// Gives each subscriber every value, in order, and keeps the values that a slow subscriber has not read yet.
 final class Broadcaster<Value: Sendable>: Sendable {
     private struct State {
         var nextID = 0
@@ -28,7 +28,7 @@ final class Broadcaster<Value: Sendable>: Sendable {
         return stream
     }
 
-    /// How many subscriptions there are.
+    /// The number of subscriptions.
     var count: Int { state.withLock { $0.subscribers.count } }
 
     func send(_ value: Value) {

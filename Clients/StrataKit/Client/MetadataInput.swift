@@ -18,7 +18,7 @@ enum MetadataInput {
     static func values(of metadata: Metadata, below path: MetadataPath = .root) throws -> [String: String] {
         var found: [String: String] = [:]
         for (key, value) in metadata.values {
-            // A dot in a key would be taken for a path.
+            // A dot in a key would be read as the separator of a path.
             guard !key.contains(".") else { throw StrataError(.invalidKey, "The key \(key) has a dot.") }
             let keyPath = try Self.path(path.appending(key).dotted)
             switch value {

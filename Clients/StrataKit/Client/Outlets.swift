@@ -4,7 +4,7 @@ import GRDB
 import ProtocolClient
 import StrataModel
 
-/// What a client tells the app, and how the engine of a signed-in user is tied to it.
+/// The streams through which a client informs the app, and the connection of a user's engine to them.
 struct Outlets: Sendable {
     let server: ProtocolClient
     let options: StrataClient.Options

@@ -2,16 +2,16 @@
 
 /// The upload or download of a part's content.
 public struct PartTransfer: Sendable, Hashable {
-    /// Which way content goes.
+    /// The direction of a transfer.
     public enum Direction: Sendable, Hashable {
         case upload
         case download
     }
 
-    /// Which way the content goes.
+    /// Whether the content is uploaded or downloaded.
     public let direction: Direction
     /// The part, as it is when the event is published. Several parts may have the same content: an event comes for each.
     public let part: MessagePart
-    /// How far the transfer is.
+    /// The progress of the transfer.
     public let progress: TransferProgress
 }

@@ -24,7 +24,7 @@ struct SessionFile {
     private let url: URL
     private var content: Content
 
-    /// Reads the file; a missing one has no sessions, and neither has one that cannot be understood: users sign in again then.
+    /// Reads the file. A missing or unreadable file has no sessions: users then sign in again.
     init(folder: URL) throws {
         url = folder.appending(path: "sessions.json")
         content = Content()
@@ -32,7 +32,7 @@ struct SessionFile {
         content = (try? JSONDecoder().decode(Content.self, from: Data(contentsOf: url))) ?? Content()
     }
 
-    /// In the order in which they were made.
+    /// The sessions, in the order in which they were created.
     var all: [Stored] { content.sessions }
     var current: Stored? { content.current.flatMap { session($0) } }
     func session(_ identifier: String) -> Stored? { content.sessions.first { $0.identifier == identifier } }
@@ -48,7 +48,7 @@ struct SessionFile {
         return session
     }
 
-    /// The session that a user is to be in with this token: the current one, or if there is none the user's own, or a new one.
+    /// The session for a user who has signed in with this token: the current one; if there is none, the user's own, or a new one.
     /// - Throws: ``StrataError/Code/alreadyAuthenticated`` if the current session is another user's, ``StrataError/Code/duplicateSession`` if the user has
     ///   another session than the current one.
     func signedIn(_ user: UserID, token: String) throws -> Stored {
@@ -75,7 +75,7 @@ struct SessionFile {
         }
     }
 
-    /// The server does not accept a token any more: the store stays. Nothing happens if the user has another token by now.
+    /// The server no longer accepts a token. The store stays. Does nothing if the user has another token by now.
     mutating func challenge(_ user: UserID, token: String) throws {
         guard var session = session(of: user), session.token == token else { return }
         session.token = nil

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// Ties the engine of one session, and the snapshots from its store, to the client. It is cut when the session is not the current one any more: what still
-/// holds snapshots of that user must not act for the next one.
+/// Connects the engine of one session, and the snapshots from its store, with the client. It is cut when the session is no longer the current one: code that
+/// still holds snapshots of that user must not act for the next user.
 final class SessionLink: Sendable {
     private let reference: WeakReference<StrataClient>
     private let isCut = Atomic<Bool>(false)

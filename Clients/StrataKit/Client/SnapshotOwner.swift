@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// The client that a snapshot came from, so that it can offer calls such as `conversation.send(…)`. It is not part of what the snapshot says: two snapshots that
-/// say the same are equal.
+/// The client that a snapshot came from, so that it can offer calls such as `conversation.send(…)`. It is not part of the snapshot's value: two snapshots
+/// with equal properties are equal.
 struct SnapshotOwner: Sendable, Hashable {
     private let link: SessionLink?
 
@@ -21,7 +21,7 @@ struct SnapshotOwner: Sendable, Hashable {
     }
 }
 
-/// Finds an object without keeping it. It is set after the object has been made, by the object itself.
+/// A weak reference to an object. The object sets it when it has been initialized.
 final class WeakReference<Object: AnyObject & Sendable>: Sendable {
     private struct Weak: Sendable { weak var object: Object? }
 

@@ -4,7 +4,7 @@ import ProtocolClient
 import StrataModel
 
 extension StrataClient {
-    /// The signed-in user; nil if there is none. Of a user who has to sign in again this is still their identity.
+    /// The signed-in user; nil if there is none. A user who must sign in again is still the signed-in user.
     public var authenticatedUser: Identity? {
         get async {
             guard let engine else { return nil }
@@ -12,7 +12,7 @@ extension StrataClient {
         }
     }
 
-    /// Asks the server for a nonce, to be put into an identity token by the app's own backend.
+    /// Requests a nonce from the server. The app's own backend puts it into an identity token.
     /// - Throws: ``StrataError/Code/networkRequestFailed``.
     public func requestAuthenticationNonce() async throws -> String {
         do { return try await server.nonce() } catch { throw StrataError.network("\(error)", underlying: error) }
@@ -62,7 +62,7 @@ extension StrataClient {
         if let old { await signOut(old) }
     }
 
-    /// Tells the server that a session is over, if it can be reached.
+    /// Reports to the server that a session has ended, if the server can be reached.
     private func signOut(_ token: String) async { _ = try? await server.signOut(token: token, deadline: .now + .seconds(2)) }
 
     private func signIn(_ identityToken: String) async throws -> JSONValue {
@@ -122,7 +122,7 @@ extension StrataClient {
         }
     }
 
-    /// A client that was closed leaves the sessions and stores alone: another one may use them.
+    /// A closed client does not touch sessions and stores, because another client may use them.
     func checkOpen() throws { if isClosed { throw StrataError(.notAuthenticated, "The client was closed.") } }
 
     /// The engine of the signed-in user.

@@ -15,10 +15,10 @@ extension StrataClient {
     ///   ``StrataError/Code/messageDeleted``.
     public func purge(_ part: MessagePart) async throws { try await signedIn().purge(part) }
 
-    /// How far the upload or download of a part is; nil if there is none at this moment.
+    /// The progress of the upload or download of a part; nil if there is none at this moment.
     public func transferProgress(of part: MessagePart) async -> TransferProgress? { await engine?.transferProgress(of: part) }
 
-    /// How far the uploads or downloads of all parts of a message are together. Parts without one are not counted.
+    /// The progress of the uploads or downloads of all parts of a message together. Parts without a transfer are not counted.
     public func transferProgress(of message: Message) async -> AggregateProgress {
         var transfers: [TransferProgress] = []
         for part in message.parts { if let progress = await transferProgress(of: part) { transfers.append(progress) } }

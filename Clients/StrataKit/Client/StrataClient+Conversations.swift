@@ -2,8 +2,8 @@
 public import StrataModel
 
 extension StrataClient {
-    /// Makes a conversation with these users; the signed-in user is always in it. It stays on this device, and is not found by queries, until its first message
-    /// is sent.
+    /// Creates a conversation with these users; the signed-in user is always in it. It stays on this device, and is not found by queries, until its first
+    /// message is sent.
     /// - Throws: ``StrataError/Code/distinctConversationExists`` with ``StrataError/existing`` if these participants have a distinct conversation on this
     ///   device, ``StrataError/Code/distinctDeletedConversationExists`` if they had one whose deletion the server has not confirmed,
     ///   ``StrataError/Code/tooManyParticipants``, ``StrataError/Code/invalidKey`` or ``StrataError/Code/invalidValue`` for the metadata,
@@ -12,7 +12,7 @@ extension StrataClient {
         try await makeConversation(with: participants, options: options) { store, new in try store.newConversation(new) }
     }
 
-    /// The same, but gives the distinct conversation that these participants have, if it is on this device. If it is being deleted, this makes a new one.
+    /// The same, but returns the distinct conversation of these participants, if it is on this device. If that is being deleted, this creates a new one.
     /// - Throws: as ``newConversation(with:options:)``, apart from ``StrataError/Code/distinctConversationExists`` and
     ///   ``StrataError/Code/distinctDeletedConversationExists``.
     public func findOrCreate(with participants: Set<UserID>, options: Conversation.Options = .init()) async throws -> Conversation {
@@ -59,7 +59,7 @@ extension StrataClient {
         try await signedIn().change { store in try body(store, try store.reader.resolve(id)) }
     }
 
-    /// Tells other participants what the user does in a conversation. May be called with each key stroke. Without a connection it is not told.
+    /// Shows other participants whether the user types in a conversation. May be called with each key stroke. Without a connection nothing is sent.
     func sendTypingIndicator(_ action: TypingAction, in id: ConversationID) async throws {
         let engine = try signedIn()
         let resolved = try await engine.read { try $0.resolve(id) }
@@ -70,7 +70,7 @@ extension StrataClient {
 extension Conversation {
     // MARK: Messages
 
-    /// Sends a message. The first message of a new conversation has it created, too.
+    /// Sends a message. The first message of a new conversation also creates the conversation on the server.
     /// - Returns: the message as it is shown until the server has accepted it.
     /// - Throws: ``StrataError/Code/invalidMessage`` if it was sent before, ``StrataError/Code/userNotAParticipant``,
     ///   ``StrataError/Code/conversationDeleted``, ``StrataError/Code/tooManyParticipants``.
@@ -106,13 +106,13 @@ extension Conversation {
         try await patch([MetadataInput.step(.text(value), at: keyPath)])
     }
 
-    /// Sets a whole group at a key path; what was there goes.
+    /// Sets a whole group at a key path, and replaces what was there.
     /// - Throws: as ``setMetadata(_:at:)-(String,_)``.
     public func setMetadata(_ group: Metadata, at keyPath: String) async throws {
         try await patch([MetadataInput.step(.group(group), at: keyPath)])
     }
 
-    /// Sets these texts. With `merge` all other keys stay; without, those known on this device go, and those that another user sets meanwhile stay.
+    /// Sets these texts. With `merge` all other keys stay. Without it, the keys known on this device are removed; keys that another user sets meanwhile stay.
     /// - Throws: as ``setMetadata(_:at:)-(String,_)``.
     public func setMetadata(_ metadata: Metadata, merge: Bool) async throws {
         let values = try MetadataInput.values(of: metadata)
@@ -155,7 +155,7 @@ extension Conversation {
 
     // MARK: Deletion
 
-    /// Deletes the conversation and its messages. From the own devices it comes back with the next message.
+    /// Deletes the conversation and its messages. If it was deleted for this user only, it comes back with the next message.
     /// - Throws: ``StrataError/Code/conversationAlreadyDeleted``, ``StrataError/Code/userNotAParticipant``.
     public func delete(_ mode: DeletionMode) async throws {
         try await owner.get().changeConversation(id) { store, id in try store.deleteConversation(id, mode: mode) }
@@ -169,8 +169,8 @@ extension Conversation {
 
     // MARK: Others
 
-    /// Tells other participants what the user does with a message that was not sent yet. May be called with each key stroke: calls are merged, and after 10
-    /// seconds without one the library itself says `pause`, after 10 more `finish`.
+    /// Shows other participants whether the user types. May be called with each key stroke: calls are merged. After 10 seconds without a call the library
+    /// itself sends `pause`, and after 10 more `finish`.
     public func sendTypingIndicator(_ action: TypingAction) async throws { try await owner.get().sendTypingIndicator(action, in: id) }
 
     /// The conversation as it is now; nil if it was deleted.

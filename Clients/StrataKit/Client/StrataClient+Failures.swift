@@ -5,8 +5,8 @@ import StrataModel
 extension StrataClient {
     /// The refused changes that the app has not confirmed by ``confirmFailures(_:)``, the oldest first; at most the newest 1,000.
     ///
-    /// Each of them was, or is about to be, told once as ``ClientEvent/operationFailed(_:)``. An app that has to tell its user of every one reads these when it
-    /// starts: the process may have ended before the app handled the event.
+    /// Each of them is published once as ``ClientEvent/operationFailed(_:)``. An app that must show every one to its user reads these when it starts: the
+    /// process may have ended before the app handled the event.
     /// - Throws: ``StrataError/Code/notAuthenticated``, ``StrataError/Code/devicePersistenceFailure``.
     public func unconfirmedFailures() async throws -> [OperationFailure] { try await signedIn().read { try $0.failures() } }
 

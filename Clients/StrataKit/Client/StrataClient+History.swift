@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Which older messages are to be fetched.
+/// The older messages to fetch.
 public enum MessageSyncScope: Sendable, Hashable {
-    /// All.
+    /// All older messages.
     case all
-    /// Those back to the first unread one.
+    /// The messages back to the first unread one.
     case toFirstUnread
 }
 
 extension StrataClient {
-    /// How many changes wait to be sent, or to be confirmed by the server.
+    /// The number of changes that wait to be sent, or to be confirmed by the server.
     public var pendingChangeCount: Int {
         get async { await engine?.pendingChangeCount ?? 0 }
     }
@@ -26,7 +26,7 @@ extension StrataClient {
 
 extension Conversation {
     /// Fetches older messages than are on this device, newest first. Returns at once; the messages come as changes, and
-    /// ``ClientEvent/conversationSyncFinished(_:)`` tells when all have come.
+    /// ``ClientEvent/conversationSyncFinished(_:)`` follows when all have come.
     /// - Parameter count: at least so many; if there are fewer, all.
     /// - Returns: how many of them have come. The fetch can be cancelled by it; without a connection it waits, and goes on after a restart of the app.
     /// - Throws: ``StrataError/Code/invalidArgument`` for 0, ``StrataError/Code/manualSyncFailedNoConnection``,

@@ -58,7 +58,7 @@ extension StrataClient {
 
     // MARK: People
 
-    /// Follows users: changes of their identities are told. Participants of conversations are followed without this.
+    /// Follows users: this device receives changes of their identities. Participants of conversations are followed without this.
     public func follow(_ users: Set<UserID>) async throws { try await signedIn().change { try $0.follow(users.sorted()) } }
 
     /// Stops following users. Participants of conversations stay followed.
@@ -67,7 +67,7 @@ extension StrataClient {
     /// The identity of a user, as far as it is known on this device.
     public func identity(of user: UserID) async throws -> Identity { try await signedIn().read { try $0.identity(user) } }
 
-    /// Tells others how present the user is. Connecting tells what the user chose last, which is `available` if they chose nothing yet.
+    /// Sets the presence that others see. Each connection sets the user's last choice again; before the first choice that is `available`.
     /// - Throws: ``StrataError/Code/notConnected``; presence is not queued.
     public func setPresence(_ choice: PresenceChoice) async throws {
         guard try await signedIn().setPresence(choice) else { throw StrataError(.notConnected, "There is no connection.") }
@@ -86,7 +86,7 @@ extension Message {
     @discardableResult
     public func markAsRead() async throws -> Bool { try await owner.get().markAsRead([self]) > 0 }
 
-    /// Deletes the message. One that was not sent vanishes.
+    /// Deletes the message. A message that was not sent is removed.
     /// - Throws: ``StrataError/Code/messageDeleted``, ``StrataError/Code/userNotAParticipant``.
     public func delete(_ mode: DeletionMode) async throws { try await owner.get().deleteMessage(id, mode: mode) }
 

@@ -10,7 +10,7 @@ extension StrataClient {
     }
 }
 
-/// Changes of messages that this user has sent. They are shown at once, are sent like all changes, and reach all who see the message.
+/// Changes of messages that this user has sent. They are shown at once, are sent like all changes, and reach all users who see the message.
 extension Message {
     /// Adds a part behind the others.
     /// - Throws: ``StrataError/Code/invalidMessage`` if the message is not of this user, or has ``Limits/partsPerMessage`` parts already;
@@ -19,7 +19,7 @@ extension Message {
         try await owner.get().changeParts(of: self, parts: [part]) { .add($0[0]) }
     }
 
-    /// Puts another part in the place of one. Once the message is sent, the new part has the id of the old one.
+    /// Replaces one part. Once the message is sent, the new part has the id of the old one.
     /// - Throws: as ``add(_:)``, and ``StrataError/Code/invalidArgument`` if `old` is not a part of the message.
     public func replace(_ old: MessagePart, with part: NewMessagePart) async throws {
         try await owner.get().changeParts(of: self, parts: [part]) { .replace(old.id, $0[0]) }

@@ -38,7 +38,7 @@ extension StrataClient {
 }
 
 extension ObjectChange.Object {
-    /// What query controllers are told.
+    /// The changes that query controllers receive.
     fileprivate var changedKind: ChangedKind {
         switch self {
         case .conversation: .conversation

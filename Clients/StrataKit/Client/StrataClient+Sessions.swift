@@ -24,7 +24,7 @@ extension StrataClient {
 
     /// Makes a session the current one. No user is signed out.
     ///
-    /// The streams of the client go on, and tell of the other session from then on. What belongs to the session before it ends: its query controllers, calls that
+    /// The streams of the client continue, with the events of the other session. What belongs to the previous session ends: its query controllers, calls that
     /// wait, and calls of its conversations and messages, which throw. If the client is connected, it connects for the other session. Nothing happens if
     /// the session is the current one already.
     /// - Throws: ``StrataError/Code/invalidSession`` if there is no such session, ``StrataError/Code/devicePersistenceFailure``.

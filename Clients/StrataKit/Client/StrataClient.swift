@@ -29,7 +29,7 @@ public actor StrataClient {
         public var syncPolicy: SyncPolicy
         /// Where stores and sessions are kept. Each app id has a folder of its own in it. The folder holds messages and session tokens: keep it private.
         public var directory: URL
-        /// Where the client says what it does. It logs no text of messages and no tokens.
+        /// The client's log. It contains no text of messages and no tokens.
         public var logger: Logger
         /// Which content is downloaded by itself, and how much is kept.
         public var content: ContentOptions
@@ -59,18 +59,18 @@ public actor StrataClient {
 
     /// The app.
     public nonisolated let appID: AppID
-    /// As given.
+    /// The options that the client was initialized with.
     public nonisolated let options: Options
     nonisolated let outlets: Outlets
     let folder: URL
     let server: ProtocolClient
     var sessionFile: SessionFile
-    /// Of the current session; nil while no user has signed in.
+    /// The engine of the current session; nil while no user has signed in.
     var engine: SyncEngine?
     var running: (engine: SyncEngine, task: Task<Void, Never>)?
     /// Whether the app wants to be connected.
     var wantsConnection = false
-    /// Of the last call to authenticate: an earlier one that is answered later counts no more.
+    /// The number of the last call to authenticate. An earlier call that is answered later is ignored.
     var attempt = 0
     private(set) var isClosed = false
     private let claim: StoreClaim
@@ -96,7 +96,7 @@ public actor StrataClient {
             sessionFile = try SessionFile(folder: folder)
             engine = try sessionFile.current.flatMap { try outlets.makeEngine(of: $0) }
         } catch {
-            // It must be told before it goes.
+            // It must be shut down before it is released.
             Task { [server] in try? await server.shutdown() }
             throw error as? StrataError
                 ?? StrataError(.devicePersistenceFailure, "\(folder.lastPathComponent): \(error)", underlying: [error])
@@ -116,12 +116,12 @@ public actor StrataClient {
 
     /// Each batch of changes of the local store from now on, in order. Every access makes a subscription of its own; what is not read is kept.
     public nonisolated var objectChanges: AsyncStream<[ObjectChange]> { outlets.changes.subscribe() }
-    /// What happens to the client as a whole, from now on. Every access makes a subscription of its own.
+    /// Events of the client as a whole, from now on. Every access makes a subscription of its own.
     public nonisolated var events: AsyncStream<ClientEvent> { outlets.events.subscribe() }
     /// A nonce each time the server wants the user to sign in again. Give an identity token with it to ``authenticate(identityToken:)``; until then nothing is
     /// sent or received, and nothing is lost.
     public nonisolated var authenticationChallenges: AsyncStream<String> { outlets.challenges.subscribe() }
-    /// What other participants type, as it happens. Every access makes a subscription of its own.
+    /// The typing of other participants, as it happens. Every access makes a subscription of its own.
     public nonisolated var typingIndicators: AsyncStream<TypingIndicator> { outlets.typing.subscribe() }
 
     // MARK: Connection
@@ -171,7 +171,7 @@ public actor StrataClient {
         claim.release()
     }
 
-    /// Has the engine work, if there is one and the app wants to be connected.
+    /// Runs the engine, if there is one and the app wants to be connected.
     func startEngine() {
         guard wantsConnection, let engine, running == nil else { return }
         running = (engine, Task { await engine.run() })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import StrataModel
 
-/// One of several users who take turns with a client, each with a store of their own. This is a session as it was at one moment.
+/// The session of one of several users who take turns with a client. Each session has a store of its own. This value shows it at one moment.
 public struct StrataSession: Sendable, Hashable, Identifiable {
     /// Whether the server accepts the session.
     public enum State: Sendable, Hashable {

@@ -21,7 +21,7 @@ struct ConnectionFailure: Error, Hashable, Sendable {
     }
 
     let remedy: Remedy
-    /// What the app is told.
+    /// The error for the app.
     let error: StrataError
 
     init(_ remedy: Remedy, _ error: StrataError) {

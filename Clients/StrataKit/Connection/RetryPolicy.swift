@@ -36,7 +36,7 @@ enum RequestFailure: Error, Hashable, Sendable {
         }
     }
 
-    /// What the app is told.
+    /// The error for the app.
     var error: StrataError {
         switch self {
         case .transient(let error, _), .permanent(let error, _): error

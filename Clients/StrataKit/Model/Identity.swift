@@ -23,7 +23,7 @@ public struct Identity: Hashable, Sendable, Identifiable {
     public var metadata: [String: String] = [:]
     /// Whether changes of this identity are told to this user: because both are in a conversation, or ``StrataClient/follow(_:)`` was called.
     public var isFollowed = false
-    /// What was last heard of it; nil if nothing was. The own one is `offline` while there is no connection.
+    /// The last known presence; nil if none is known. The user's own is `offline` while there is no connection.
     public var presenceStatus: PresenceStatus?
     /// When the user was last online; it changes when they go offline. Nil if that is not known.
     public var lastSeenAt: Date?
@@ -42,9 +42,9 @@ public enum PresenceStatus: String, Hashable, Sendable, CaseIterable {
     case invisible
 }
 
-/// What a user can choose to be seen as.
+/// The presence that a user can choose.
 public enum PresenceChoice: String, Hashable, Sendable, CaseIterable {
-    /// What the user chose last, on any device; `available` if they chose nothing yet.
+    /// The user's last choice on any device; `available` before the first choice.
     case auto
     case offline, available, busy, away
     /// Looks `offline` to others, and `invisible` to the user.

@@ -3,7 +3,7 @@ public import Foundation
 
 /// A message as it was on this device at one moment. It does not change; ask the client for it again, or use a query controller, to see later states.
 public struct Message: Hashable, Sendable, Identifiable {
-    /// Final from the moment the message is made.
+    /// Does not change after the message is created.
     public var id: MessageID
     /// The conversation it is in.
     public var conversationID: ConversationID
@@ -11,7 +11,7 @@ public struct Message: Hashable, Sendable, Identifiable {
     public var position: Int64?
     /// At least one.
     public var parts: [MessagePart]
-    /// Who sent it. Of a message that is no user's, only ``Identity/displayName`` is set.
+    /// The sender. If the sender is not a user, only ``Identity/displayName`` is set.
     public var sender: Identity
     /// When the server accepted it, or, until then, when the app sent it.
     public var sentAt: Date
@@ -25,12 +25,12 @@ public struct Message: Hashable, Sendable, Identifiable {
     public var isSent: Bool
     /// Why the server refused it; nil if it did not. A refused message stays: delete it, or send its parts in a new one.
     public var failure: StrataError?
-    /// How far the message has come with each recipient the server tells of.
+    /// The status of the message for each recipient that the server reports.
     public var recipientStatusByUserID: [UserID: RecipientStatus]
     /// Whether it was deleted. Only in changes that tell of the deletion.
     public var isDeleted = false
 
-    /// How far it has come with one user: `invalid` for one who is not a participant, `pending` where the server says nothing.
+    /// The status for one user: `invalid` for one who is not a participant, `pending` where the server says nothing.
     /// - Parameter participants: of the conversation.
     public func recipientStatus(for userID: UserID, participants: Set<UserID>) -> RecipientStatus {
         recipientStatusByUserID[userID] ?? (participants.contains(userID) ? .pending : .invalid)
@@ -44,7 +44,7 @@ public struct Message: Hashable, Sendable, Identifiable {
     var owner = SnapshotOwner(nil)
 }
 
-/// How far a message has come with one recipient. Only moves forward.
+/// The status of a message for one recipient. It only moves forward.
 public enum RecipientStatus: Int, Hashable, Sendable, Comparable {
     /// The user is not a participant.
     case invalid = -1
@@ -57,13 +57,13 @@ public enum RecipientStatus: Int, Hashable, Sendable, Comparable {
     /// The recipient has read it.
     case read = 3
 
-    /// The way a message goes.
+    /// The order of the statuses.
     public static func < (a: RecipientStatus, b: RecipientStatus) -> Bool { a.rawValue < b.rawValue }
 }
 
 /// One part of a message.
 public struct MessagePart: Hashable, Sendable, Identifiable {
-    /// Final from the moment the part is made.
+    /// Does not change after the part is created.
     public var id: UUID
     /// For example `text/plain`.
     public var mimeType: String
@@ -107,7 +107,7 @@ public struct Announcement: Hashable, Sendable, Identifiable {
     public var position: Int64
     /// At least one.
     public var parts: [MessagePart]
-    /// Who sent it; of a sender that is no user, only ``Identity/displayName`` is set.
+    /// The sender. If the sender is not a user, only ``Identity/displayName`` is set.
     public var sender: Identity
     /// When the operator sent it.
     public var sentAt: Date

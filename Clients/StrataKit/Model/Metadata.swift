@@ -55,7 +55,7 @@ extension Metadata {
         }
     }
 
-    /// The same as the rest of Strata has it. Empty groups are left out.
+    /// The same metadata as the type that the other modules of Strata use. Empty groups are left out.
     var tree: MetadataTree {
         var tree = MetadataTree()
         collect(below: .root, into: &tree)

@@ -9,9 +9,9 @@ public struct NewMessage: Sendable, Hashable, Identifiable {
     let parts: [NewMessagePart]
     let notification: Notification?
 
-    /// How a message is sent.
+    /// Options of a message.
     public struct Options: Sendable, Hashable {
-        /// What recipients who are not online are shown; nil for nothing.
+        /// The notification for recipients who are not online; nil: none.
         public var notification: Notification?
         /// Options with this notification.
         public init(notification: Notification? = nil) { self.notification = notification }

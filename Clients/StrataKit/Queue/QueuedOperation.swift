@@ -2,7 +2,7 @@
 import Foundation
 import StrataModel
 
-/// A change that the user has made and that the server has not confirmed. Kept in the store until it is over.
+/// A change that the user has made and that the server has not confirmed. It is kept in the store until then.
 struct QueuedOperation: Codable, Hashable, Sendable, Identifiable {
     /// Names the change to the server, so that repeating the request after a lost answer changes nothing.
     let id: UUID

@@ -13,7 +13,7 @@ enum ServerAnswer: Sendable {
     /// Not carried out, as far as is known; to be sent again, as it was.
     /// - Parameters:
     ///   - counts: whether it is one of the attempts that are limited in number.
-    ///   - after: how long the server wants to be left alone.
+    ///   - after: the pause that the server asks for.
     case retry(StrataError, counts: Bool, after: Duration?)
     /// The session is over. Nothing is lost: the change waits for the next session.
     case signInNeeded

@@ -8,15 +8,15 @@ extension SyncEngine {
     func makeTransfers() -> ContentTransfers? {
         guard let url = contentFolder, let folder = try? ContentFolder(url: url) else { return nil }
         let server = ProtocolContentServer(client: dependencies.server) { [weak self] in await self?.token }
-        return ContentTransfers(server: server, folder: folder) { [weak self, transferEvents] event in
+        return ContentTransfers(server: server, folder: folder) { [weak self, events = content.events] event in
             // Tasks may run in any order; the mailbox keeps the order of the events.
-            transferEvents.put(event)
+            events.put(event)
             Task { await self?.takeTransferEvents() }
         }
     }
 
     func takeTransferEvents() {
-        for event in transferEvents.take() {
+        for event in content.events.take() {
             switch event {
             case .signInNeeded(let nonce): sessionEnded(nonce: nonce, of: token)
             case .began(let id, let progress): transferBegan(id, progress: progress)
@@ -29,11 +29,11 @@ extension SyncEngine {
         switch id {
         case .download(let content): _ = writeOrReconnect { try $0.downloadBegan(content) }
         case .upload(let part):
-            guard let operation = uploads[part] else { return }
+            guard let operation = content.uploads[part] else { return }
             _ = writeOrReconnect { try $0.setUploading(true, part: part, for: operation) }
         }
         let parts = parts(of: id).map { PartTransfer(direction: id.isUpload ? .upload : .download, part: $0, progress: progress) }
-        partTransfers[id] = parts
+        content.began(id, parts: parts)
         for transfer in parts { dependencies.publish(.contentTransferBegan(transfer)) }
     }
 
@@ -47,7 +47,7 @@ extension SyncEngine {
         }
         if failure != nil { transferFailed(id, isCancelled: result == .cancelled) }
         let parts = parts(of: id)
-        for began in partTransfers.removeValue(forKey: id) ?? [] {
+        for began in content.ended(id) {
             let part = parts.first { $0.id == began.part.id && $0.messageID == began.part.messageID } ?? began.part
             let transfer = PartTransfer(direction: began.direction, part: part, progress: began.progress)
             dependencies.publish(.contentTransferEnded(transfer, failure))
@@ -59,10 +59,10 @@ extension SyncEngine {
         switch id {
         case .download(let content):
             // Otherwise the automatic download would begin again at once.
-            failedDownloads.insert(content)
+            self.content.downloadFailed(content)
             _ = writeOrReconnect { try $0.downloadFailed(content) }
         case .upload(let part):
-            guard let operation = uploads[part] else { return }
+            guard let operation = content.uploads[part] else { return }
             _ = writeOrReconnect { try $0.setUploading(false, part: part, for: operation) }
         }
     }
@@ -72,7 +72,7 @@ extension SyncEngine {
         switch id {
         case .download(let content): return (try? core.read { try $0.parts(with: content) }) ?? []
         case .upload(let part):
-            guard let operation = uploads[part], let message = core.queue[operation]?.change.messages.first else { return [] }
+            guard let operation = content.uploads[part], let message = core.queue[operation]?.change.messages.first else { return [] }
             return ((try? core.read { try $0.part(part, of: message) }) ?? nil).map { [$0] } ?? []
         }
     }
@@ -80,7 +80,7 @@ extension SyncEngine {
     /// The progress of the transfer of a part's content; nil if there is no transfer.
     func transferProgress(of part: MessagePart) -> TransferProgress? {
         let id = part.contentID.map { TransferID.download($0) } ?? .upload(part.id)
-        return partTransfers[id]?.first?.progress
+        return content.progress(of: id)
     }
 
     // MARK: Downloads
@@ -94,7 +94,7 @@ extension SyncEngine {
             throw StrataError(.contentAlreadyAvailable, "The content is on this device.")
         }
         guard isLive, let transfers else { throw StrataError(.notConnected, "There is no connection.") }
-        failedDownloads.remove(content)
+        self.content.requested(content)
         defer { takeTransferEvents() }
         let file = try await transfers.download(ContentDownload(id: content, record))
         downloaded(content, file: file.lastPathComponent)
@@ -114,7 +114,7 @@ extension SyncEngine {
     func downloadNew() {
         let options = dependencies.options.content
         guard options.autodownloadMaximumContentSize > 0, let transfers else { return }
-        let failed = failedDownloads
+        let failed = content.failedDownloads
         let wanted = try? core.read { store in
             try store.neverDownloaded(upTo: options.autodownloadMaximumContentSize, limit: Self.automaticDownloads) { part in
                 options.downloads(mimeType: part.mimeType, size: part.size, wasPurged: false) && part.content.map { !failed.contains($0) } ?? false

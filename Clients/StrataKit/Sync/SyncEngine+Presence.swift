@@ -6,7 +6,7 @@ extension SyncEngine {
     /// - Returns: false if there is no connection.
     func setPresence(_ choice: PresenceChoice) -> Bool {
         guard machine.isLive, socket != nil else { return false }
-        presence = choice
+        connection.choose(choice)
         tellPresence()
         return true
     }
@@ -21,7 +21,8 @@ extension SyncEngine {
     }
 
     private func tellPresence() {
-        sendRequest("Presence.update", id: "status", data: [["operation": "set", "property": "status", "value": .string(presence.rawValue)]])
+        let status = JSONValue.string(connection.presence.rawValue)
+        sendRequest("Presence.update", id: "status", data: [["operation": "set", "property": "status", "value": status]])
     }
 
     /// Requests the presence of users who are newly known or followed. The server reports only later changes by itself.

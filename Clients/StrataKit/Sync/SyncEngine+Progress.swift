@@ -7,20 +7,17 @@ extension SyncEngine {
     func publish(_ event: SyncEvent) {
         switch event {
         case .began:
-            let progress = TransferProgress(unit: .conversations)
-            syncProgress = (progress, SyncMeter())
-            dependencies.publish(.synchronizationBegan(progress))
+            dependencies.publish(.synchronizationBegan(progress.syncBegan()))
         case .finished:
-            syncProgress?.progress.finish(isComplete: true)
-            syncProgress = nil
+            progress.syncFinished()
             dependencies.publish(.synchronizationFinished)
         }
     }
 
     /// A transaction has determined which conversations need older messages.
     func measure(_ findings: SyncFindings) {
-        if !findings.historyWanted.isEmpty { measure { $0.wanted(findings.historyWanted) } }
-        for id in historyProgress.keys { measureHistory(of: id) }
+        if !findings.historyWanted.isEmpty { progress.measure { $0.wanted(findings.historyWanted) } }
+        for id in progress.fetched { measureHistory(of: id) }
     }
 
     /// A load has succeeded.
@@ -28,17 +25,10 @@ extension SyncEngine {
         switch load {
         case .conversations:
             let ids = (answer.json.array ?? []).compactMap { ConversationID(parsing: $0["id"].string ?? "") }
-            measure { $0.came(ids, of: answer.header("Layer-Count").flatMap { Int($0) }) }
-        case .conversation(let id): measure { $0.came([id], of: nil) }
+            progress.measure { $0.came(ids, of: answer.header("Layer-Count").flatMap { Int($0) }) }
+        case .conversation(let id): progress.measure { $0.came([id], of: nil) }
         case .identities, .announcements, .history: break
         }
-    }
-
-    private func measure(_ change: (inout SyncMeter) -> Void) {
-        guard var meter = syncProgress?.meter else { return }
-        change(&meter)
-        syncProgress?.meter = meter
-        syncProgress?.progress.update(completed: meter.completed, total: meter.total)
     }
 
     // MARK: Older messages
@@ -61,25 +51,25 @@ extension SyncEngine {
 
     /// The progress of the current fetch. If the app does not know of the fetch yet, this announces it.
     func progressOfHistory(of id: ConversationID) -> TransferProgress {
-        if let known = historyProgress[id] { return known }
+        if let known = progress.history(of: id) { return known }
         let missing = (try? write { try $0.missingMessages(of: id) }) ?? 0
         let progress = TransferProgress(total: missing, unit: .messages, isCancellable: true) { [weak self] _ in
             Task { await self?.endHistory(of: id) }
         }
-        historyProgress[id] = progress
+        self.progress.historyBegan(of: id, progress)
         dependencies.publish(.conversationSyncBegan(id, progress))
         return progress
     }
 
     /// Reports how many messages are missing, or that the fetch is complete.
     private func measureHistory(of id: ConversationID) {
-        guard let progress = historyProgress[id] else { return }
+        guard let progress = progress.history(of: id) else { return }
         guard let state = try? core.write(at: 0, { (isWanted: try $0.wantsHistory(of: id), missing: try $0.missingMessages(of: id)) }).value else {
             return
         }
         guard state.isWanted else {
             let isHere = ((try? core.read { try $0.conversationRecord(id) }) ?? nil) != nil
-            historyProgress[id] = nil
+            self.progress.historyEnded(of: id)
             return finishHistory(of: id, progress, isComplete: isHere)
         }
         let missing = state.missing
@@ -89,7 +79,7 @@ extension SyncEngine {
 
     /// Stops fetching older messages. Messages that were fetched stay.
     func endHistory(of id: ConversationID) {
-        let progress = historyProgress.removeValue(forKey: id)
+        let progress = progress.historyEnded(of: id)
         _ = writeOrReconnect { store in try store.updateProgress(of: id) { $0.goal = nil } }
         if let progress { finishHistory(of: id, progress, isComplete: false) }
         proceed()
@@ -97,7 +87,7 @@ extension SyncEngine {
 
     private func finishHistory(of id: ConversationID, _ progress: TransferProgress, isComplete: Bool) {
         progress.finish(isComplete: isComplete)
-        measure { $0.historyFetched(of: id) }
+        self.progress.measure { $0.historyFetched(of: id) }
         dependencies.publish(.conversationSyncFinished(id))
     }
 }

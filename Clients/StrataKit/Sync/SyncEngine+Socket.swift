@@ -8,7 +8,7 @@ extension SyncEngine {
 
     /// Connects, and stays connected. Nothing happens until there is a session, and while ``run()`` does not run.
     func connect() {
-        guard token != nil, jobQueue != nil else { return }
+        guard token != nil, jobs.isRunning else { return }
         performConnectionActions(connection.handle(.start, at: .now, random: random))
     }
 
@@ -22,25 +22,18 @@ extension SyncEngine {
     /// The app is about to call for a connection.
     /// - Returns: the result of the first attempt; no result if the engine stops before.
     func expectAttempt() -> AsyncStream<FirstAttempt> {
-        let (stream, continuation) = AsyncStream.makeStream(of: FirstAttempt.self)
-        firstAttempt = continuation
+        let attempt = connection.expectAttempt()
         if token == nil { attemptEnded(.signInNeeded) }
-        return stream
+        return attempt
     }
 
     /// - Returns: whether a call waits for that.
     @discardableResult
-    func attemptEnded(_ how: FirstAttempt) -> Bool {
-        guard let waiting = firstAttempt else { return false }
-        firstAttempt = nil
-        waiting.yield(how)
-        waiting.finish()
-        return true
-    }
+    func attemptEnded(_ how: FirstAttempt) -> Bool { connection.attemptEnded(how) }
 
     /// The user has signed in again.
     func resume(token: String) {
-        self.token = token
+        connection.signedIn(token)
         connect()
         startJob { await $0.transfers?.signedIn() }
         proceed()
@@ -49,8 +42,7 @@ extension SyncEngine {
     /// The server no longer accepts the session. Nothing is lost: changes wait for the next session.
     /// - Parameter ended: the token that was refused. Does nothing if the user has signed in again since.
     func sessionEnded(nonce: String?, of ended: String?) {
-        guard let token, token == ended else { return }
-        self.token = nil
+        guard let token, connection.sessionEnded(ended) else { return }
         _ = connection.handle(.stop, at: .now, random: random)
         dropSocket()
         dependencies.signInNeeded(token, attemptEnded(.signInNeeded) ? .thrown : .challenge(nonce: nonce))
@@ -63,14 +55,13 @@ extension SyncEngine {
             case .close(let number): if socket?.number == number { dropSocket() }
             case .sendHeartbeat(let number): if socket?.number == number { sendRequest("Counter.read", id: "heartbeat") }
             case .publish(let event): dependencies.publish(.connection(event))
-            case .askForSignIn(let nonce): sessionEnded(nonce: nonce, of: socketToken)
+            case .askForSignIn(let nonce): sessionEnded(nonce: nonce, of: connection.socketToken)
             }
         }
     }
 
     private func openSocket(_ number: Int) {
-        let (server, token) = (dependencies.server, token)
-        socketToken = token
+        let (server, token) = (dependencies.server, connection.willOpen())
         startJob { engine in
             var options = ProtocolSocket.Options()
             options.readAhead = 2_000
@@ -84,11 +75,10 @@ extension SyncEngine {
     }
 
     private func socketOpened(number: Int, socket: ProtocolSocket) {
-        guard connection.socket == number else { return startJob { _ in await socket.abort() } }
-        self.socket = (number, socket)
+        guard connection.opened(socket, number: number) else { return startJob { _ in await socket.abort() } }
         performConnectionActions(connection.handle(.opened(number), at: .now, random: random))
         attemptEnded(.connected)
-        schedule.connected()
+        requests.connected()
         let answered = Set(core.queue.operations.values.lazy.filter(\.isAnswered).map(\.id))
         var goals: [ConversationID] = []
         guard writeOrReconnect({ goals = try $0.conversationsWithGoals() }) else { return }
@@ -105,20 +95,19 @@ extension SyncEngine {
     func socketLost(_ number: Int, failure: ConnectionFailure) {
         if socket?.number == number { dropSocket() }
         performConnectionActions(connection.handle(.failed(number, isRenewed(failure) ? failure.atOnce : failure), at: .now, random: random))
-        if connection.socket == nil { attemptEnded(.failed) }
+        if !connection.isTrying { attemptEnded(.failed) }
         proceed()
     }
 
     /// Whether the user has signed in again since the refused session.
     private func isRenewed(_ failure: ConnectionFailure) -> Bool {
-        if case .signIn = failure.remedy { token != nil && token != socketToken } else { false }
+        if case .signIn = failure.remedy { connection.isRenewed } else { false }
     }
 
     func dropSocket() {
-        guard let socket = socket?.socket else { return }
-        self.socket = nil
+        guard let socket = connection.takeSocket() else { return }
         machine.lost()
-        schedule.socketLost()
+        requests.socketLost()
         startJob { engine in
             await engine.typing.connectionLost()
             await engine.transfers?.connectionChanged(isConnected: false)
@@ -128,8 +117,7 @@ extension SyncEngine {
     }
 
     func closeSocket() async {
-        guard let socket = socket?.socket else { return }
-        self.socket = nil
+        guard let socket = connection.takeSocket() else { return }
         await socket.close(deadline: .now + .seconds(1))
     }
 
@@ -219,7 +207,7 @@ extension SyncEngine {
             return (conversation, Int64(position))
         }
         try store.finishOperations(in: Set(store.queue.operations.values.lazy.filter(\.isAnswered).compactMap(\.conversation)), open: open)
-        if open != nil, store.queue.operations.values.contains(where: \.isAnswered) { finishAt = .now + .milliseconds(100) }
+        if open != nil, store.queue.operations.values.contains(where: \.isAnswered) { requests.finishOperations(at: .now + .milliseconds(100)) }
     }
 
     // MARK: Typing

@@ -5,24 +5,24 @@ import StrataModel
 extension SyncEngine {
     /// Uploads the content of the parts of a change, so that it can be sent.
     func upload(_ id: UUID) async {
-        guard let operation = core.queue[id], let transfers else { return schedule.operationEnded(id) }
+        guard let operation = core.queue[id], let transfers else { return requests.ended(id) }
         do {
             try await upload(operation, by: transfers)
-            schedule.operationEnded(id)
+            requests.ended(id)
             proceed()
         } catch let error as StrataError {
             uploadFailed(id, error: error)
         } catch {
             // The engine stops, or the change was withdrawn.
-            schedule.operationEnded(id)
+            requests.ended(id)
         }
     }
 
     private func upload(_ operation: QueuedOperation, by transfers: ContentTransfers) async throws {
         let parts = operation.change.parts.filter { $0.body == nil && $0.content == nil }
-        for part in parts { uploads[part.id] = operation.id }
+        content.uploadBegan(parts, of: operation.id)
         _ = writeOrReconnect { store in for part in parts { try store.setUploading(true, part: part.id, for: operation.id) } }
-        defer { for part in parts { uploads[part.id] = nil } }
+        defer { content.uploadEnded(parts) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for part in parts { group.addTask { try await self.upload(part, of: operation, by: transfers) } }
             var failure: (any Error)?
@@ -48,7 +48,7 @@ extension SyncEngine {
 
     /// The change cannot be made. A message is not sent, and stays as failed.
     private func uploadFailed(_ id: UUID, error: StrataError) {
-        schedule.operationEnded(id)
+        requests.ended(id)
         _ = writeOrReconnect { store in
             for part in store.queue[id]?.change.parts ?? [] where part.transferStatus == .uploading {
                 try store.setUploading(false, part: part.id, for: id)
@@ -61,7 +61,7 @@ extension SyncEngine {
     /// Ends the uploads of withdrawn changes, for example of a deleted message.
     func stopNeedlessUploads() {
         guard let transfers else { return }
-        for (part, operation) in uploads where core.queue[operation]?.isUnanswered != true {
+        for (part, operation) in content.uploads where core.queue[operation]?.isUnanswered != true {
             startJob { _ in await transfers.cancel(.upload(part)) }
         }
     }
@@ -69,7 +69,7 @@ extension SyncEngine {
     /// Repeats uploads that are so old that the server may have removed the content.
     func renewUploads() {
         let limit = Date.now.microseconds - Self.uploadLifetime
-        let stale = core.queue.operations.values.filter { $0.hasUpload(before: limit) && !schedule.unanswered.contains($0.id) }
+        let stale = core.queue.operations.values.filter { $0.hasUpload(before: limit) && !requests.unanswered.contains($0.id) }
         for operation in stale { _ = writeOrReconnect { try $0.forgetUploads(of: operation.id) { $0 < limit } } }
     }
 }

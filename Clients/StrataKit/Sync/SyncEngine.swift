@@ -29,65 +29,43 @@ actor SyncEngine {
         var signInNeeded: @Sendable (_ token: String, SignInNeed) -> Void
     }
 
-    nonisolated let me: UserID
-    nonisolated let database: any DatabaseWriter
-    nonisolated let contentFolder: URL?
+    nonisolated let access: StoreAccess
     private let executor: QueueExecutor
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     let dependencies: Dependencies
     let core: StoreCore
     let typing: TypingService
-    var token: String?
-    /// The token with which the socket was opened. It differs from the current token if the user has signed in again since.
-    var socketToken: String?
-    /// Reports the result of the first attempt to connect to the waiting call.
-    var firstAttempt: AsyncStream<FirstAttempt>.Continuation?
-    var connection = ConnectionMachine()
+    var connection: EngineConnection
     var machine = SyncMachine()
-    var schedule = OutgoingSchedule()
-    var socket: (number: Int, socket: ProtocolSocket)?
-    /// The conversations to which creates were sent; a distinct one may have another id by the time of the answer.
-    var sentTo: [UUID: ConversationID] = [:]
-    /// The progress of the synchronization that the app knows of; nil: there is none.
-    var syncProgress: (progress: TransferProgress, meter: SyncMeter)?
-    /// The progress of the fetches of older messages that the app knows of.
-    var historyProgress: [ConversationID: TransferProgress] = [:]
-    /// When to end operations whose last packets may be missing.
-    var finishAt: Instant?
-    var presence = PresenceChoice.auto
-    /// While ``run()`` runs.
-    var transfers: ContentTransfers?
-    let transferEvents = Mailbox<ContentTransferEvent>()
-    /// The transfers in progress, with their parts.
-    var partTransfers: [TransferID: [PartTransfer]] = [:]
-    /// The changes whose parts are being uploaded, by the ids of the parts.
-    var uploads: [UUID: UUID] = [:]
-    /// Content whose download failed or was cancelled. It is downloaded again only when the app asks.
-    var failedDownloads: Set<ContentID> = []
+    var requests = EngineRequests()
+    var progress = EngineProgress()
+    var content = EngineTransfers()
+    var jobs = EngineJobs()
+    private let timerChanged = Wakeup()
+
     /// Microseconds after which content that is in no message is uploaded again; the server removes it after a day.
     static let uploadLifetime: Int64 = 20 * 3600 * 1_000_000
     /// How often a part's content is uploaded before "no such content" from the server counts as a refusal.
     static let uploadTries = 3
     /// Automatic downloads in progress.
     static let automaticDownloads = 60
-    private let retries = RetryPolicy()
-    private let timerChanged = Wakeup()
-    /// Takes jobs while ``run()`` runs.
-    var jobQueue: AsyncStream<Job>.Continuation?
 
-    /// Work that waits for the network, done in tasks outside the actor.
-    typealias Job = @Sendable (SyncEngine) async -> Void
+    nonisolated var me: UserID { access.me }
+    nonisolated var database: any DatabaseWriter { access.database }
+    nonisolated var contentFolder: URL? { access.contentFolder }
+    var token: String? { connection.token }
+    var socket: (number: Int, socket: ProtocolSocket)? { connection.socket }
+    /// Nil unless ``run()`` is running.
+    var transfers: ContentTransfers? { content.running }
 
     init(database: any DatabaseWriter, me: UserID, token: String?, contentFolder: URL?, dependencies: Dependencies) throws {
-        self.database = database
-        self.me = me
-        self.token = token
-        self.contentFolder = contentFolder
+        access = StoreAccess(database: database, me: me, contentFolder: contentFolder, owner: SnapshotOwner(dependencies.link))
+        connection = EngineConnection(token: token)
         self.dependencies = dependencies
         executor = QueueExecutor(label: "strata.store")
         let core = try StoreCore(
-            database, me: me, policy: dependencies.options.syncPolicy, contentFolder: contentFolder, owner: SnapshotOwner(dependencies.link))
+            database, me: me, policy: dependencies.options.syncPolicy, contentFolder: contentFolder, owner: access.owner)
         // The last process may have ended while it was connected.
         _ = try core.write(at: Date.now.microseconds) { try $0.presenceEnded() }
         let needed = core.queue.files
@@ -97,30 +75,18 @@ actor SyncEngine {
             user: me, send: { action, conversation in await reference.object?.sendSignal(action, in: conversation) },
             publish: dependencies.publishTyping)
         reference.set(self)
-        try clearContentFolder(needed)
+        try access.clearContentFolder(except: needed)
     }
 
-    /// Removes files that no part refers to, which a killed process may have left.
-    private nonisolated func clearContentFolder(_ needed: Set<String>) throws {
-        guard let contentFolder else { return }
-        let inUse = try database.read { db in try StoreReader(db: db, me: me, contentFolder: contentFolder).contentInUse() }
-        ContentFolder(existing: contentFolder).removeLeftovers(keeping: inUse.files.union(needed), resumable: inUse.resumable)
-    }
-
-    deinit {
-        syncProgress?.progress.finish(isComplete: false)
-        for progress in historyProgress.values { progress.finish(isComplete: false) }
-    }
+    deinit { progress.abandon() }
 
     // MARK: Running
 
     /// Connects, if there is a session, and works until the task is cancelled; it can be called again then.
     func run() async {
-        let (jobs, queue) = AsyncStream.makeStream(of: Job.self)
-        jobQueue = queue
+        let started = jobs.start()
         let transfers = makeTransfers()
-        self.transfers = transfers
-        failedDownloads = []
+        content.started(transfers)
         _ = writeOrReconnect { try $0.resetTransfers() }
         downloadNew()
         connect()
@@ -128,25 +94,24 @@ actor SyncEngine {
             group.addTask { await self.typing.run() }
             group.addTask { await transfers?.run() }
             group.addTask { await self.watchTime() }
-            for await job in jobs { group.addTask { await job(self) } }
+            for await job in started { group.addTask { await job(self) } }
         }
         takeTransferEvents()
-        (jobQueue, self.transfers) = (nil, nil)
+        jobs.stop()
+        content.stopped()
         attemptEnded(.failed)
         await closeSocket()
-        // Unsent and unanswered requests are made again in the next run.
-        schedule = OutgoingSchedule()
-        sentTo = [:]
+        requests.stopped()
     }
 
     /// Runs a job outside the actor. Does nothing unless ``run()`` is running.
-    func startJob(_ job: @escaping Job) { jobQueue?.yield(job) }
+    func startJob(_ job: @escaping EngineJobs.Job) { jobs.add(job) }
 
     private func watchTime() async {
         while !Task.isCancelled {
             let now = ContinuousClock.now
             timerDue(at: now)
-            let deadline = [connection.deadline, machine.deadline, schedule.nextRetry, finishAt].compactMap { $0 }.min()
+            let deadline = [connection.deadline, machine.deadline, requests.deadline].compactMap { $0 }.min()
             await timerChanged.wait(until: deadline, clock: ContinuousClock())
         }
     }
@@ -154,13 +119,10 @@ actor SyncEngine {
     private func timerDue(at now: Instant) {
         if let deadline = connection.deadline, deadline <= now {
             performConnectionActions(connection.handle(.timerDue, at: now, random: random))
-            if connection.socket == nil { attemptEnded(.failed) }
+            if !connection.isTrying { attemptEnded(.failed) }
         }
         performSyncActions(machine.timerDue(at: now))
-        if let due = finishAt, due <= now {
-            finishAt = nil
-            finishOperations()
-        }
+        if requests.takeFinish(at: now) { finishOperations() }
         work()
     }
 
@@ -216,7 +178,7 @@ actor SyncEngine {
 
     /// Downloads the content of new parts, and removes that of parts that are gone.
     private func followContent(of changes: [ObjectChange]) {
-        if !uploads.isEmpty { stopNeedlessUploads() }
+        if !content.uploads.isEmpty { stopNeedlessUploads() }
         var hasNewParts = false
         var gone: Set<String> = []
         for change in changes {
@@ -256,12 +218,7 @@ actor SyncEngine {
 
     /// Reads one consistent state of the store; never waits for a write.
     nonisolated func read<Value: Sendable>(_ body: @escaping @Sendable (StoreReader) throws -> Value) async throws -> Value {
-        do {
-            let (me, contentFolder, owner) = (me, contentFolder, SnapshotOwner(dependencies.link))
-            return try await database.read { db in try body(StoreReader(db: db, me: me, contentFolder: contentFolder, owner: owner)) }
-        } catch let error as DatabaseError {
-            throw StrataError(.devicePersistenceFailure, "The store could not be read: \(error.resultCode)", underlying: [error])
-        }
+        try await access.read(body)
     }
 
     /// Whether there is a connection.
@@ -293,11 +250,11 @@ actor SyncEngine {
 
     private func sendPending() {
         renewUploads()
-        let steps = schedule.nextSteps(for: core.queue, hasSocket: machine.isLive && socket != nil && token != nil, now: .now)
+        let steps = requests.nextSteps(for: core.queue, hasSocket: machine.isLive && socket != nil && token != nil, now: .now)
         guard !steps.isEmpty else { return }
         let ids = steps.compactMap { step in if case .send(let id, _) = step { id } else { nil } }
         guard writeOrReconnect({ $0.markAttempted(ids) }) else {
-            for id in ids { schedule.operationEnded(id) }
+            for id in ids { requests.ended(id) }
             return
         }
         for step in steps {
@@ -309,10 +266,10 @@ actor SyncEngine {
     }
 
     private func sendOperation(_ id: UUID, over transport: OutgoingSchedule.Transport) {
-        guard let operation = core.queue[id], let socket else { return schedule.operationEnded(id) }
+        guard let operation = core.queue[id], let socket else { return requests.ended(id) }
         var isOrdered = false
         if case .socket(let ordered) = transport { isOrdered = ordered }
-        sentTo[id] = operation.conversation
+        requests.sent(operation)
         switch OutgoingRequest(operation, isOrdered: isOrdered) {
         case .socket(let method, let objectID, let data):
             if case .sendMessage = operation.change, let conversation = operation.conversation {
@@ -358,8 +315,7 @@ actor SyncEngine {
 
     /// Applies an answer to the queue.
     func applyAnswer(_ answer: ServerAnswer, to id: UUID, in store: StoreTransaction) throws {
-        let target = sentTo.removeValue(forKey: id)
-        schedule.operationEnded(id)
+        let target = requests.answered(id)
         guard let operation = store.queue[id] else { return }
         switch answer {
         case .success(let object, let positions):
@@ -376,17 +332,14 @@ actor SyncEngine {
         case .retry(let error, let counts, let after):
             guard counts else {
                 // The connection may still be open. Without a pause the request would be repeated in a loop.
-                if let after { schedule.rest(OutgoingSchedule.lane(of: operation), until: .now + after) }
+                if let after { requests.rest(operation, for: after) }
                 return
             }
             store.countTry(id)
-            if operation.tries + 1 >= retries.tries {
-                try store.operationRefused(id, error: .gaveUp(after: retries.tries, error))
-            } else {
-                let delay = retries.delay(after: operation.tries + 1, asked: after, random: random)
-                schedule.rest(OutgoingSchedule.lane(of: operation), until: .now + delay)
+            if !requests.retry(operation, asked: after, random: random) {
+                try store.operationRefused(id, error: .gaveUp(after: requests.tries, error))
             }
-        case .signInNeeded: startJob { await $0.sessionEnded(nonce: nil, of: $0.socketToken) }
+        case .signInNeeded: startJob { await $0.sessionEnded(nonce: nil, of: $0.connection.socketToken) }
         }
     }
 

@@ -3,8 +3,8 @@ import Foundation
 import ProtocolClient
 import StrataModel
 
-/// Reads objects as the server writes them. What is missing or of another kind than expected makes the object nil, never a crash: a newer server may say more,
-/// a broken one may say anything.
+/// Reads objects as the server writes them. If something is missing or of another kind than expected, the object is nil: a newer server may
+/// send more, and a broken one anything.
 enum WireObjects {
     /// A conversation as a list, an answer or a `create` shows it.
     struct ShownConversation {
@@ -13,7 +13,7 @@ enum WireObjects {
         var position: Int64
         var epoch: String?
         var lastMessage: ShownMessage?
-        /// Those in it, as far as they are shown.
+        /// The participants, as far as they are shown.
         var identities: [IdentityRecord]
     }
 
@@ -83,7 +83,7 @@ enum WireObjects {
     /// The UUID at the end of a part's id.
     static func partID(_ id: String) -> UUID? { id.split(separator: "/").last.flatMap { UUID(text: $0.utf8) } }
 
-    /// Name and picture of a user; nil for a sender that is no user.
+    /// Name and picture of a user; nil if the sender is not a user.
     static func basicIdentity(_ json: JSONValue) -> IdentityRecord? {
         guard let user = UserID(parsing: json["id"].string ?? "") else { return nil }
         var identity = IdentityRecord(userID: user)

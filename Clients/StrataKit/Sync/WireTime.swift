@@ -2,8 +2,8 @@
 import StrataModel
 import StrataWire
 
-/// Times as the server writes them.
+/// Times in the format of the server.
 enum WireTime {
-    /// Microseconds since 1970; nil if the text is no time.
+    /// Microseconds since 1970; nil if the text is not a time.
     static func microseconds(_ text: String) -> Int64? { ISO8601.parse(text)?.microseconds }
 }

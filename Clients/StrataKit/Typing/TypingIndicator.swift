@@ -2,26 +2,26 @@
 import ProtocolClient
 public import StrataModel
 
-/// What a participant does with a message they have not sent yet. The raw values are the words on the wire.
+/// Whether a participant is typing a message. The raw values are the words on the wire.
 public enum TypingAction: String, Hashable, Sendable, CaseIterable {
     /// The participant types.
     case begin = "started"
     /// The participant has stopped for a moment.
     case pause = "paused"
-    /// The participant does not type any more.
+    /// The participant has stopped typing.
     case finish = "finished"
 }
 
-/// What another participant does in a conversation at this moment. It is never stored, and never delivered later.
+/// The typing of another participant in a conversation at this moment. It is never stored, and never delivered later.
 public struct TypingIndicator: Hashable, Sendable {
-    /// The conversation they type in.
+    /// The conversation in which the participant types.
     public var conversationID: ConversationID
-    /// Who types.
+    /// The participant who types.
     public var sender: Identity
-    /// What they do. A simple app shows ``TypingAction/begin`` as typing and everything else as not typing.
+    /// The state of the typing. A simple app shows ``TypingAction/begin`` as typing and everything else as not typing.
     public var action: TypingAction
 
-    /// Describes what `sender` does in a conversation.
+    /// An indicator of the typing of `sender` in a conversation.
     public init(conversationID: ConversationID, sender: Identity, action: TypingAction) {
         self.conversationID = conversationID
         self.sender = sender
@@ -30,7 +30,7 @@ public struct TypingIndicator: Hashable, Sendable {
 }
 
 extension TypingIndicator {
-    /// The packet that tells the server what this user does.
+    /// The packet that reports this user's typing to the server.
     static func packet(_ action: TypingAction, in conversation: ConversationID) -> JSONValue {
         [
             "type": "signal",
@@ -57,13 +57,13 @@ extension TypingIndicator {
 
 /// The periods of typing indicators. They must be those of the server; the defaults are the server's defaults.
 struct TypingPeriods: Hashable, Sendable {
-    /// From the last call to the moment when typing pauses.
+    /// The time from the last call until typing pauses.
     var pause = Duration.seconds(10)
-    /// From a pause to its end.
+    /// The time from a pause until typing ends.
     var finish = Duration.seconds(10)
-    /// The shortest time between two signals that say the same.
+    /// The shortest time between two equal signals.
     var repetition = Duration.seconds(2.5)
 
-    /// Silence after which a typist is forgotten: a typist who is still there would have been heard of before.
+    /// The silence after which a typist is forgotten. A signal of a typist who is still there would have arrived before.
     var silence: Duration { pause + finish + repetition + .seconds(2.5) }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Keeps who types where, from the signals of other participants, and decides what the app is told.
+/// Keeps which participants type in which conversations, from their signals, and decides what is published to the app.
 ///
 /// Every `begin` and `pause` that comes is published, repetitions too, so that an app that begins to listen late soon sees who types.
-/// A `finish` is published once: when the server says so, or when something else ends the typing.
+/// A `finish` is published once: when the server sends it, or when something else ends the typing.
 struct TypingReceiver: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -15,7 +15,7 @@ struct TypingReceiver: Sendable {
 
     private struct Typist {
         var sender: Identity
-        /// When they are forgotten.
+        /// When the participant is forgotten.
         var deadline: Instant
     }
 
@@ -58,7 +58,7 @@ struct TypingReceiver: Sendable {
         finishAll { key, _ in key.conversationID == conversationID }
     }
 
-    /// There is no connection any more: what participants do now is not known.
+    /// The connection was lost: whether participants still type is not known.
     mutating func connectionLost() -> [TypingIndicator] { finishAll { _, _ in true } }
 
     /// Forgets all participants who were silent for ``TypingPeriods/silence``.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Decides which typing signals this device sends, from what the app calls at every keystroke.
+/// Decides which typing signals this device sends. The app calls it at every keystroke.
 ///
-/// A conversation goes from idle to `begin`, after a time without calls to `pause`, after another to `finish`, which is idle again.
-/// Whatever happens while there is no connection only moves this state: others are never told later what is over.
+/// A conversation moves from idle to `begin`; after a time without calls to `pause`, and after another to `finish`, which is idle again.
+/// Without a connection only this state changes: no signal is sent later.
 struct TypingSender: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -20,7 +20,7 @@ struct TypingSender: Sendable {
         var action: TypingAction
         /// When the next action follows by itself.
         var deadline: Instant
-        /// What this connection was told last, and when.
+        /// The last signal on this connection, and its time.
         var told: (action: TypingAction, at: Instant)?
     }
 
@@ -36,9 +36,9 @@ struct TypingSender: Sendable {
     /// When ``timerDue(at:)`` must be called next; nil while every conversation is idle.
     var deadline: Instant? { typing.values.lazy.map(\.deadline).min() }
 
-    /// The app says what the user does.
+    /// The app reports what the user does.
     ///
-    /// What was said last is said again only after ``TypingPeriods/repetition``; anything else is said at once.
+    /// The last signal is repeated only after ``TypingPeriods/repetition``; any other signal is sent at once.
     mutating func called(_ action: TypingAction, in conversationID: ConversationID, at now: Instant) -> Signal? {
         if action == .finish {
             guard typing.removeValue(forKey: conversationID) != nil, isConnected else { return nil }
@@ -51,19 +51,19 @@ struct TypingSender: Sendable {
         return tell(conversationID, at: now)
     }
 
-    /// The user has sent a message, which the server and all receivers take for the end of their typing.
+    /// The user has sent a message, which ends the typing for the server and for all receivers.
     mutating func messageSent(in conversationID: ConversationID) { typing[conversationID] = nil }
 
     /// The conversation was deleted, or the user is no longer in it.
     mutating func conversationGone(_ conversationID: ConversationID) { typing[conversationID] = nil }
 
-    /// The connection was lost. Conversations go on to pause and to finish, and no signal is sent.
+    /// The connection was lost. Conversations still move on to pause and to finish, and no signal is sent.
     mutating func connectionLost() {
         isConnected = false
         for conversationID in typing.keys { typing[conversationID]?.told = nil }
     }
 
-    /// There is a connection. Only conversations in which the user types at this moment are told.
+    /// There is a connection. Signals are sent only for conversations in which the user types at this moment.
     mutating func connectionRestored(at now: Instant) -> [Signal] {
         isConnected = true
         for conversationID in typing.keys { advance(conversationID, at: now) }
@@ -77,7 +77,7 @@ struct TypingSender: Sendable {
         typing = [:]
     }
 
-    /// Moves every conversation on whose time has come. Where several steps are due only the last one is told.
+    /// Moves each conversation that is due to its next state. If several steps are due, only the last signal is sent.
     mutating func timerDue(at now: Instant) -> [Signal] {
         let due = typing.filter { $0.value.deadline <= now }.sorted { $0.value.deadline < $1.value.deadline }.map(\.key)
         return due.compactMap { conversationID in

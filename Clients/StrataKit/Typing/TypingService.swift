@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import StrataModel
 
-/// Runs a ``TypingSender`` and a ``TypingReceiver``: keeps their time, sends what the one decides and publishes what the other does.
+/// Runs a ``TypingSender`` and a ``TypingReceiver``: keeps their time, sends the signals of the one and publishes the indicators of the other.
 ///
 /// ``run()`` must be running for signals to be sent and for times to pass. It can be cancelled, and started again.
 actor TypingService {
-    /// Sends one signal. It is best effort: the service sends nothing again.
+    /// Sends one signal. A lost signal is not sent again.
     typealias Send = @Sendable (TypingAction, ConversationID) async -> Void
 
     private let clock: any MonotonicClock
@@ -42,7 +42,7 @@ actor TypingService {
 
     // MARK: What the app does
 
-    /// The app says what the user does; see ``TypingSender/called(_:in:at:)``.
+    /// The app reports what the user does; see ``TypingSender/called(_:in:at:)``.
     func sendTypingIndicator(_ action: TypingAction, in conversationID: ConversationID) {
         enqueueSignal(sender.called(action, in: conversationID, at: clock.now))
     }

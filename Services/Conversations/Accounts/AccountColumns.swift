@@ -5,7 +5,7 @@ import StrataModel
 
 // The columns of statements about apps, identities and sessions.
 
-/// Of ``Postgres/Statement/identitiesRead`` and ``Postgres/Statement/identitiesEnsure``.
+/// Of ``ReadIdentities`` and ``EnsureIdentities``.
 struct IdentitiesColumns: ColumnSet {
     let identity: IdentityColumns
     let isDoomed: Column<Bool>
@@ -16,7 +16,7 @@ struct IdentitiesColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/appKeyRead``.
+/// Of ``ReadAppKey``.
 struct AppKeyColumns: ColumnSet {
     let provider: Column<UUID>
     let isSuspended: Column<Bool>
@@ -29,7 +29,7 @@ struct AppKeyColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/signIn``.
+/// Of ``OpenSession``.
 struct SignInColumns: ColumnSet {
     let outcome: Column<String>
     let told: ToldUsersColumns
@@ -42,7 +42,7 @@ struct SignInColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/sessionFind``.
+/// Of ``FindSession``.
 struct SessionFindColumns: ColumnSet {
     let isDue: Column<Bool>
     private let app: Column<UUID>
@@ -67,7 +67,7 @@ struct SessionFindColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/sessionsCheck``.
+/// Of ``CheckSessions``.
 struct SessionsCheckColumns: ColumnSet {
     let digest: Column<[UInt8]>
     let isDue: Column<Bool>
@@ -78,7 +78,7 @@ struct SessionsCheckColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/sessionEnd``.
+/// Of ``EndSession``.
 struct SessionEndColumns: ColumnSet {
     let app: Column<UUID>
     let user: Column<String>
@@ -89,7 +89,7 @@ struct SessionEndColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/followedList``.
+/// Of ``ListFollowed``.
 struct FollowedListColumns: ColumnSet {
     let outcome: Column<String>
     let total: Column<Int64>
@@ -111,7 +111,7 @@ struct UserColumns: ColumnSet {
     }
 }
 
-/// Of ``Mutations/WriteStatement/follow``.
+/// Of ``Follow``.
 struct FollowColumns: ColumnSet {
     let followed: Column<String>
     /// Of the first row the outcome alone is set, of the others the rest.

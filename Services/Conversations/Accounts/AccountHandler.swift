@@ -22,14 +22,14 @@ struct AccountHandler: CallHandler {
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
-        router.register(ConversationsAPI.signIn) { try await self.signIn($0, $1) }
-        router.register(ConversationsAPI.findSession) { try await self.findSession($0, $1) }
-        router.register(ConversationsAPI.endSession) { try await self.endSession($0, $1) }
-        router.register(ConversationsAPI.checkSessions) { try await self.checkSessions($0, $1) }
-        router.register(ConversationsAPI.identities) { try await self.identities($0, $1) }
+        router.register(ConversationsAPI.signIn) { try await self.signIn($0, in: $1) }
+        router.register(ConversationsAPI.findSession) { try await self.findSession($0, in: $1) }
+        router.register(ConversationsAPI.endSession) { try await self.endSession($0, in: $1) }
+        router.register(ConversationsAPI.checkSessions) { try await self.checkSessions($0, in: $1) }
+        router.register(ConversationsAPI.identities) { try await self.identities($0, in: $1) }
     }
 
-    private func signIn(_ request: ProtoSignInRequest, _ context: RPCContext) async throws -> ProtoSignInResponse {
+    private func signIn(_ request: ProtoSignInRequest, in context: RPCContext) async throws -> ProtoSignInResponse {
         if request.identityToken.isEmpty { throw Failure.missing("identity_token") }
         if request.appID.isEmpty { throw Failure.missing("app_id") }
         guard let app = UUID(contract: request.appID) else { throw Failure.invalidApp }
@@ -40,7 +40,7 @@ struct AccountHandler: CallHandler {
         }
     }
 
-    private func findSession(_ request: ProtoFindSessionRequest, _ context: RPCContext) async throws -> ProtoSession {
+    private func findSession(_ request: ProtoFindSessionRequest, in context: RPCContext) async throws -> ProtoSession {
         let session = try await sessions.find([UInt8](request.tokenDigest), deadline: context.deadline)
         return .with {
             $0.appID = Data(session.app)
@@ -51,18 +51,18 @@ struct AccountHandler: CallHandler {
         }
     }
 
-    private func endSession(_ request: ProtoEndSessionRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+    private func endSession(_ request: ProtoEndSessionRequest, in context: RPCContext) async throws -> ProtoEmpty {
         try await sessions.end([UInt8](request.tokenDigest), deadline: context.deadline)
         return ProtoEmpty()
     }
 
-    private func checkSessions(_ request: ProtoCheckSessionsRequest, _ context: RPCContext) async throws -> ProtoCheckSessionsResponse {
+    private func checkSessions(_ request: ProtoCheckSessionsRequest, in context: RPCContext) async throws -> ProtoCheckSessionsResponse {
         guard request.tokenDigests.count <= Self.batchLimit else { throw RPCError.tooLarge }
         let ended = try await sessions.ended(request.tokenDigests.map { [UInt8]($0) }, deadline: context.deadline)
         return .with { $0.ended = ended.map { Data($0) } }
     }
 
-    private func identities(_ request: ProtoIdentitiesRequest, _ context: RPCContext) async throws -> ProtoIdentitiesResponse {
+    private func identities(_ request: ProtoIdentitiesRequest, in context: RPCContext) async throws -> ProtoIdentitiesResponse {
         guard request.userIds.count <= Self.batchLimit else { throw RPCError.tooLarge }
         let app = try AppID(contract: request.appID)
         let users = try request.userIds.map { text in

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
 import Postgres
+import StrataModel
 
-extension Statement {
-    /// $1 app, $2 user ids. Those who exist, each looked up by itself, and whether it is about to be removed since nothing refers to it.
-    static let identitiesRead = Statement(
+/// Those of the users who exist, each looked up by itself, and whether it is about to be removed since nothing refers to it.
+struct ReadIdentities: PostgresQuery {
+    let app: AppID
+    let users: [String]
+
+    typealias Columns = IdentitiesColumns
+
+    static let statement = Statement(
         "identities.read",
         sql: """
             SELECT \(IdentityColumns.selected(from: "i")), i.is_doomed FROM unnest($2::text[]) w(id)
@@ -11,13 +18,31 @@ extension Statement {
             """,
         isIdempotent: true)
 
-    /// $1 app, $2 user ids. All of them; who did not exist is created.
-    static let identitiesEnsure = Statement(
+    var parameters: [Value] { [.uuid(app.rawValue), .textArray(users)] }
+}
+
+/// All of the users; who did not exist is created.
+struct EnsureIdentities: PostgresQuery {
+    let app: AppID
+    let users: [String]
+
+    typealias Columns = IdentitiesColumns
+
+    static let statement = Statement(
         "identities.ensure",
         sql: "SELECT \(IdentityColumns.selected(from: "i")), i.is_doomed FROM conversations.ensure_identities($1, $2::text[]) i", isIdempotent: true)
 
-    /// $1 app, $2 key id. The app, and the key if it is the app's.
-    static let appKeyRead = Statement(
+    var parameters: [Value] { [.uuid(app.rawValue), .textArray(users)] }
+}
+
+/// The app, and the key if it is the app's.
+struct ReadAppKey: PostgresQuery {
+    let app: AppID
+    let key: UUID
+
+    typealias Columns = AppKeyColumns
+
+    static let statement = Statement(
         "app.key",
         sql: """
             SELECT a.provider_id, a.suspended, k.public_key FROM conversations.app a
@@ -25,16 +50,47 @@ extension Statement {
             """,
         isIdempotent: true)
 
-    /// $1 app, $2 user, $3 and $4 nonce's digest and expiry, $5 and $6 session's digest and lifetime in seconds, $7 claims.
-    static let signIn = Statement(
+    var parameters: [Value] { [.uuid(app.rawValue), .uuid(key)] }
+}
+
+/// Uses up a nonce and opens a session.
+struct OpenSession: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let nonceDigest: [UInt8]
+    let nonceExpiresAt: Postgres.Timestamp
+    /// The new session's.
+    let digest: [UInt8]
+    /// In seconds.
+    let lifetime: Int64
+    let claims: String
+
+    typealias Columns = SignInColumns
+
+    static let statement = Statement(
         "session.sign_in",
         sql: """
             SELECT s.outcome, s.told_users, s.told_positions, s.told_at, \(IdentityColumns.selected(from: "(s.profile)"))
             FROM conversations.sign_in($1, $2, $3, $4, $5, $6::int8, $7::jsonb) s
             """)
 
-    /// $1 digest. A valid session; $2 seconds it must have left, or it is due to be renewed.
-    static let sessionFind = Statement(
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .bytes(nonceDigest), .timestamp(nonceExpiresAt), .bytes(digest),
+            .int8(lifetime), .jsonb(claims),
+        ]
+    }
+}
+
+/// A valid session.
+struct FindSession: PostgresQuery {
+    let digest: [UInt8]
+    /// The seconds it must have left, or it is due to be renewed.
+    let renewBelow: Int64
+
+    typealias Columns = SessionFindColumns
+
+    static let statement = Statement(
         "session.find",
         sql: """
             SELECT s.app_id, s.expires_at, s.expires_at < now() + $2::int8 * interval '1 second' AS is_due, i.user_id, i.display_name, i.avatar_url,
@@ -46,8 +102,18 @@ extension Statement {
             """,
         isIdempotent: true)
 
-    /// $1 digests, $2 seconds a session must have left, or it is due to be renewed. The valid ones.
-    static let sessionsCheck = Statement(
+    var parameters: [Value] { [.bytes(digest), .int8(renewBelow)] }
+}
+
+/// The valid ones of these sessions.
+struct CheckSessions: PostgresQuery {
+    let digests: [[UInt8]]
+    /// The seconds a session must have left, or it is due to be renewed.
+    let renewBelow: Int64
+
+    typealias Columns = SessionsCheckColumns
+
+    static let statement = Statement(
         "session.check",
         sql: """
             SELECT s.digest, s.expires_at < now() + $2::int8 * interval '1 second' AS is_due FROM conversations.session s
@@ -57,8 +123,18 @@ extension Statement {
             """,
         isIdempotent: true)
 
-    /// $1 digests, $2 lifetime in seconds. A session that another transaction is renewing or ending at this moment is left to that transaction.
-    static let sessionsRenew = Statement(
+    var parameters: [Value] { [.bytesArray(digests), .int8(renewBelow)] }
+}
+
+/// A session that another transaction is renewing or ending at this moment is left to that transaction.
+struct RenewSessions: PostgresQuery {
+    let digests: [[UInt8]]
+    /// In seconds.
+    let lifetime: Int64
+
+    typealias Columns = NoColumns
+
+    static let statement = Statement(
         "session.renew",
         sql: """
             UPDATE conversations.session SET expires_at = now() + $2::int8 * interval '1 second' WHERE digest IN (
@@ -66,15 +142,43 @@ extension Statement {
             """,
         isIdempotent: true)
 
-    /// $1 digest.
-    static let sessionEnd = Statement(
+    var parameters: [Value] { [.bytesArray(digests), .int8(lifetime)] }
+}
+
+/// Ends a session.
+struct EndSession: PostgresQuery {
+    let digest: [UInt8]
+
+    typealias Columns = SessionEndColumns
+
+    static let statement = Statement(
         "session.end", sql: "DELETE FROM conversations.session WHERE digest = $1 RETURNING app_id, user_id", isIdempotent: true)
 
-    /// $1 most rows of each kind.
-    static let accountsSweep = Statement(
+    var parameters: [Value] { [.bytes(digest)] }
+}
+
+/// Removes nonces and sessions that have expired.
+struct SweepAccounts: PostgresQuery {
+    /// The most rows of each kind.
+    let limit: Int64
+
+    typealias Columns = SweepColumns
+
+    static let statement = Statement(
         "accounts.sweep", sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_accounts($1::int8) s", isIdempotent: true)
 
-    /// $1 most rows.
-    static let identitiesSweep = Statement(
+    var parameters: [Value] { [.int8(limit)] }
+}
+
+/// Removes identities to which nothing refers.
+struct SweepIdentities: PostgresQuery {
+    /// The most rows.
+    let limit: Int64
+
+    typealias Columns = SweepColumns
+
+    static let statement = Statement(
         "identities.sweep", sql: "SELECT s.looked_at, s.removed FROM conversations.sweep_identities($1::int8) s", isIdempotent: true)
+
+    var parameters: [Value] { [.int8(limit)] }
 }

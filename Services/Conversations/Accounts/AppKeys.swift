@@ -39,12 +39,12 @@ final class AppKeys: Sendable {
     func key(_ id: UUID, of app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) -> AppKey? {
         let slot = Key(app: app, key: id)
         if let known = cache.withLock({ $0.value(for: slot, at: .now) }) { return known }
-        let rows = try await database.run(.appKeyRead, [.uuid(app.rawValue), .uuid(id)], deadline: deadline)
+        let rows = try await database.run(ReadAppKey(app: app, key: id), deadline: deadline)
         guard let row = rows.first else { throw .invalidApp }
         let provider: UUID
         let pem: String?
         do {
-            let columns = try rows.columns(AppKeyColumns.self)
+            let columns = try rows.columns(of: ReadAppKey.self)
             if try row[columns.isSuspended] { throw Failure.appSuspended }
             provider = try row[columns.provider]
             pem = try row[optional: columns.publicKey]

@@ -19,23 +19,21 @@ struct FollowingHandler: CallHandler {
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
-        router.register(ConversationsAPI.listFollowed) { try await self.list($0, $1) }
-        router.register(ConversationsAPI.follow) { try await self.follow($0, $1) }
-        router.register(ConversationsAPI.unfollow) { try await self.unfollow($0, $1) }
-        router.register(ConversationsAPI.isFollowed) { try await self.isFollowed($0, $1) }
-        router.register(ConversationsAPI.followed) { try await self.followed($0, $1) }
+        router.register(ConversationsAPI.listFollowed) { try await self.listFollowed($0, in: $1) }
+        router.register(ConversationsAPI.follow) { try await self.follow($0, in: $1) }
+        router.register(ConversationsAPI.unfollow) { try await self.unfollow($0, in: $1) }
+        router.register(ConversationsAPI.isFollowed) { try await self.isFollowed($0, in: $1) }
+        router.register(ConversationsAPI.followed) { try await self.followed($0, in: $1) }
     }
 
-    private func list(_ request: ProtoListFollowedRequest, _ context: RPCContext) async throws -> ProtoListFollowedResponse {
+    private func listFollowed(_ request: ProtoListFollowedRequest, in context: RPCContext) async throws -> ProtoListFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runAlone(
-            .followedList,
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))),
-                request.hasFromUserID ? .text(request.fromUserID) : .null,
-            ], for: caller)
+            ListFollowed(
+                app: caller.app, user: caller.user, pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)),
+                from: request.hasFromUserID ? request.fromUserID : nil), for: caller)
         let header = try support.row(rows)
-        let columns = try rows.columns(FollowedListColumns.self)
+        let columns = try rows.columns(of: ListFollowed.self)
         guard try header[columns.outcome] == "ok" else {
             throw Failure.invalid("from_id", reason: "is not the id of an identity in this list")
         }
@@ -45,23 +43,21 @@ struct FollowingHandler: CallHandler {
         }
     }
 
-    private func follow(_ request: ProtoFollowRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func follow(_ request: ProtoFollowRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
-        return ProtoChangePlace(try await support.once(caller) { try await follow(request, caller) })
+        return ProtoChangePlace(try await support.once(caller) { try await follow(request, for: caller) })
     }
 
-    private func follow(_ request: ProtoFollowRequest, _ caller: Caller) async throws -> ChangePlace? {
+    private func follow(_ request: ProtoFollowRequest, for caller: Caller) async throws -> ChangePlace? {
         guard request.followed.count <= Self.batchLimit else { throw Failure.invalid("user_ids", reason: "names more than \(Self.batchLimit) users") }
         let users = try request.followed.map { text in
             guard let user = UserID(text) else { throw Failure.notFound("identity") }
             return user
         }
-        let values: [Value] = [
-            .uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue)), Value(limit: support.quotas.followed),
-        ]
-        guard let written = try await support.write(.follow, values, for: caller) else { return nil }
-        let columns = try written.rows.columns(FollowColumns.self)
+        let query = Follow(app: caller.app, user: caller.user, users: users, limit: support.quotas.followed)
+        guard let written = try await support.write(query, for: caller) else { return nil }
+        let columns = try written.columns(of: Follow.self)
         guard try written.rows[0][columns.entry.outcome] == "ok" else { throw QuotaRefusal.followed.failure(support.quotas) }
         if written.rows.count == 1 { return written.place ?? .nowhere }
         let identities = try await support.directory.full(users, in: caller.app, deadline: caller.deadline)
@@ -72,45 +68,45 @@ struct FollowingHandler: CallHandler {
                 let (position, createdAt) = try columns.entry.place(in: row)
                 place.userPosition = max(position, place.userPosition ?? position)
                 return notice(
-                    caller, at: position, createdAt,
-                    .followed(identities[followed] ?? Identity(basic: BasicIdentity(userID: followed))))
+                    to: caller, at: position, createdAt: createdAt,
+                    content: .followed(identities[followed] ?? Identity(basic: BasicIdentity(userID: followed))))
             }
         support.publisher.notify(notices)
         return written.place ?? place
     }
 
-    private func unfollow(_ request: ProtoUnfollowRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func unfollow(_ request: ProtoUnfollowRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
-        return ProtoChangePlace(try await support.once(caller) { try await unfollow(request, caller) })
+        return ProtoChangePlace(try await support.once(caller) { try await unfollow(request, for: caller) })
     }
 
-    private func unfollow(_ request: ProtoUnfollowRequest, _ caller: Caller) async throws -> ChangePlace? {
-        let values: [Value] = [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.followed)]
-        guard let written = try await support.write(.unfollow, values, for: caller) else { return nil }
-        let (row, columns) = (written.rows[0], try written.rows.columns(UserEntryColumns.self))
+    private func unfollow(_ request: ProtoUnfollowRequest, for caller: Caller) async throws -> ChangePlace? {
+        let query = Unfollow(app: caller.app, user: caller.user, followed: request.followed)
+        guard let written = try await support.write(query, for: caller) else { return nil }
+        let (row, columns) = (written.rows[0], try written.columns(of: Unfollow.self))
         guard try row[columns.outcome] == "ok" else { return written.place ?? .nowhere }
         let (position, createdAt) = try columns.place(in: row)
-        support.publisher.notify([notice(caller, at: position, createdAt, .unfollowed(UserID(trusted: request.followed)))])
+        support.publisher.notify([notice(to: caller, at: position, createdAt: createdAt, content: .unfollowed(UserID(trusted: request.followed)))])
         return written.place ?? ChangePlace(userPosition: position)
     }
 
-    private func isFollowed(_ request: ProtoIsFollowedRequest, _ context: RPCContext) async throws -> ProtoIsFollowedResponse {
+    private func isFollowed(_ request: ProtoIsFollowedRequest, in context: RPCContext) async throws -> ProtoIsFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let isFollowed = try await support.isFollowed(UserID(trusted: request.followed), by: caller)
         return .with { $0.isFollowed = isFollowed }
     }
 
-    private func followed(_ request: ProtoFollowedRequest, _ context: RPCContext) async throws -> ProtoFollowedResponse {
+    private func followed(_ request: ProtoFollowedRequest, in context: RPCContext) async throws -> ProtoFollowedResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let rows = try await database.runAlone(
-            .followed, [.uuid(caller.app.rawValue), .text(caller.user.rawValue)], for: caller)
-        let columns = try rows.columns(UserColumns.self)
+            ListAllFollowed(app: caller.app, user: caller.user), for: caller)
+        let columns = try rows.columns(of: ListAllFollowed.self)
         return try .with { $0.userIds = try rows.map { try $0[columns.user] } }
     }
 
     private func notice(
-        _ caller: Caller, at position: Position, _ createdAt: StrataModel.Timestamp, _ content: UserChange.Content
+        to caller: Caller, at position: Position, createdAt: StrataModel.Timestamp, content: UserChange.Content
     ) -> UserNotice {
         UserNotice(
             appID: caller.app, user: caller.user,
@@ -122,34 +118,79 @@ extension CallSupport {
     /// Whether the caller follows `user` at present.
     func isFollowed(_ user: UserID, by caller: Caller) async throws -> Bool {
         let rows = try await database.runAlone(
-            .followedCheck, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(user.rawValue)], for: caller)
-        return try row(rows)[rows.columns(AnswerColumns.self).answer]
+            IsFollowed(app: caller.app, user: caller.user, followed: user), for: caller)
+        return try row(rows)[rows.columns(of: IsFollowed.self).answer]
     }
 
     /// Those of `users` whom the caller follows at present. One statement, which only reads.
     func followed(_ users: [UserID], by caller: Caller) async throws(Failure) -> Set<UserID> {
         if users.isEmpty { return [] }
         let rows = try await database.run(
-            .followedAmong, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .textArray(users.map(\.rawValue))], deadline: caller.deadline)
+            FollowedAmong(app: caller.app, user: caller.user, users: users), deadline: caller.deadline)
         return try reading {
-            let columns = try rows.columns(UserColumns.self)
+            let columns = try rows.columns(of: FollowedAmong.self)
             return Set(try rows.map { UserID(trusted: try $0[columns.user]) })
         }
     }
 }
 
-extension Statement {
-    static let followedList = Statement(
+/// A page of those whom a user follows.
+struct ListFollowed: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let pageSize: Int64
+    /// The last user of the page before.
+    let from: String?
+
+    typealias Columns = FollowedListColumns
+
+    static let statement = Statement(
         "follow.list",
         sql: """
             SELECT f.outcome, f.total, \(IdentityColumns.selected(from: "(f.profile)")) FROM conversations.list_followed($1, $2, $3, $4) f
             """, isIdempotent: true)
-    static let followedCheck = Statement("follow.check", sql: "SELECT conversations.is_followed($1, $2, $3) AS answer", isIdempotent: true)
-    /// $1 app, $2 user, $3 whom. Those who are followed. In `unnest` itself the planner would call the function once more, to see how many there are.
-    static let followedAmong = Statement(
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from)] }
+}
+
+/// Whether a user follows another one.
+struct IsFollowed: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let followed: UserID
+
+    typealias Columns = AnswerColumns
+
+    static let statement = Statement("follow.check", sql: "SELECT conversations.is_followed($1, $2, $3) AS answer", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(followed.rawValue)] }
+}
+
+/// Those of `users` whom a user follows. In `unnest` itself the planner would call the function once more, to see how many there are.
+struct FollowedAmong: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let users: [UserID]
+
+    typealias Columns = UserColumns
+
+    static let statement = Statement(
         "follow.among",
         sql: """
             SELECT u.user_id FROM (SELECT conversations.followed_among($1, $2, $3::text[]) AS ids OFFSET 0) f CROSS JOIN LATERAL unnest(f.ids) u(user_id)
             """, isIdempotent: true)
-    static let followed = Statement("follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .textArray(users.map(\.rawValue))] }
+}
+
+/// All whom a user follows.
+struct ListAllFollowed: PostgresQuery {
+    let app: AppID
+    let user: UserID
+
+    typealias Columns = UserColumns
+
+    static let statement = Statement("follow.all", sql: "SELECT * FROM conversations.followed($1, $2)", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
 }

@@ -72,8 +72,8 @@ final class IdentityDirectory: Sendable {
         let unknown = uncertain.filter { stored[$0]?.isKept != true }
         guard !unknown.isEmpty, try await isPossible() else { return }
         // Creating several rows may wait for several keys: alone, and in the order of the keys.
-        let rows = try await database.runAlone(.identitiesEnsure, Self.values(unknown, app), deadline: deadline)
-        _ = try remember(rows, unknown, in: app)
+        let rows = try await database.runAlone(EnsureIdentities(app: app, users: Self.sorted(unknown)), deadline: deadline)
+        _ = try remember(rows, of: unknown, in: app)
     }
 
     /// Forgets what is remembered of a user whose identity has just changed here.
@@ -89,16 +89,14 @@ final class IdentityDirectory: Sendable {
     private func read(
         _ users: Set<UserID>, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> [UserID: (identity: Identity, isKept: Bool)] {
-        try remember(try await database.run(.identitiesRead, Self.values(users, app), deadline: deadline), users, in: app)
+        try remember(try await database.run(ReadIdentities(app: app, users: Self.sorted(users)), deadline: deadline), of: users, in: app)
     }
 
-    private static func values(_ users: Set<UserID>, _ app: AppID) -> [Value] {
-        [.uuid(app.rawValue), .textArray(users.map(\.rawValue).sorted())]
-    }
+    private static func sorted(_ users: Set<UserID>) -> [String] { users.map(\.rawValue).sorted() }
 
     /// Takes rows about `users`; who has none is remembered as that.
     private func remember(
-        _ rows: Rows, _ users: Set<UserID>, in app: AppID
+        _ rows: Rows, of users: Set<UserID>, in app: AppID
     ) throws(Failure) -> [UserID: (identity: Identity, isKept: Bool)] {
         var found: [UserID: (identity: Identity, isKept: Bool)] = [:]
         found.reserveCapacity(rows.count)

@@ -38,12 +38,12 @@ struct IdentityProperties: Codable, Hashable, Sendable {
         let texts: [(String?, Int)] = [
             (displayName, 128), (avatarURL, 1024), (firstName, 128), (lastName, 128), (phoneNumber, 32), (emailAddress, 255), (publicKey, 8192),
         ]
-        guard texts.allSatisfy({ text, limit in text.map { Self.fits($0, limit) } ?? true }) else { return false }
+        guard texts.allSatisfy({ text, limit in text.map { Self.fits($0, within: limit) } ?? true }) else { return false }
         guard let metadata else { return true }
-        return metadata.count <= 16 && metadata.allSatisfy { Self.fits($0, 128) && Self.fits($1, 1024) }
+        return metadata.count <= 16 && metadata.allSatisfy { Self.fits($0, within: 128) && Self.fits($1, within: 1024) }
     }
 
-    private static func fits(_ text: String, _ limit: Int) -> Bool {
+    private static func fits(_ text: String, within limit: Int) -> Bool {
         text.unicodeScalars.count <= limit && !text.utf8.contains(0)
     }
 }

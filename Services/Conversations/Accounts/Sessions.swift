@@ -36,27 +36,27 @@ struct Sessions: Sendable {
     /// The session of a token with this digest.
     /// - Throws: ``StrataModel/Failure`` `authentication_required` if there is none that is valid.
     func find(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) -> Session {
-        let rows = try await database.run(.sessionFind, [.bytes(digest), .int8(renewBelow.components.seconds)], deadline: deadline)
+        let rows = try await database.run(FindSession(digest: digest, renewBelow: renewBelow.components.seconds), deadline: deadline)
         guard let row = rows.first else { throw .sessionEnded }
         let session: Session
         let isDue: Bool
         do {
-            let columns = try rows.columns(SessionFindColumns.self)
+            let columns = try rows.columns(of: FindSession.self)
             session = try columns.session(in: row)
             isDue = try row[columns.isDue]
         } catch {
             throw Failure(reading: error)
         }
-        if isDue { await renew([digest], deadline) }
+        if isDue { await renew([digest], deadline: deadline) }
         return session
     }
 
     /// Ends a session and has its sockets closed. Without effect if there is none.
     func end(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) {
-        let rows = try await database.runAlone(.sessionEnd, [.bytes(digest)], deadline: deadline)
+        let rows = try await database.runAlone(EndSession(digest: digest), deadline: deadline)
         guard let row = rows.first else { return }
         do {
-            let columns = try rows.columns(SessionEndColumns.self)
+            let columns = try rows.columns(of: EndSession.self)
             let (app, user) = (AppID(rawValue: try row[columns.app]), UserID(trusted: try row[columns.user]))
             publisher.notify([UserNotice(appID: app, user: user, content: .sessionEnded(tokenDigest: digest))])
         } catch {
@@ -67,11 +67,11 @@ struct Sessions: Sendable {
     /// Those of `digests` that are no valid sessions any more, in the order given.
     func ended(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async throws(Failure) -> [[UInt8]] {
         if digests.isEmpty { return [] }
-        let rows = try await database.run(.sessionsCheck, [.bytesArray(digests), .int8(renewBelow.components.seconds)], deadline: deadline)
+        let rows = try await database.run(CheckSessions(digests: digests, renewBelow: renewBelow.components.seconds), deadline: deadline)
         var valid: Set<[UInt8]> = []
         var due: [[UInt8]] = []
         do {
-            let columns = try rows.columns(SessionsCheckColumns.self)
+            let columns = try rows.columns(of: CheckSessions.self)
             for row in rows {
                 let digest = try row[columns.digest]
                 valid.insert(digest)
@@ -80,12 +80,12 @@ struct Sessions: Sendable {
         } catch {
             throw Failure(reading: error)
         }
-        if !due.isEmpty { await renew(due, deadline) }
+        if !due.isEmpty { await renew(due, deadline: deadline) }
         return digests.filter { !valid.contains($0) }
     }
 
     /// Best effort: a session that could not be renewed now is still due the next time.
-    private func renew(_ digests: [[UInt8]], _ deadline: ContinuousClock.Instant) async {
-        _ = try? await database.runAlone(.sessionsRenew, [.bytesArray(digests), .int8(lifetime.components.seconds)], deadline: deadline)
+    private func renew(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async {
+        _ = try? await database.runAlone(RenewSessions(digests: digests, lifetime: lifetime.components.seconds), deadline: deadline)
     }
 }

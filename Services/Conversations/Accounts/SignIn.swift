@@ -55,33 +55,30 @@ struct SignIn: Sendable {
             guard let genuine = Nonce.verify(claims.nonce, with: nonceKey, at: time) else { throw IdentityToken.Refusal.nonce }
             nonce = genuine
         } catch let refusal as IdentityToken.Refusal {
-            throw refused(refusal, app)
+            throw refused(refusal, in: app)
         } catch {
             throw Failure(reading: error)
         }
-        return try await write(user, claims.properties, nonce, app, deadline)
+        return try await openSession(of: user, with: claims.properties, using: nonce, in: app, deadline: deadline)
     }
 
-    private func write(
-        _ user: UserID, _ properties: IdentityProperties, _ nonce: Nonce, _ app: AppID, _ deadline: ContinuousClock.Instant
+    private func openSession(
+        of user: UserID, with properties: IdentityProperties, using nonce: Nonce, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> Opened {
         let session = SessionToken.random()
         do {
             let rows = try await database.runAlone(
-                .signIn,
-                [
-                    .uuid(app.rawValue), .text(user.rawValue), .bytes(nonce.digest), .timestamp(Postgres.Timestamp(nonce.expiresAt)),
-                    .bytes(session.digest), .int8(sessionLifetime.components.seconds), .jsonb(try properties.json()),
-                ],
-                deadline: deadline)
+                OpenSession(
+                    app: app, user: user, nonceDigest: nonce.digest, nonceExpiresAt: Postgres.Timestamp(nonce.expiresAt), digest: session.digest,
+                    lifetime: sessionLifetime.components.seconds, claims: try properties.json()), deadline: deadline)
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
-            let columns = try rows.columns(SignInColumns.self)
+            let columns = try rows.columns(of: OpenSession.self)
             switch try row[columns.outcome] {
             case "ok": break
             case "invalid_app_id": throw Failure.invalidApp
             case "app_suspended": throw Failure.appSuspended
             case "user_suspended": throw Failure.userSuspended
-            default: throw refused(.nonce, app)
+            default: throw refused(.nonce, in: app)
             }
             accepted.increment()
             let identity = try columns.identity.identity(in: row)
@@ -107,7 +104,7 @@ struct SignIn: Sendable {
     }
 
     /// The reason is for the operator; it names a check, never a value.
-    private func refused(_ refusal: IdentityToken.Refusal, _ app: AppID) -> Failure {
+    private func refused(_ refusal: IdentityToken.Refusal, in app: AppID) -> Failure {
         Counter(label: "strata_conversations_sign_ins_total", dimensions: [("outcome", refusal.rawValue)]).increment()
         logger.info("a sign-in was refused", metadata: ["app.id": "\(app)", "sign_in.refusal": "\(refusal.rawValue)"])
         return .invalidToken

@@ -42,7 +42,7 @@ struct AnnouncementColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/announcementSend``.
+/// Of ``SendAnnouncement``.
 struct AnnouncementSendColumns: ColumnSet {
     let outcome: Column<String>
     let sentAt: Column<Postgres.Timestamp>
@@ -55,7 +55,7 @@ struct AnnouncementSendColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/announcementApp``.
+/// Of ``GetAnnouncingApp``.
 struct AnnouncementAppColumns: ColumnSet {
     let isSuspended: Column<Bool>
 
@@ -64,7 +64,7 @@ struct AnnouncementAppColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/announcementList``.
+/// Of ``ListAnnouncements``.
 struct AnnouncementListColumns: ColumnSet {
     let outcome: Column<String>
     let total: Column<Int64>

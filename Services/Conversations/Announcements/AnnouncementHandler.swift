@@ -23,16 +23,16 @@ struct AnnouncementHandler: CallHandler {
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
-        router.register(AccountAPI.sendAnnouncement) { try await self.send($0, $1) }
-        router.register(AccountAPI.getAnnouncement) { try await self.get($0, $1) }
-        router.register(AccountAPI.listAnnouncements) { try await self.list($0, $1) }
-        router.register(AccountAPI.giveAnnouncementReceipt) { try await self.giveReceipt($0, $1) }
-        router.register(AccountAPI.deleteAnnouncement) { try await self.delete($0, $1) }
+        router.register(AccountAPI.sendAnnouncement) { try await self.sendAnnouncement($0, in: $1) }
+        router.register(AccountAPI.getAnnouncement) { try await self.getAnnouncement($0, in: $1) }
+        router.register(AccountAPI.listAnnouncements) { try await self.listAnnouncements($0, in: $1) }
+        router.register(AccountAPI.giveAnnouncementReceipt) { try await self.giveAnnouncementReceipt($0, in: $1) }
+        router.register(AccountAPI.deleteAnnouncement) { try await self.deleteAnnouncement($0, in: $1) }
     }
 
     // MARK: Send
 
-    private func send(_ request: ProtoSendAnnouncementRequest, _ context: RPCContext) async throws -> ProtoSendAnnouncementResponse {
+    private func sendAnnouncement(_ request: ProtoSendAnnouncementRequest, in context: RPCContext) async throws -> ProtoSendAnnouncementResponse {
         let app = try AppID(contract: request.appID)
         let id = try AnnouncementID(contract: request.id)
         guard !request.recipients.isEmpty else { throw Failure.missing("recipients") }
@@ -46,16 +46,14 @@ struct AnnouncementHandler: CallHandler {
             }
         let parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
         guard !parts.isEmpty else { throw Failure.missing("parts") }
-        try await checkApp(app, context.deadline)
-        let sender = try await sender(request, app, context.deadline)
+        try await checkApp(app, deadline: context.deadline)
+        let sender = try await sender(of: request, in: app, deadline: context.deadline)
         let rows = try await database.runAlone(
-            .announcementSend,
-            [
-                .uuid(app.rawValue), .uuid(id.rawValue), sender.name.map { .text($0) } ?? .null, sender.user.map { .text($0.rawValue) } ?? .null,
-                .textArray(recipients.map(\.rawValue)), .bytes(try MessageParts.encode(parts)),
-                request.hasNotification ? .text(request.notification) : .null,
-            ], deadline: context.deadline)
-        let (row, columns) = (try support.row(rows), try rows.columns(AnnouncementSendColumns.self))
+            SendAnnouncement(
+                app: app, announcement: id, senderName: sender.name, senderUser: sender.user, recipients: recipients,
+                parts: try MessageParts.encode(parts), notification: request.hasNotification ? request.notification : nil),
+            deadline: context.deadline)
+        let (row, columns) = (try support.row(rows), try rows.columns(of: SendAnnouncement.self))
         guard try row[columns.outcome] == "ok" else { throw Failure(.idInUse, "The id is in use.") }
         let sentAt = StrataModel.Timestamp(try row[columns.sentAt])
         support.publisher.notify(
@@ -64,16 +62,16 @@ struct AnnouncementHandler: CallHandler {
                     let announcement = Announcement(
                         id: id, position: entry.position, sender: sender.shown, sentAt: sentAt, parts: parts, status: .sent,
                         notification: request.hasNotification ? request.notification : nil)
-                    return notice(app, entry.user, entry.position, entry.createdAt, .announced(announcement))
+                    return notice(in: app, to: entry.user, at: entry.position, createdAt: entry.createdAt, content: .announced(announcement))
                 })
         return .with { $0.sentAt = sentAt.microseconds }
     }
 
     /// No session vouches for the app here: its id comes from the operator's command line.
-    private func checkApp(_ app: AppID, _ deadline: ContinuousClock.Instant) async throws {
-        let rows = try await database.run(.announcementApp, [.uuid(app.rawValue)], deadline: deadline)
+    private func checkApp(_ app: AppID, deadline: ContinuousClock.Instant) async throws {
+        let rows = try await database.run(GetAnnouncingApp(app: app), deadline: deadline)
         guard let row = rows.first else { throw Failure.invalidApp }
-        guard try !row[rows.columns(AnnouncementAppColumns.self).isSuspended] else { throw Failure.appSuspended }
+        guard try !row[rows.columns(of: GetAnnouncingApp.self).isSuspended] else { throw Failure.appSuspended }
     }
 
     private struct Sender {
@@ -83,7 +81,7 @@ struct AnnouncementHandler: CallHandler {
     }
 
     private func sender(
-        _ request: ProtoSendAnnouncementRequest, _ app: AppID, _ deadline: ContinuousClock.Instant
+        of request: ProtoSendAnnouncementRequest, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws -> Sender {
         switch request.sender {
         case .senderName(let name) where !name.isEmpty: return Sender(name: name, shown: .name(name))
@@ -97,24 +95,22 @@ struct AnnouncementHandler: CallHandler {
 
     // MARK: Read
 
-    private func get(_ request: ProtoGetAnnouncementRequest, _ context: RPCContext) async throws -> ProtoAnnouncement {
+    private func getAnnouncement(_ request: ProtoGetAnnouncementRequest, in context: RPCContext) async throws -> ProtoAnnouncement {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let id = try AnnouncementID(contract: request.announcementID)
         guard let announcement = try await announcements.find(id, for: caller) else { throw Failure.notFound("announcement") }
         return ProtoAnnouncement(announcement)
     }
 
-    private func list(_ request: ProtoListAnnouncementsRequest, _ context: RPCContext) async throws -> ProtoListAnnouncementsResponse {
+    private func listAnnouncements(_ request: ProtoListAnnouncementsRequest, in context: RPCContext) async throws -> ProtoListAnnouncementsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let from = request.hasFromID ? try AnnouncementID(contract: request.fromID) : nil
         let rows = try await database.runAlone(
-            .announcementList,
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))),
-                from.map { .uuid($0.rawValue) } ?? .null, CallSupport.bound(request.maxBytes),
-            ], for: caller)
+            ListAnnouncements(
+                app: caller.app, user: caller.user, pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
+                maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
-        let columns = try rows.columns(AnnouncementListColumns.self)
+        let columns = try rows.columns(of: ListAnnouncements.self)
         guard try header[columns.outcome] == "ok" else {
             throw Failure.invalid("from_id", reason: "is not the id of an announcement in this list")
         }
@@ -133,45 +129,44 @@ struct AnnouncementHandler: CallHandler {
 
     // MARK: Receipts and removal
 
-    private func giveReceipt(_ request: ProtoGiveAnnouncementReceiptRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func giveAnnouncementReceipt(_ request: ProtoGiveAnnouncementReceiptRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
         let id = try AnnouncementID(contract: request.announcementID)
         guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", reason: "must be read or delivery") }
         let status: RecipientStatus = kind == .read ? .read : .delivered
         return try await write(
-            .announcementReceipt,
-            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .int8(Int64(status.rawValue))], caller,
-            .announcementStatus(id, status))
+            GiveAnnouncementReceipt(app: caller.app, user: caller.user, announcement: id, status: Int64(status.rawValue)), for: caller,
+            telling: .announcementStatus(id, status))
     }
 
-    private func delete(_ request: ProtoDeleteAnnouncementRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func deleteAnnouncement(_ request: ProtoDeleteAnnouncementRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
         let id = try AnnouncementID(contract: request.announcementID)
         return try await write(
-            .announcementRemove, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], caller,
-            .announcementDeleted(id))
+            RemoveAnnouncement(app: caller.app, user: caller.user, announcement: id), for: caller,
+            telling: .announcementDeleted(id))
     }
 
-    private func write(
-        _ statement: WriteStatement, _ values: [Value], _ caller: Caller, _ content: UserChange.Content
-    ) async throws -> ProtoChangePlace {
+    private func write<Query: WriteQuery>(
+        _ query: Query, for caller: Caller, telling content: UserChange.Content
+    ) async throws -> ProtoChangePlace where Query.Columns == UserEntryColumns {
         let place = try await support.once(caller) { () async throws -> ChangePlace? in
-            guard let written = try await support.write(statement, values, for: caller) else { return nil }
-            let (row, columns) = (written.rows[0], try written.rows.columns(UserEntryColumns.self))
+            guard let written = try await support.write(query, for: caller) else { return nil }
+            let (row, columns) = (written.rows[0], try written.columns(of: Query.self))
             let outcome = try row[columns.outcome]
             try Refusal.check(outcome, what: "announcement")
             guard outcome == "ok" else { return written.place ?? .nowhere }
             let (position, createdAt) = try columns.place(in: row)
-            support.publisher.notify([notice(caller.app, caller.user, position, createdAt, content)])
+            support.publisher.notify([notice(in: caller.app, to: caller.user, at: position, createdAt: createdAt, content: content)])
             return written.place ?? ChangePlace(userPosition: position)
         }
         return ProtoChangePlace(place)
     }
 
     private func notice(
-        _ app: AppID, _ user: UserID, _ position: Position, _ createdAt: StrataModel.Timestamp, _ content: UserChange.Content
+        in app: AppID, to user: UserID, at position: Position, createdAt: StrataModel.Timestamp, content: UserChange.Content
     ) -> UserNotice {
         UserNotice(
             appID: app, user: user,

@@ -12,8 +12,8 @@ struct Announcements: Sendable {
     /// Nil if it was not sent to the caller, or if the caller has removed it.
     func find(_ id: AnnouncementID, for caller: Caller) async throws -> Announcement? {
         let rows = try await support.database.run(
-            .announcementGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
-        return try await read(Array(rows), by: try rows.columns(), in: caller.app, deadline: caller.deadline).first
+            GetAnnouncement(app: caller.app, user: caller.user, announcement: id), deadline: caller.deadline)
+        return try await read(Array(rows), by: try rows.columns(of: GetAnnouncement.self), in: caller.app, deadline: caller.deadline).first
     }
 
     /// The announcements in these rows.
@@ -26,15 +26,75 @@ struct Announcements: Sendable {
     }
 }
 
-extension Statement {
-    static let announcementApp = Statement(
+/// The app, if there is one.
+struct GetAnnouncingApp: PostgresQuery {
+    let app: AppID
+
+    typealias Columns = AnnouncementAppColumns
+
+    static let statement = Statement(
         "announcement.app", sql: "SELECT suspended FROM conversations.app WHERE id = $1", isIdempotent: true)
-    static let announcementSend = Statement(
+
+    var parameters: [Value] { [.uuid(app.rawValue)] }
+}
+
+/// Sends an announcement to users of an app.
+struct SendAnnouncement: PostgresQuery {
+    let app: AppID
+    let announcement: AnnouncementID
+    let senderName: String?
+    let senderUser: UserID?
+    let recipients: [UserID]
+    let parts: [UInt8]
+    let notification: String?
+
+    typealias Columns = AnnouncementSendColumns
+
+    static let statement = Statement(
         "announcement.send", sql: "SELECT * FROM conversations.send_announcement($1, $2, $3, $4, $5::text[], $6, $7)", isIdempotent: true)
-    static let announcementGet = Statement(
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .uuid(announcement.rawValue), Value(senderName), Value(senderUser?.rawValue),
+            .textArray(recipients.map(\.rawValue)), .bytes(parts), Value(notification),
+        ]
+    }
+}
+
+/// An announcement as one recipient sees it.
+struct GetAnnouncement: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let announcement: AnnouncementID
+
+    typealias Columns = AnnouncementColumns
+
+    static let statement = Statement(
         "announcement.get", sql: "SELECT * FROM conversations.get_announcement($1, $2, $3)", isIdempotent: true)
-    static let announcementList = Statement(
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue)] }
+}
+
+/// A page of the announcements to one user.
+struct ListAnnouncements: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let pageSize: Int64
+    /// The last one of the page before.
+    let from: AnnouncementID?
+    /// The bytes that the answer may have, about; nil: no bound.
+    let maxBytes: Int64?
+
+    typealias Columns = AnnouncementListColumns
+
+    static let statement = Statement(
         "announcement.list",
         sql: "SELECT r.outcome, r.total, r.last_id, (r.announcement).* FROM conversations.list_announcements_page($1, $2, $3, $4, $5) r",
         isIdempotent: true)
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from?.rawValue), Value(maxBytes),
+        ]
+    }
 }

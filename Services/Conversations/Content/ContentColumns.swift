@@ -4,7 +4,7 @@ import Postgres
 
 // The columns of statements about rich content.
 
-/// Of ``Postgres/Statement/contentGet``.
+/// Of ``GetContent``.
 struct ContentGetColumns: ColumnSet {
     let mimeType: Column<String>
     let size: Column<Int64>
@@ -17,7 +17,7 @@ struct ContentGetColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/contentsSweep``.
+/// Of ``SweepContents``.
 struct ContentsSweepColumns: ColumnSet {
     let content: Column<UUID>
 
@@ -26,7 +26,7 @@ struct ContentsSweepColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/contentSizes``.
+/// Of ``ReadContentSizes``.
 struct ContentSizesColumns: ColumnSet {
     let content: Column<UUID>
     let size: Column<Int64>

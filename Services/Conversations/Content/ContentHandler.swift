@@ -18,26 +18,24 @@ struct ContentHandler: CallHandler {
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
-        router.register(AccountAPI.createContent) { try await self.create($0, $1) }
-        router.register(AccountAPI.finishContent) { try await self.finish($0, $1) }
-        router.register(AccountAPI.getContent) { try await self.get($0, $1) }
-        router.register(AccountAPI.sweepContents) { try await self.sweep($0, $1) }
-        router.register(AccountAPI.forgetContents) { try await self.forget($0, $1) }
+        router.register(AccountAPI.createContent) { try await self.createContent($0, in: $1) }
+        router.register(AccountAPI.finishContent) { try await self.finishContent($0, in: $1) }
+        router.register(AccountAPI.getContent) { try await self.getContent($0, in: $1) }
+        router.register(AccountAPI.sweepContents) { try await self.sweepContents($0, in: $1) }
+        router.register(AccountAPI.forgetContents) { try await self.forgetContents($0, in: $1) }
     }
 
-    private func create(_ request: ProtoCreateContentRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+    private func createContent(_ request: ProtoCreateContentRequest, in context: RPCContext) async throws -> ProtoEmpty {
         let caller = try Caller(app: request.appID, user: request.owner, context)
         let id = try ContentID(contract: request.id)
         guard request.size >= 0 else { throw Failure.invalid("Upload-Content-Length", reason: "must not be negative") }
         let quotas = support.quotas
         // The user's quota is locked, and the app's: alone in its transaction.
         let rows = try await database.runAlone(
-            .contentCreate,
-            [
-                .uuid(id.rawValue), .uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.mimeType), .int8(request.size),
-                Value(limit: quotas.uploads), Value(limit: quotas.uploadBytes), Value(limit: quotas.appUploads), Value(limit: quotas.appUploadBytes),
-            ], for: caller)
-        switch try support.row(rows)[rows.columns(OutcomeColumns.self).outcome] {
+            CreateContent(
+                content: id, app: caller.app, owner: caller.user, mimeType: request.mimeType, size: request.size, uploads: quotas.uploads,
+                uploadBytes: quotas.uploadBytes, appUploads: quotas.appUploads, appUploadBytes: quotas.appUploadBytes), for: caller)
+        switch try support.row(rows)[rows.columns(of: CreateContent.self).outcome] {
         case "ok": return ProtoEmpty()
         case "too_many": throw QuotaRefusal.uploads.failure(quotas)
         case "too_many_bytes": throw QuotaRefusal.uploadBytes.failure(quotas)
@@ -46,20 +44,20 @@ struct ContentHandler: CallHandler {
         }
     }
 
-    private func finish(_ request: ProtoFinishContentRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+    private func finishContent(_ request: ProtoFinishContentRequest, in context: RPCContext) async throws -> ProtoEmpty {
         let id = try ContentID(contract: request.contentID)
-        let rows = try await database.runAlone(.contentFinish, [.uuid(id.rawValue)], deadline: context.deadline)
+        let rows = try await database.runAlone(FinishContent(content: id), deadline: context.deadline)
         if rows.isEmpty { throw Failure.notFound("content") }
         return ProtoEmpty()
     }
 
-    private func get(_ request: ProtoGetContentRequest, _ context: RPCContext) async throws -> ProtoContent {
+    private func getContent(_ request: ProtoGetContentRequest, in context: RPCContext) async throws -> ProtoContent {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let id = try ContentID(contract: request.contentID)
         let rows = try await database.run(
-            .contentGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
+            GetContent(app: caller.app, user: caller.user, content: id), deadline: caller.deadline)
         guard let row = rows.first else { throw Failure.notFound("content") }
-        let columns = try rows.columns(ContentGetColumns.self)
+        let columns = try rows.columns(of: GetContent.self)
         return try .with {
             $0.id = Data(id)
             $0.mimeType = try row[columns.mimeType]
@@ -68,36 +66,99 @@ struct ContentHandler: CallHandler {
         }
     }
 
-    private func sweep(_ request: ProtoSweepContentsRequest, _ context: RPCContext) async throws -> ProtoSweepContentsResponse {
+    private func sweepContents(_ request: ProtoSweepContentsRequest, in context: RPCContext) async throws -> ProtoSweepContentsResponse {
         let limit = min(max(Int(request.limit), 1), Self.batchLimit)
         let rows = try await database.runAlone(
-            .contentsSweep, [.int8(max(request.age, 0)), .int8(Int64(limit))], deadline: context.deadline)
-        let columns = try rows.columns(ContentsSweepColumns.self)
+            SweepContents(age: max(request.age, 0), limit: Int64(limit)), deadline: context.deadline)
+        let columns = try rows.columns(of: SweepContents.self)
         return try .with { $0.doomed = try rows.map { Data(uuid: try $0[columns.content]) } }
     }
 
-    private func forget(_ request: ProtoForgetContentsRequest, _ context: RPCContext) async throws -> ProtoEmpty {
+    private func forgetContents(_ request: ProtoForgetContentsRequest, in context: RPCContext) async throws -> ProtoEmpty {
         guard request.contentIds.count <= Self.batchLimit else { throw RPCError.tooLarge }
         let ids = try request.contentIds.map { try ContentID(contract: $0).rawValue }
-        _ = try await database.runAlone(.contentsForget, [.uuidArray(ids)], deadline: context.deadline)
+        _ = try await database.runAlone(ForgetContents(contents: ids), deadline: context.deadline)
         return ProtoEmpty()
     }
 }
 
-extension Statement {
-    /// $1 id, $2 app, $3 owner, $4 type, $5 size, $6 and $7 number and bytes that the owner may have, $8 and $9 those of the app.
-    static let contentCreate = Statement(
+/// Announces content.
+struct CreateContent: PostgresQuery {
+    let content: ContentID
+    let app: AppID
+    let owner: UserID
+    let mimeType: String
+    let size: Int64
+    /// The number and the bytes that the owner may have.
+    let uploads: Int?
+    let uploadBytes: Int?
+    /// Those that the app may have.
+    let appUploads: Int?
+    let appUploadBytes: Int?
+
+    typealias Columns = OutcomeColumns
+
+    static let statement = Statement(
         "content.create", sql: "SELECT conversations.create_content($1, $2, $3, $4, $5, $6, $7, $8, $9) AS outcome", isIdempotent: true)
-    /// $1 id. A row unless the content is about to be removed.
-    static let contentFinish = Statement(
+
+    var parameters: [Value] {
+        [
+            .uuid(content.rawValue), .uuid(app.rawValue), .text(owner.rawValue), .text(mimeType), .int8(size), Value(uploads),
+            Value(uploadBytes), Value(appUploads), Value(appUploadBytes),
+        ]
+    }
+}
+
+/// A row unless the content is about to be removed.
+struct FinishContent: PostgresQuery {
+    let content: ContentID
+
+    typealias Columns = NoColumns
+
+    static let statement = Statement(
         "content.finish",
         sql: """
             UPDATE conversations.content SET uploaded_at = coalesce(uploaded_at, now()) WHERE id = $1 AND NOT is_doomed RETURNING id
             """, isIdempotent: true)
-    static let contentGet = Statement("content.get", sql: "SELECT * FROM conversations.get_content($1, $2, $3)", isIdempotent: true)
-    /// $1 age in seconds, $2 at most so many.
-    static let contentsSweep = Statement(
+
+    var parameters: [Value] { [.uuid(content.rawValue)] }
+}
+
+/// Content that a user may see.
+struct GetContent: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let content: ContentID
+
+    typealias Columns = ContentGetColumns
+
+    static let statement = Statement("content.get", sql: "SELECT * FROM conversations.get_content($1, $2, $3)", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(content.rawValue)] }
+}
+
+/// Contents that are about to be removed.
+struct SweepContents: PostgresQuery {
+    /// In seconds.
+    let age: Int64
+    let limit: Int64
+
+    typealias Columns = ContentsSweepColumns
+
+    static let statement = Statement(
         "content.sweep", sql: "SELECT * FROM conversations.sweep_contents($1::int8 * interval '1 second', $2)", isIdempotent: true)
-    static let contentsForget = Statement(
+
+    var parameters: [Value] { [.int8(age), .int8(limit)] }
+}
+
+/// Removes contents whose bytes are gone.
+struct ForgetContents: PostgresQuery {
+    let contents: [UUID]
+
+    typealias Columns = NoColumns
+
+    static let statement = Statement(
         "content.forget", sql: "DELETE FROM conversations.content WHERE id = ANY ($1::uuid[]) AND is_doomed", isIdempotent: true)
+
+    var parameters: [Value] { [.uuidArray(contents)] }
 }

@@ -34,7 +34,7 @@ struct CallSupport: Sendable {
     }
 
     /// The bytes that an answer may have, as the functions of the database take them.
-    static func bound(_ bytes: Int64) -> Value { bytes > 0 ? .int8(bytes) : .null }
+    static func bound(_ bytes: Int64) -> Int64? { bytes > 0 ? bytes : nil }
 
     /// The only row of a write.
     func row(_ rows: Rows) throws(Failure) -> Row {
@@ -44,7 +44,7 @@ struct CallSupport: Sendable {
 
     /// Users who take part in a conversation have an identity from then on, if only a bare one. Unless the database is certain to refuse what they are wanted
     /// for: more than `participantsLimit` users, or what `isPossible` says is not to be.
-    func ensureUsers(_ names: some Collection<String>, _ caller: Caller, if isPossible: () async throws(Failure) -> Bool) async throws(Failure) {
+    func ensureUsers(_ names: some Collection<String>, for caller: Caller, if isPossible: () async throws(Failure) -> Bool) async throws(Failure) {
         var users: [UserID] = []
         for name in names {
             guard let user = UserID(name) else { throw .invalid("participants", reason: "holds something that is not a user id") }
@@ -54,11 +54,13 @@ struct CallSupport: Sendable {
         try await directory.ensure(users, in: caller.app, deadline: caller.deadline, if: isPossible)
     }
 
-    /// A boolean that a statement returns.
-    func answer(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Bool {
-        let rows = try await database.run(statement, values, deadline: deadline)
+    /// A boolean that a query returns.
+    func answer<Query: PostgresQuery>(
+        _ query: Query, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> Bool where Query.Columns == AnswerColumns {
+        let rows = try await database.run(query, deadline: deadline)
         let first = try row(rows)
-        return try reading { try first[rows.columns(AnswerColumns.self).answer] }
+        return try reading { try first[rows.columns(of: Query.self).answer] }
     }
 
     /// A view with the names of all users in it.
@@ -96,15 +98,9 @@ struct Caller: Sendable {
         return UInt64(bitPattern: Int64(hasher.finalize()))
     }
 
-    /// The two values of the origin, as the functions take them.
-    var originValues: [Value] {
-        guard let origin else { return [.null, .null] }
-        return [.int8(Int64(bitPattern: origin.connection)), .int8(Int64(bitPattern: origin.request))]
-    }
-
     func change(
-        _ conversation: ConversationID, at position: Position, _ createdAt: StrataModel.Timestamp, messageCount: Int64,
-        numbers: [UserID: UserNumbers] = [:], _ content: Change.Content
+        in conversation: ConversationID, at position: Position, createdAt: StrataModel.Timestamp, messageCount: Int64,
+        numbers: [UserID: UserNumbers] = [:], content: Change.Content
     ) -> Change {
         Change(
             appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: user, origin: origin,

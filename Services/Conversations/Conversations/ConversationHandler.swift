@@ -20,23 +20,24 @@ struct ConversationHandler: CallHandler {
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
-        router.register(ConversationsAPI.createConversation) { try await self.create($0, $1) }
-        router.register(ConversationsAPI.getConversation) { try await self.get($0, $1) }
-        router.register(ConversationsAPI.getConversations) { try await self.getMany($0, $1) }
-        router.register(ConversationsAPI.listConversations) { try await self.list($0, $1) }
-        router.register(ConversationsAPI.patchConversation) { try await self.patch($0, $1) }
-        router.register(ConversationsAPI.deleteConversation) { try await self.delete($0, $1) }
-        router.register(ConversationsAPI.markAllRead) { try await self.markAllRead($0, $1) }
+        router.register(ConversationsAPI.createConversation) { try await self.createConversation($0, in: $1) }
+        router.register(ConversationsAPI.getConversation) { try await self.getConversation($0, in: $1) }
+        router.register(ConversationsAPI.getConversations) { try await self.getConversations($0, in: $1) }
+        router.register(ConversationsAPI.listConversations) { try await self.listConversations($0, in: $1) }
+        router.register(ConversationsAPI.patchConversation) { try await self.patchConversation($0, in: $1) }
+        router.register(ConversationsAPI.deleteConversation) { try await self.deleteConversation($0, in: $1) }
+        router.register(ConversationsAPI.markAllRead) { try await self.markAllRead($0, in: $1) }
     }
 
     // MARK: Create
 
-    private func create(_ request: ProtoCreateConversationRequest, _ context: RPCContext) async throws -> ProtoCreateConversationResponse {
+    private func createConversation(_ request: ProtoCreateConversationRequest, in context: RPCContext) async throws -> ProtoCreateConversationResponse
+    {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             mutation: request.hasMutation ? request.mutation : nil, context)
         return try await support.once(caller) {
-            try await carryOut(request, caller)
+            try await carryOut(request, for: caller)
         } answer: { earlier in
             let id = earlier.object.map { ConversationID(rawValue: $0) }
             guard let id, let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline) else {
@@ -50,41 +51,39 @@ struct ConversationHandler: CallHandler {
         }
     }
 
-    private func carryOut(_ request: ProtoCreateConversationRequest, _ caller: Caller) async throws -> ProtoCreateConversationResponse? {
+    private func carryOut(_ request: ProtoCreateConversationRequest, for caller: Caller) async throws -> ProtoCreateConversationResponse? {
         let id = try ConversationID(contract: request.id)
         let leaves = request.hasMetadata ? request.metadata.modelLeaves : nil
         if let leaves {
             try support.metadataValidation.checkTree(leaves)
             try support.metadataLimits.checkLimits(of: leaves)
         }
-        try await support.ensureUsers(request.participants + [caller.user.rawValue], caller) { () throws(Failure) in
-            try await support.answer(.conversationIsFree, [.uuid(id.rawValue)], deadline: caller.deadline)
+        try await support.ensureUsers(request.participants + [caller.user.rawValue], for: caller) { () throws(Failure) in
+            try await support.answer(IsConversationFree(conversation: id), deadline: caller.deadline)
         }
-        let values: [Value] =
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .textArray(request.participants),
-                .bool(request.distinct), leaves.map { .textArray($0.map(\.path.dotted)) } ?? .null,
-                leaves.map { .textArray($0.map(\.value)) } ?? .null, .int8(Int64(support.participantsLimit)),
-            ] + caller.originValues + [.int8(Int64(request.receiptPolicy & 3))]
+        let query = CreateConversation(
+            app: caller.app, user: caller.user, conversation: id, participants: request.participants, isDistinct: request.distinct,
+            metadataPaths: leaves?.map(\.path.dotted), metadataValues: leaves?.map(\.value), participantsLimit: support.participantsLimit,
+            origin: caller.origin, receiptPolicy: Int64(request.receiptPolicy & 3))
         // A creation meets two keys, its id and its set of participants: alone in its transaction.
         let route: CallSupport.Route = leaves?.isLarge == true ? .large : .alone
-        guard let written = try await support.write(.conversationCreate, values, for: caller, on: route) else { return nil }
+        guard let written = try await support.write(query, for: caller, on: route) else { return nil }
         let (outcome, createdAt, shownAt, view) = try support.reading {
-            let (row, columns) = (written.rows[0], try written.rows.columns(ConversationCreateColumns.self))
+            let (row, columns) = (written.rows[0], try written.columns(of: CreateConversation.self))
             let createdAt = try row[optional: columns.changedAt].map { StrataModel.Timestamp($0) }
             let userPosition = try row[optional: columns.userPosition]
             let userTime = try row[optional: columns.userCreatedAt].map { StrataModel.Timestamp($0) }
             let shownAt = userPosition.flatMap { position in userTime.map { (Position(position), $0) } }
-            return (try row[columns.outcome], createdAt, shownAt, try ViewRow(row, columns.view))
+            return (try row[columns.outcome], createdAt, shownAt, try ViewRow(row, by: columns.view))
         }
         if outcome == "too_many" { throw Failure.invalid("participants", reason: "names more than \(support.participantsLimit) users") }
         try Refusal.check(outcome, what: "conversation")
         guard let view else { throw Failure(.idInUse, "The id is in use.") }
-        if let shownAt { try await announceShown(view, at: shownAt, caller) }
+        if let shownAt { try await announceShown(view, at: shownAt, to: caller) }
         let named = try await support.named(
             view, in: caller.app, metadata: outcome == "created" ? MetadataTree(leaves: leaves ?? []) : nil, deadline: caller.deadline)
         switch outcome {
-        case "created": announceCreated(named, at: createdAt ?? view.createdAt, caller)
+        case "created": announceCreated(named, at: createdAt ?? view.createdAt, by: caller)
         case "found": break
         case "conflict":
             throw Failure(.conflict, "There is such a conversation, with other metadata.", detail: .conversation(named))
@@ -98,10 +97,11 @@ struct ConversationHandler: CallHandler {
         }
     }
 
-    private func announceCreated(_ view: ConversationView, at time: StrataModel.Timestamp, _ caller: Caller) {
+    private func announceCreated(_ view: ConversationView, at time: StrataModel.Timestamp, by caller: Caller) {
         let conversation = view.conversation
         support.publisher.publish([
-            caller.change(conversation.id, at: conversation.position, time, messageCount: 0, .conversationCreated(conversation))
+            caller.change(
+                in: conversation.id, at: conversation.position, createdAt: time, messageCount: 0, content: .conversationCreated(conversation))
         ])
         support.publisher.notify(
             conversation.participants.map {
@@ -109,7 +109,7 @@ struct ConversationHandler: CallHandler {
             })
     }
 
-    private func announceShown(_ view: ViewRow, at place: (Position, StrataModel.Timestamp), _ caller: Caller) async throws(Failure) {
+    private func announceShown(_ view: ViewRow, at place: (Position, StrataModel.Timestamp), to caller: Caller) async throws(Failure) {
         let named = try await support.named(view, in: caller.app, deadline: caller.deadline)
         let change = UserChange(
             appID: caller.app, user: caller.user, position: place.0, createdAt: place.1, content: .conversationShown(named))
@@ -118,7 +118,7 @@ struct ConversationHandler: CallHandler {
 
     // MARK: Read
 
-    private func get(_ request: ProtoGetConversationRequest, _ context: RPCContext) async throws -> ProtoConversationView {
+    private func getConversation(_ request: ProtoGetConversationRequest, in context: RPCContext) async throws -> ProtoConversationView {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let id = try ConversationID(contract: request.conversationID)
         return ProtoConversationView(try await view(of: id, for: caller))
@@ -131,25 +131,23 @@ struct ConversationHandler: CallHandler {
         return view
     }
 
-    private func list(_ request: ProtoListConversationsRequest, _ context: RPCContext) async throws -> ProtoListConversationsResponse {
+    private func listConversations(_ request: ProtoListConversationsRequest, in context: RPCContext) async throws -> ProtoListConversationsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let from = request.hasFromID ? try ConversationID(contract: request.fromID) : nil
         let rows = try await database.runAlone(
-            .conversationList,
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .bool(request.byLastMessage),
-                .int8(Int64(min(max(request.pageSize, 1), Self.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
-                CallSupport.bound(request.maxBytes),
-            ], for: caller)
+            ListConversations(
+                app: caller.app, user: caller.user, byLastMessage: request.byLastMessage,
+                pageSize: Int64(min(max(request.pageSize, 1), Self.pageLimit)), from: from,
+                maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
         let (total, later, views, hasMore) = try support.reading {
-            let columns = try rows.columns(ConversationListColumns.self)
+            let columns = try rows.columns(of: ListConversations.self)
             guard try header[columns.outcome] != "unknown_cursor" else { throw Self.unknownCursor }
             let page = rows.dropFirst()
             return (
                 try header[columns.total],
                 try page.compactMap { row in try row[optional: columns.later].map { Data(uuid: $0) } },
-                try page.compactMap { row in try ViewRow(row, columns.view) },
+                try page.compactMap { row in try ViewRow(row, by: columns.view) },
                 // The last row says so.
                 try page.contains { try $0[optional: columns.outcome] == "more" }
             )
@@ -173,19 +171,17 @@ struct ConversationHandler: CallHandler {
         return views.map { ProtoConversationView($0.view(identities, epoch: epoch)) }
     }
 
-    private func getMany(_ request: ProtoGetConversationsRequest, _ context: RPCContext) async throws -> ProtoGetConversationsResponse {
+    private func getConversations(_ request: ProtoGetConversationsRequest, in context: RPCContext) async throws -> ProtoGetConversationsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         guard request.conversationIds.count <= Int(Self.pageLimit) else {
             throw Failure(.invalidRequest, "At most \(Self.pageLimit) conversations can be asked for at once.")
         }
         let ids = try request.conversationIds.map { try ConversationID(contract: $0).rawValue }
         let rows = try await database.runAlone(
-            .conversationsGet,
-            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuidArray(ids), CallSupport.bound(request.maxBytes)],
-            for: caller)
+            GetConversations(app: caller.app, user: caller.user, conversations: ids, maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
         let (views, covered) = try support.reading {
-            let columns = try rows.columns(ConversationsGetColumns.self)
-            return (try rows.compactMap { try ViewRow($0, columns.view) }, try rows.compactMap { try $0[optional: columns.covered] }.last ?? 0)
+            let columns = try rows.columns(of: GetConversations.self)
+            return (try rows.compactMap { try ViewRow($0, by: columns.view) }, try rows.compactMap { try $0[optional: columns.covered] }.last ?? 0)
         }
         let named = try await protos(of: views, caller)
         return .with {
@@ -196,25 +192,21 @@ struct ConversationHandler: CallHandler {
 
     // MARK: Mark all read
 
-    private func markAllRead(_ request: ProtoMarkAllReadRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func markAllRead(_ request: ProtoMarkAllReadRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             mutation: request.hasMutation ? request.mutation : nil, context)
-        return ProtoChangePlace(try await support.once(caller) { try await markAllRead(request, caller) })
+        return ProtoChangePlace(try await support.once(caller) { try await markAllRead(request, for: caller) })
     }
 
-    private func markAllRead(_ request: ProtoMarkAllReadRequest, _ caller: Caller) async throws -> ChangePlace? {
+    private func markAllRead(_ request: ProtoMarkAllReadRequest, for caller: Caller) async throws -> ChangePlace? {
         let id = try ConversationID(contract: request.conversationID)
-        let values: [Value] =
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue),
-                request.hasUpTo ? .int8(request.upTo) : .null, .int8(Int64(support.receiptAudienceLimit)),
-            ] + caller.originValues
-        guard let written = try await support.write(.conversationMarkAllRead, values, for: caller, on: .shared(lockKey: id.lockKey)) else {
-            return nil
-        }
+        let query = MarkAllRead(
+            app: caller.app, user: caller.user, conversation: id, upTo: request.hasUpTo ? request.upTo : nil,
+            audienceLimit: support.receiptAudienceLimit, origin: caller.origin)
+        guard let written = try await support.write(query, for: caller, on: .shared(lockKey: id.lockKey)) else { return nil }
         let change: Change? = try support.reading {
-            let (row, columns) = (written.rows[0], try written.rows.columns(MarkAllReadColumns.self))
+            let (row, columns) = (written.rows[0], try written.columns(of: MarkAllRead.self))
             let outcome = try row[columns.outcome]
             try Refusal.check(outcome, what: "conversation")
             guard outcome == "ok" else { return nil }
@@ -222,24 +214,24 @@ struct ConversationHandler: CallHandler {
             let numbers = UserNumbers(uncounted: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
             let told = try row[optional: columns.told]?.map { UserID(trusted: $0) }
             return caller.change(
-                id, at: position, StrataModel.Timestamp(try row[columns.createdAt]), messageCount: try row[columns.messageCount],
+                in: id, at: position, createdAt: StrataModel.Timestamp(try row[columns.createdAt]), messageCount: try row[columns.messageCount],
                 numbers: [caller.user: numbers],
-                .allRead(user: caller.user, upTo: Position(try row[columns.upTo]), toldTo: told))
+                content: .allRead(user: caller.user, upTo: Position(try row[columns.upTo]), toldTo: told))
         }
         if let change { support.publisher.publish([change]) }
         return written.place ?? ChangePlace(position: change?.position)
     }
 
-    private func patch(_ request: ProtoPatchConversationRequest, _ context: RPCContext) async throws -> ProtoPatchConversationResponse {
-        let (changes, place) = try await ParticipantChanges(support).patch(request, context)
+    private func patchConversation(_ request: ProtoPatchConversationRequest, in context: RPCContext) async throws -> ProtoPatchConversationResponse {
+        let (changes, place) = try await ConversationEditor(support).patchConversation(request, in: context)
         return .with {
             $0.changes = changes.map { ProtoChange($0) }
             $0.place = ProtoChangePlace(place)
         }
     }
 
-    private func delete(_ request: ProtoDeleteConversationRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
-        ProtoChangePlace(try await ParticipantChanges(support).delete(request, context))
+    private func deleteConversation(_ request: ProtoDeleteConversationRequest, in context: RPCContext) async throws -> ProtoChangePlace {
+        ProtoChangePlace(try await ConversationEditor(support).deleteConversation(request, in: context))
     }
 }
 
@@ -249,10 +241,10 @@ extension CallSupport {
         of id: ConversationID, for user: UserID, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ConversationView? {
         let rows = try await database.run(
-            .conversationGet, [.uuid(app.rawValue), .text(user.rawValue), .uuid(id.rawValue)], deadline: deadline)
+            GetConversation(app: app, user: user, conversation: id), deadline: deadline)
         let view: ViewRow? = try reading {
             guard let row = rows.first else { return nil }
-            return try ViewRow(row, try rows.columns())
+            return try ViewRow(row, by: try rows.columns(of: GetConversation.self))
         }
         guard let view else { return nil }
         return try await named(view, in: app, deadline: deadline)

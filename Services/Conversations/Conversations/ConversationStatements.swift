@@ -1,42 +1,188 @@
 // SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
 import Postgres
+import StrataModel
 
-/// The functions of schema `conversations` (Shared/Schema) that these calls use; the meaning of arguments and columns stands there.
-extension Statement {
-    /// $1 id. Whether no conversation has it.
-    static let conversationIsFree = Statement(
+/// Whether no conversation has this id.
+struct IsConversationFree: PostgresQuery {
+    let conversation: ConversationID
+
+    typealias Columns = AnswerColumns
+
+    static let statement = Statement(
         "conversation.is_free", sql: "SELECT NOT EXISTS (SELECT FROM conversations.conversation WHERE id = $1) AS answer", isIdempotent: true)
-    /// $1 id, $2 user. Whether this user takes part in it.
-    static let conversationHas = Statement(
+
+    var parameters: [Value] { [.uuid(conversation.rawValue)] }
+}
+
+/// Whether a user takes part in a conversation.
+struct IsParticipant: PostgresQuery {
+    let conversation: ConversationID
+    let user: UserID
+
+    typealias Columns = AnswerColumns
+
+    static let statement = Statement(
         "conversation.has",
         sql: """
             SELECT EXISTS (
                 SELECT FROM conversations.participant WHERE conversation_id = $1 AND user_id = $2 AND left_position IS NULL) AS answer
             """, isIdempotent: true)
-    static let conversationGet = Statement(
+
+    var parameters: [Value] { [.uuid(conversation.rawValue), .text(user.rawValue)] }
+}
+
+/// A conversation as one user sees it.
+struct GetConversation: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let conversation: ConversationID
+
+    typealias Columns = ViewColumns
+
+    static let statement = Statement(
         "conversation.get", sql: "SELECT * FROM conversations.get_conversation($1, $2, $3)", isIdempotent: true)
-    static let conversationList = Statement(
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue)] }
+}
+
+/// A page of the conversations of one user.
+struct ListConversations: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let byLastMessage: Bool
+    let pageSize: Int64
+    /// The last one of the page before.
+    let from: ConversationID?
+    /// The bytes that the answer may have, about; nil: no bound.
+    let maxBytes: Int64?
+
+    typealias Columns = ConversationListColumns
+
+    static let statement = Statement(
         "conversation.list",
         sql: "SELECT r.outcome, r.total, r.later, (r.view).* FROM conversations.list_conversations_page($1, $2, $3, $4, $5, $6) r",
         isIdempotent: true)
-    static let conversationLoad = Statement(
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .bool(byLastMessage), .int8(pageSize), Value(from?.rawValue), Value(maxBytes),
+        ]
+    }
+}
+
+/// A page of the conversations of one user, with their newest messages.
+struct LoadConversations: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let byLastMessage: Bool
+    let pageSize: Int64
+    /// The last one of the page before.
+    let from: ConversationID?
+    /// The messages of each, at most; nil: those that the user has not read.
+    let messages: Int64?
+    let messagesLimit: Int64
+    /// The bytes that the answer may have, about; nil: no bound.
+    let maxBytes: Int64?
+
+    typealias Columns = ConversationLoadColumns
+
+    static let statement = Statement(
         "conversation.load",
         sql: """
             SELECT r.outcome, r.total, r.is_cut, (r.view).*, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             FROM conversations.load_conversations($1, $2, $3, $4, $5, $6, $7, $8) r
             """, isIdempotent: true)
-    static let conversationsGet = Statement(
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .bool(byLastMessage), .int8(pageSize), Value(from?.rawValue), Value(messages),
+            .int8(messagesLimit), Value(maxBytes),
+        ]
+    }
+}
+
+/// Several conversations as one user sees them.
+struct GetConversations: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let conversations: [UUID]
+    /// The bytes that the answer may have, about; nil: no bound.
+    let maxBytes: Int64?
+
+    typealias Columns = ConversationsGetColumns
+
+    static let statement = Statement(
         "conversation.get_many", sql: "SELECT r.covered, (r.view).* FROM conversations.views_of($1, $2, $3::uuid[], $4) r", isIdempotent: true)
-    static let messageGet = Statement(
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuidArray(conversations), Value(maxBytes)] }
+}
+
+/// A message as one user sees it.
+struct GetMessage: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let message: MessageID
+
+    typealias Columns = MessageColumns
+
+    static let statement = Statement(
         "message.get", sql: "SELECT * FROM conversations.get_message($1, $2, $3)", isIdempotent: true)
-    static let messageList = Statement(
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(message.rawValue)] }
+}
+
+/// A page of the messages of a conversation, as one user sees them.
+struct ListMessages: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let conversation: ConversationID
+    let pageSize: Int64
+    /// The last one of the page before.
+    let from: MessageID?
+    /// The bytes that the answer may have, about; nil: no bound.
+    let maxBytes: Int64?
+
+    typealias Columns = MessageListColumns
+
+    static let statement = Statement(
         "message.list",
         sql: "SELECT r.outcome, r.total, r.last_id, (r.message).* FROM conversations.list_messages_page($1, $2, $3, $4, $5, $6) r",
         isIdempotent: true)
-    static let messagesLocate = Statement(
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .int8(pageSize), Value(from?.rawValue),
+            Value(maxBytes),
+        ]
+    }
+}
+
+/// The conversations of messages, as far as these users see them.
+struct LocateMessages: PostgresQuery {
+    let app: AppID
+    /// One for each message.
+    let users: [String]
+    let messages: [UUID]
+
+    typealias Columns = MessagesLocateColumns
+
+    static let statement = Statement(
         "message.locate", sql: "SELECT * FROM conversations.locate_messages($1, $2::text[], $3::uuid[])", isIdempotent: true)
-    /// $1 app, $2 user, $3 conversation, $4 messages. Those of them that the user sees in the conversation.
-    static let messagesSeen = Statement(
+
+    var parameters: [Value] { [.uuid(app.rawValue), .textArray(users), .uuidArray(messages)] }
+}
+
+/// Those of the messages that the user sees in the conversation.
+struct SeenMessages: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let conversation: ConversationID
+    let messages: [MessageID]
+
+    typealias Columns = MessagesSeenColumns
+
+    static let statement = Statement(
         "message.seen",
         sql: """
             SELECT u.id FROM conversations.participant p
@@ -48,38 +194,156 @@ extension Statement {
                 SELECT FROM conversations.message m WHERE m.conversation_id = $3 AND m.ordinal = l.ordinal OFFSET 0) m
             WHERE p.conversation_id = $3 AND p.user_id = $2 AND conversations.may_see(p, l.ordinal)
             """, isIdempotent: true)
-    static let receiptsGive = Statement(
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
+        ]
+    }
+}
+
+/// Receipts of several users in one conversation.
+struct GiveGatheredReceipts: PostgresQuery {
+    let app: AppID
+    let conversation: ConversationID
+    let users: [String]
+    /// One for each user.
+    let messages: [UUID]
+    /// One for each user.
+    let statuses: [Int64]
+    let audienceLimit: Int64
+
+    typealias Columns = ReceiptsGiveColumns
+
+    static let statement = Statement(
         "receipt.give",
         sql: """
             SELECT r.results, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses, r.senders, r.audiences,
                 r.number_users, r.number_uncounted, r.number_hidden
             FROM conversations.give_receipts($1, $2, $3::text[], $4::uuid[], $5::int8[], $6, NULL, NULL) r
             """, isIdempotent: true)
-    static let baseline = Statement("sync.baseline", sql: "SELECT * FROM conversations.baseline($1, $2, $3)", isIdempotent: true)
-    /// The epoch is asked for on the same connection, after the rest was read: it is that of the database that was read, whatever takes its place.
-    static let replayBaseline = Statement(
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .uuid(conversation.rawValue), .textArray(users), .uuidArray(messages), .int8Array(statuses),
+            .int8(audienceLimit),
+        ]
+    }
+}
+
+/// What has happened since a time.
+struct Baseline: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let since: Postgres.Timestamp
+
+    typealias Columns = BaselineColumns
+
+    static let statement = Statement("sync.baseline", sql: "SELECT * FROM conversations.baseline($1, $2, $3)", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .timestamp(since)] }
+}
+
+/// The same with the epoch, which is read by ``EpochColumns``.
+///
+/// The epoch is asked for on the same connection, after the rest was read: it is that of the database that was read, whatever takes its place.
+struct ReplayBaseline: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let since: Postgres.Timestamp
+    let knownEpoch: String?
+    /// How far the write-ahead log reached when the epoch was known.
+    let reached: Int64?
+
+    typealias Columns = BaselineColumns
+
+    static let statement = Statement(
         "sync.replay_baseline",
         sql: """
             SELECT b.*, e.epoch, e.is_certain FROM conversations.baseline($1, $2, $3) b
             LEFT JOIN LATERAL conversations.check_replay($3, $4::text, $5::int8) e ON b.conversation_id IS NULL
             """, isIdempotent: true)
-    /// Since some time ago, whatever the clocks of gateways show: $3 in microseconds. Not before $4, unless the clock was set back since then.
-    static let recentBaseline = Statement(
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .timestamp(since), Value(knownEpoch), Value(reached)] }
+}
+
+/// The same since some time ago, whatever the clocks of gateways show. Not before `notBefore`, unless the clock was set back since then.
+struct RecentBaseline: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    /// In microseconds.
+    let recent: Int64
+    let notBefore: Postgres.Timestamp
+
+    typealias Columns = BaselineColumns
+
+    static let statement = Statement(
         "sync.recent_baseline",
         sql: """
             SELECT b.* FROM (SELECT statement_timestamp() AS now, statement_timestamp() - $3::int8 * interval '1 microsecond' AS recent) t
             CROSS JOIN LATERAL conversations.baseline($1, $2, CASE WHEN $4::timestamptz <= t.now THEN greatest($4, t.recent) ELSE t.recent END) b
             """, isIdempotent: true)
-    static let readLogs = Statement(
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(recent), .timestamp(notBefore)] }
+}
+
+/// Changes of several conversations and of the user's own log.
+struct ReadLogs: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let conversations: [UUID]
+    /// One for each conversation.
+    let afters: [Int64]
+    let userAfter: Int64?
+    let limit: Int64
+    /// The bytes that the answer may have, about; nil: no bound.
+    let maxBytes: Int64?
+
+    typealias Columns = LogColumns
+
+    static let statement = Statement(
         "sync.read_logs", sql: "SELECT * FROM conversations.read_logs($1, $2, $3::uuid[], $4::int8[], $5, $6, $7)", isIdempotent: true)
-    static let readChanges = Statement(
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .uuidArray(conversations), .int8Array(afters), Value(userAfter), .int8(limit),
+            Value(maxBytes),
+        ]
+    }
+}
+
+/// Changes of one conversation, as no user in particular sees them.
+struct ReadChanges: PostgresQuery {
+    let conversation: ConversationID
+    let after: Int64
+    let limit: Int64
+    /// Those whose numbers are told.
+    let users: [String]
+    /// The bytes that the answer may have, about; nil: no bound.
+    let maxBytes: Int64?
+
+    typealias Columns = LogColumns
+
+    static let statement = Statement(
         "sync.read_changes", sql: "SELECT * FROM conversations.read_changes($1, $2, $3, $4::text[], $5)", isIdempotent: true)
-    /// $1 since when, of which the last two minutes count: only the log's recent rows are read, not its history. One about a time that has not come yet, as after
-    /// the clock was set back, is one about now.
-    static let heads = Statement(
+
+    var parameters: [Value] { [.uuid(conversation.rawValue), .int8(after), .int8(limit), .textArray(users), Value(maxBytes)] }
+}
+
+/// The heads of the logs that have grown since a time, of which the last two minutes count: only the log's recent rows are read, not its history.
+///
+/// One about a time that has not come yet, as after the clock was set back, is one about now.
+struct ReadHeads: PostgresQuery {
+    let since: Postgres.Timestamp?
+
+    typealias Columns = HeadsColumns
+
+    static let statement = Statement(
         "sync.heads",
         sql: """
             SELECT h.* FROM conversations.heads(CASE WHEN $1::timestamptz IS NOT NULL
                 THEN least(greatest($1, statement_timestamp() - interval '2 minutes'), statement_timestamp()) END) h
             """, isIdempotent: true)
+
+    var parameters: [Value] { [Value(since)] }
 }

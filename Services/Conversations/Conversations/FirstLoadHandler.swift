@@ -18,7 +18,7 @@ struct FirstLoadHandler: CallHandler {
 
     /// Adds the method to `router`.
     func register(on router: inout CallRouter) {
-        router.register(ConversationsAPI.loadConversations) { try await self.load($0, $1) }
+        router.register(ConversationsAPI.loadConversations) { try await self.loadConversations($0, in: $1) }
     }
 
     private struct Item {
@@ -28,22 +28,20 @@ struct FirstLoadHandler: CallHandler {
         var earlier: [MessageRow] = []
     }
 
-    private func load(_ request: ProtoLoadConversationsRequest, _ context: RPCContext) async throws -> ProtoLoadConversationsResponse {
+    private func loadConversations(_ request: ProtoLoadConversationsRequest, in context: RPCContext) async throws -> ProtoLoadConversationsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let from = request.hasFromID ? try ConversationID(contract: request.fromID) : nil
         let rows = try await support.database.runAlone(
-            .conversationLoad,
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .bool(request.byLastMessage),
-                .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
-                request.hasMessages ? .int8(min(max(Int64(request.messages), 1), Self.messagesLimit)) : .null, .int8(Self.messagesLimit),
-                CallSupport.bound(request.maxBytes),
-            ], for: caller)
+            LoadConversations(
+                app: caller.app, user: caller.user, byLastMessage: request.byLastMessage,
+                pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
+                messages: request.hasMessages ? min(max(Int64(request.messages), 1), Self.messagesLimit) : nil, messagesLimit: Self.messagesLimit,
+                maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
         let (total, items, hasMore) = try support.reading {
-            let columns = try rows.columns(ConversationLoadColumns.self)
+            let columns = try rows.columns(of: LoadConversations.self)
             guard try header[columns.outcome] != "unknown_cursor" else { throw ConversationHandler.unknownCursor }
-            let (items, hasMore) = try Self.items(rows.dropFirst(), columns)
+            let (items, hasMore) = try Self.items(rows.dropFirst(), by: columns)
             return (try header[columns.total], items, hasMore)
         }
         let users = Set(items.flatMap { item in item.view.users + item.earlier.map(\.sender) })
@@ -63,14 +61,14 @@ struct FirstLoadHandler: CallHandler {
     }
 
     /// A row is a conversation, a message of the conversation before it, or says that there are more conversations.
-    private static func items(_ rows: some Sequence<Row>, _ columns: ConversationLoadColumns) throws -> (items: [Item], hasMore: Bool) {
+    private static func items(_ rows: some Sequence<Row>, by columns: ConversationLoadColumns) throws -> (items: [Item], hasMore: Bool) {
         var items: [Item] = []
         var hasMore = false
         for row in rows {
             if try row[optional: columns.outcome] == "more" { hasMore = true }
-            if let view = try ViewRow(row, columns.view) {
+            if let view = try ViewRow(row, by: columns.view) {
                 items.append(Item(view: view, isCut: try row[optional: columns.isCut] ?? false))
-            } else if let message = try MessageRow(row, columns.message), !items.isEmpty {
+            } else if let message = try MessageRow(row, by: columns.message), !items.isEmpty {
                 items[items.count - 1].earlier.append(message)
             }
         }

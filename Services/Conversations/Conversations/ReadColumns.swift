@@ -4,7 +4,7 @@ import Postgres
 
 // The columns of statements about conversations and messages, beside which the functions of schema `conversations` (Shared/Schema) say what they mean.
 
-/// Of ``Postgres/Statement/conversationList``.
+/// Of ``ListConversations``.
 struct ConversationListColumns: ColumnSet {
     let outcome: Column<String>
     let total: Column<Int64>
@@ -19,7 +19,7 @@ struct ConversationListColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/conversationLoad``.
+/// Of ``LoadConversations``.
 struct ConversationLoadColumns: ColumnSet {
     let outcome: Column<String>
     let total: Column<Int64>
@@ -36,7 +36,7 @@ struct ConversationLoadColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/conversationsGet``.
+/// Of ``GetConversations``.
 struct ConversationsGetColumns: ColumnSet {
     let covered: Column<Int64>
     let view: ViewColumns
@@ -47,7 +47,7 @@ struct ConversationsGetColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/messageList``.
+/// Of ``ListMessages``.
 struct MessageListColumns: ColumnSet {
     let outcome: Column<String>
     let total: Column<Int64>
@@ -62,7 +62,7 @@ struct MessageListColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/messagesLocate``.
+/// Of ``LocateMessages``.
 struct MessagesLocateColumns: ColumnSet {
     let number: Column<Int64>
     let conversation: Column<UUID>

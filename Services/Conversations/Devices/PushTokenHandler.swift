@@ -14,34 +14,33 @@ struct PushTokenHandler: CallHandler {
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
-        router.register(AccountAPI.setPushToken) { try await self.set($0, $1) }
-        router.register(AccountAPI.deletePushToken) { try await self.delete($0, $1) }
+        router.register(AccountAPI.setPushToken) { try await self.setPushToken($0, in: $1) }
+        router.register(AccountAPI.deletePushToken) { try await self.deletePushToken($0, in: $1) }
     }
 
-    private func set(_ request: ProtoSetPushTokenRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func setPushToken(_ request: ProtoSetPushTokenRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
         let token = request.token
-        let values: [Value] = [
-            .uuid(caller.app.rawValue), .text(token.deviceID), .text(caller.user.rawValue), .text(token.type), .text(token.token),
-            token.hasApnsBundleID ? .text(token.apnsBundleID) : .null, token.hasGcmSenderID ? .text(token.gcmSenderID) : .null,
-            token.hasIosVersion ? .text(token.iosVersion) : .null, Value(limit: support.quotas.pushTokens),
-        ]
+        let query = SetPushToken(
+            app: caller.app, device: token.deviceID, user: caller.user, type: token.type, token: token.token,
+            bundle: token.hasApnsBundleID ? token.apnsBundleID : nil, sender: token.hasGcmSenderID ? token.gcmSenderID : nil,
+            version: token.hasIosVersion ? token.iosVersion : nil, limit: support.quotas.pushTokens)
         _ = try await support.once(caller) {
             // The user's quota is locked: alone in its transaction.
-            guard let written = try await support.write(.pushTokenSet, values, for: caller) else { return nil }
-            let columns = try written.rows.columns(OutcomeColumns.self)
+            guard let written = try await support.write(query, for: caller) else { return nil }
+            let columns = try written.columns(of: SetPushToken.self)
             guard try written.rows[0][columns.outcome] == "ok" else { throw QuotaRefusal.pushTokens.failure(support.quotas) }
             return .nowhere
         }
         return ProtoChangePlace()
     }
 
-    private func delete(_ request: ProtoDeletePushTokenRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func deletePushToken(_ request: ProtoDeletePushTokenRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.userID, mutation: request.hasMutation ? request.mutation : nil, context)
-        let values: [Value] = [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .text(request.deviceID)]
-        _ = try await support.once(caller) { try await support.write(.pushTokenDelete, values, for: caller).map { _ in .nowhere } }
+        let query = DeletePushToken(app: caller.app, user: caller.user, device: request.deviceID)
+        _ = try await support.once(caller) { try await support.write(query, for: caller).map { _ in .nowhere } }
         return ProtoChangePlace()
     }
 }

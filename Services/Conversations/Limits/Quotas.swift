@@ -48,8 +48,3 @@ enum QuotaRefusal: String {
         }
     }
 }
-
-extension Value {
-    /// A limit; nil is none.
-    init(limit: Int?) { self = limit.map { Value.int8(Int64($0)) } ?? .null }
-}

@@ -19,10 +19,10 @@ struct BulkReceiptHandler: CallHandler {
 
     /// Adds the method to `router`.
     func register(on router: inout CallRouter) {
-        router.register(ConversationsAPI.giveReceipts) { try await self.give($0, $1) }
+        router.register(ConversationsAPI.giveReceipts) { try await self.giveReceipts($0, in: $1) }
     }
 
-    private func give(_ request: ProtoGiveReceiptsRequest, _ context: RPCContext) async throws -> ProtoGiveReceiptsResponse {
+    private func giveReceipts(_ request: ProtoGiveReceiptsRequest, in context: RPCContext) async throws -> ProtoGiveReceiptsResponse {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             mutation: request.hasMutation ? request.mutation : nil, context)
@@ -32,7 +32,7 @@ struct BulkReceiptHandler: CallHandler {
             throw Failure.invalid("ids", reason: "names more than \(ConversationsAPI.maximumReceipts) messages")
         }
         let messages = try request.messageIds.map { try MessageID(contract: $0) }
-        let given = try await give(kind, to: messages, in: conversation, caller)
+        let given = try await give(kind, to: messages, in: conversation, by: caller)
         return .with {
             $0.ignored = given.ignored.map { Data($0) }
             $0.place = ProtoChangePlace(given.place)
@@ -47,18 +47,17 @@ struct BulkReceiptHandler: CallHandler {
     }
 
     /// Gives them, once if the change has a name.
-    func give(_ kind: ReceiptKind, to messages: [MessageID], in conversation: ConversationID, _ caller: Caller) async throws -> Given {
-        let values: [Value] =
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
-                .int8(kind == .read ? 2 : 1), .int8(Int64(support.receiptAudienceLimit)),
-            ] + caller.originValues
+    func give(_ kind: ReceiptKind, to messages: [MessageID], in conversation: ConversationID, by caller: Caller) async throws -> Given {
+        let query = GiveReceipts(
+            app: caller.app, user: caller.user, conversation: conversation, messages: messages, status: kind == .read ? 2 : 1,
+            audienceLimit: support.receiptAudienceLimit,
+            origin: caller.origin)
         given.increment(by: messages.count)
         return try await support.once(caller) {
             // It takes as long as hundreds of single ones: alone in its transaction.
-            guard let written = try await support.write(.receiptsGive, values, for: caller) else { return nil }
+            guard let written = try await support.write(query, for: caller) else { return nil }
             let (change, ignored) = try support.reading {
-                let (row, columns) = (written.rows[0], try written.rows.columns(BulkReceiptColumns.self))
+                let (row, columns) = (written.rows[0], try written.columns(of: GiveReceipts.self))
                 try Refusal.check(try row[columns.outcome], what: "conversation")
                 let change = try columns.change.change(in: row, of: conversation, in: caller.app, origin: caller.origin)
                 return (change, try row[columns.ignored].map { MessageID(rawValue: $0) })
@@ -69,18 +68,15 @@ struct BulkReceiptHandler: CallHandler {
             }
             return Given(ignored: ignored, place: written.place ?? ChangePlace(position: change?.position))
         } answer: { earlier in
-            Given(ignored: try await unseen(messages, in: conversation, caller), place: earlier.place)
+            Given(ignored: try await unseen(messages, in: conversation, by: caller), place: earlier.place)
         }
     }
 
     /// Those of the messages that the user does not see in the conversation now.
-    private func unseen(_ messages: [MessageID], in conversation: ConversationID, _ caller: Caller) async throws -> [MessageID] {
+    private func unseen(_ messages: [MessageID], in conversation: ConversationID, by caller: Caller) async throws -> [MessageID] {
         let rows = try await support.database.runAlone(
-            .messagesSeen,
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
-            ], for: caller)
-        let columns = try rows.columns(MessagesSeenColumns.self)
+            SeenMessages(app: caller.app, user: caller.user, conversation: conversation, messages: messages), for: caller)
+        let columns = try rows.columns(of: SeenMessages.self)
         let seen = Set(try rows.map { MessageID(rawValue: try $0[columns.message]) })
         return messages.filter { !seen.contains($0) }
     }

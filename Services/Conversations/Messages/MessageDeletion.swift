@@ -22,7 +22,7 @@ struct MessageDeletion {
 
     /// - Throws: the refusal, or an error of decoding.
     init(_ written: Written, in app: AppID) throws {
-        let (row, columns) = (written.rows[0], try written.rows.columns(MessageDeleteColumns.self))
+        let (row, columns) = (written.rows[0], try written.columns(of: DeleteMessage.self))
         try Refusal.check(try row[columns.outcome], what: "message")
         conversation = ConversationID(rawValue: try row[columns.conversation])
         let position = try row[optional: columns.position]
@@ -32,13 +32,13 @@ struct MessageDeletion {
         lastChanged = try row[optional: columns.lastChanged] ?? false
         let userPosition = try row[optional: columns.userPosition]
         let userTime = try row[optional: columns.userCreatedAt].map { StrataModel.Timestamp($0) }
-        last = try MessageRow(row, columns.message)
+        last = try MessageRow(row, by: columns.message)
         former = try columns.former.notices(row, in: app)
         place = position.flatMap { position in createdAt.map { (Position(position), $0) } }
         userPlace = userPosition.flatMap { position in userTime.map { (Position(position), $0) } }
         numbers = try place.map { try columns.numbers.numbers(in: row, at: $0.position) } ?? [:]
         overrides = try written.rows.dropFirst()
-            .map { row in (UserID(trusted: try row[columns.overrideUser]), try MessageRow(row, columns.message)) }
+            .map { row in (UserID(trusted: try row[columns.overrideUser]), try MessageRow(row, by: columns.message)) }
     }
 
     /// The users whose message is shown as the last one now.
@@ -49,8 +49,8 @@ struct MessageDeletion {
         var shown: [UserID: Message?] = [:]
         for (user, last) in overrides { shown[user] = .some(last?.message(identities)) }
         return caller.change(
-            conversation, at: place.position, place.createdAt, messageCount: messageCount, numbers: numbers,
-            .messageDeleted(
+            in: conversation, at: place.position, createdAt: place.createdAt, messageCount: messageCount, numbers: numbers,
+            content: .messageDeleted(
                 id: message, ordinal: ordinal,
                 lastMessage: Change.LastMessage(changed: lastChanged, message: last?.message(identities), overrides: shown)))
     }

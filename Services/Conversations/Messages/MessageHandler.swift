@@ -22,21 +22,21 @@ struct MessageHandler: CallHandler {
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
-        router.register(ConversationsAPI.sendMessage) { try await self.send($0, $1) }
-        router.register(ConversationsAPI.getMessage) { try await self.get($0, $1) }
-        router.register(ConversationsAPI.listMessages) { try await self.list($0, $1) }
-        router.register(ConversationsAPI.deleteMessage) { try await self.delete($0, $1) }
-        router.register(ConversationsAPI.giveReceipt) { try await self.giveReceipt($0, $1) }
+        router.register(ConversationsAPI.sendMessage) { try await self.sendMessage($0, in: $1) }
+        router.register(ConversationsAPI.getMessage) { try await self.getMessage($0, in: $1) }
+        router.register(ConversationsAPI.listMessages) { try await self.listMessages($0, in: $1) }
+        router.register(ConversationsAPI.deleteMessage) { try await self.deleteMessage($0, in: $1) }
+        router.register(ConversationsAPI.giveReceipt) { try await self.giveReceipt($0, in: $1) }
     }
 
     // MARK: Send
 
-    private func send(_ request: ProtoSendMessageRequest, _ context: RPCContext) async throws -> ProtoSendMessageResponse {
+    private func sendMessage(_ request: ProtoSendMessageRequest, in context: RPCContext) async throws -> ProtoSendMessageResponse {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             mutation: request.hasMutation ? request.mutation : nil, context)
         return try await support.once(caller) {
-            try await send(request, caller)
+            try await sendMessage(request, for: caller)
         } answer: { earlier in
             guard let id = earlier.object.map({ MessageID(rawValue: $0) }) else { throw Failure.notFound("message") }
             let message = try await message(id, for: caller)
@@ -47,27 +47,26 @@ struct MessageHandler: CallHandler {
         }
     }
 
-    private func send(_ request: ProtoSendMessageRequest, _ caller: Caller) async throws -> ProtoSendMessageResponse? {
+    private func sendMessage(_ request: ProtoSendMessageRequest, for caller: Caller) async throws -> ProtoSendMessageResponse? {
         let (id, conversation) = (try MessageID(contract: request.id), try ConversationID(contract: request.conversationID))
         // Before anything is written: what cannot be read back must not be stored.
         var parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
         let contents = parts.compactMap(\.contentID)
         if !contents.isEmpty { try await support.measure(&parts, by: caller, deadline: caller.deadline) }
         let stored = try MessageParts.encode(parts)
-        let values: [Value] =
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue), .uuid(id.rawValue), .bytes(stored),
-                request.hasNotification ? .text(request.notification) : .null,
-            ] + caller.originValues + [contents.isEmpty ? .null : .uuidArray(contents.map(\.rawValue))]
-        guard let written = try await store(values, in: conversation, isAlone: !contents.isEmpty, caller) else { return nil }
-        let (row, columns) = (written.rows[0], try written.rows.columns(MessageSendColumns.self))
+        let query = SendMessage(
+            app: caller.app, user: caller.user, conversation: conversation, message: id, parts: stored,
+            notification: request.hasNotification ? request.notification : nil, origin: caller.origin, contents: contents.isEmpty ? nil : contents,
+            waits: !contents.isEmpty)
+        guard let written = try await store(query, for: caller) else { return nil }
+        let (row, columns) = (written.rows[0], try written.columns(of: SendMessage.self))
         let outcome = try row[columns.outcome]
         try Refusal.check(outcome, what: "conversation")
         let sender = try await support.directory.basic([caller.user], in: caller.app, deadline: caller.deadline)
         guard outcome == "ok" else {
             let bad = try row[optional: columns.badContent].map { ContentID(rawValue: $0) }
             if let bad { throw MessageParts.unsendable(bad, in: parts) }
-            throw try await idInUse(by: try MessageRow(row, columns.message), caller)
+            throw try await idInUse(by: try MessageRow(row, by: columns.message), caller)
         }
         let position = Position(try row[columns.position])
         let createdAt = StrataModel.Timestamp(try row[columns.createdAt])
@@ -82,8 +81,8 @@ struct MessageHandler: CallHandler {
             notification: request.hasNotification ? request.notification : nil, receiptPolicy: ReceiptPolicy(try row[columns.receiptPolicy]))
         support.publisher.publish([
             caller.change(
-                conversation, at: position, createdAt, messageCount: ordinal, numbers: [caller.user: numbers],
-                .messageCreated(id: id, ordinal: ordinal, message))
+                in: conversation, at: position, createdAt: createdAt, messageCount: ordinal, numbers: [caller.user: numbers],
+                content: .messageCreated(id: id, ordinal: ordinal, message))
         ])
         return .with {
             $0.message = ProtoMessage(message)
@@ -91,17 +90,17 @@ struct MessageHandler: CallHandler {
         }
     }
 
-    /// - Parameter isAlone: with content it locks that too, and so has a transaction of its own. Others share one, in which no statement may wait for a
-    ///   message id that another transaction is using: then this one is run again, alone.
-    private func store(_ values: [Value], in conversation: ConversationID, isAlone: Bool, _ caller: Caller) async throws -> Written? {
-        if !isAlone {
-            let shared = CallSupport.Route.shared(lockKey: conversation.lockKey)
-            guard let written = try await support.write(.messageSend, values + [.bool(false)], for: caller, on: shared) else { return nil }
-            let columns = try written.rows.columns(MessageSendColumns.self)
-            if try written.rows[0][columns.outcome] != "busy_id" { return written }
-        }
+    /// With content it locks that too, and so has a transaction of its own. Others share one, in which no statement may wait for a message id that another
+    /// transaction is using: then this one is run again, alone.
+    private func store(_ query: SendMessage, for caller: Caller) async throws -> Written? {
+        guard !query.waits else { return try await support.write(query, for: caller) }
+        guard let written = try await support.write(query, for: caller, on: .shared(lockKey: query.conversation.lockKey)) else { return nil }
+        let columns = try written.columns(of: SendMessage.self)
+        if try written.rows[0][columns.outcome] != "busy_id" { return written }
         // One that waits for another transaction does so where no list and no replay needs a connection.
-        return try await support.write(.messageSend, values + [.bool(true)], for: caller, on: isAlone ? .alone : .large)
+        var query = query
+        query.waits = true
+        return try await support.write(query, for: caller, on: .large)
     }
 
     /// - Parameter message: the one that has the id, if the caller may see it.
@@ -113,37 +112,37 @@ struct MessageHandler: CallHandler {
 
     // MARK: Read
 
-    private func get(_ request: ProtoGetMessageRequest, _ context: RPCContext) async throws -> ProtoMessage {
+    private func getMessage(_ request: ProtoGetMessageRequest, in context: RPCContext) async throws -> ProtoMessage {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         return ProtoMessage(try await message(try MessageID(contract: request.messageID), for: caller))
     }
 
     private func message(_ id: MessageID, for caller: Caller) async throws -> StrataModel.Message {
         let rows = try await database.run(
-            .messageGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
-        guard let row = rows.first, let message = try MessageRow(row, try rows.columns()) else { throw Failure.notFound("message") }
+            GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
+        guard let row = rows.first, let message = try MessageRow(row, by: try rows.columns(of: GetMessage.self)) else {
+            throw Failure.notFound("message")
+        }
         let identities = try await support.directory.basic([message.sender], in: caller.app, deadline: caller.deadline)
         return message.message(identities)
     }
 
-    private func list(_ request: ProtoListMessagesRequest, _ context: RPCContext) async throws -> ProtoListMessagesResponse {
+    private func listMessages(_ request: ProtoListMessagesRequest, in context: RPCContext) async throws -> ProtoListMessagesResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let conversation = try ConversationID(contract: request.conversationID)
         let from = request.hasFromID ? try MessageID(contract: request.fromID) : nil
         let rows = try await database.runAlone(
-            .messageList,
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(conversation.rawValue),
-                .int8(Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit))), from.map { .uuid($0.rawValue) } ?? .null,
-                CallSupport.bound(request.maxBytes),
-            ], for: caller)
+            ListMessages(
+                app: caller.app, user: caller.user, conversation: conversation,
+                pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)), from: from,
+                maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
         let header = try support.row(rows)
-        let columns = try rows.columns(MessageListColumns.self)
+        let columns = try rows.columns(of: ListMessages.self)
         let outcome = try header[columns.outcome]
         try Refusal.check(outcome, what: "conversation")
         if outcome == "unknown_cursor" { throw Failure.invalid("from_id", reason: "is not the id of a message in this list") }
         let total = try header[columns.total]
-        let messages = try rows.dropFirst().compactMap { try MessageRow($0, columns.message) }
+        let messages = try rows.dropFirst().compactMap { try MessageRow($0, by: columns.message) }
         // What the page does not hold, and what comes after it, stands in a last row without a message.
         let end = messages.count < rows.count - 1 ? rows.last : nil
         let (isCut, lastID) = try (end?[optional: columns.outcome] == "more", end?[optional: columns.lastID])
@@ -159,19 +158,18 @@ struct MessageHandler: CallHandler {
 
     // MARK: Delete
 
-    private func delete(_ request: ProtoDeleteMessageRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func deleteMessage(_ request: ProtoDeleteMessageRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             mutation: request.hasMutation ? request.mutation : nil, context)
-        return ProtoChangePlace(try await support.once(caller) { try await delete(request, caller) })
+        return ProtoChangePlace(try await support.once(caller) { try await deleteMessage(request, for: caller) })
     }
 
-    private func delete(_ request: ProtoDeleteMessageRequest, _ caller: Caller) async throws -> ChangePlace? {
+    private func deleteMessage(_ request: ProtoDeleteMessageRequest, for caller: Caller) async throws -> ChangePlace? {
         let id = try MessageID(contract: request.messageID)
         guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", reason: "must be all_participants or my_devices") }
-        let values: [Value] =
-            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .text(mode.rawValue)] + caller.originValues
-        guard let written = try await support.write(.messageDelete, values, for: caller) else { return nil }
+        let query = DeleteMessage(app: caller.app, user: caller.user, message: id, mode: mode, origin: caller.origin)
+        guard let written = try await support.write(query, for: caller) else { return nil }
         let deleted = try MessageDeletion(written, in: caller.app)
         let identities = try await support.directory.basic(deleted.senders, in: caller.app, deadline: caller.deadline)
         if let change = deleted.change(of: id, by: caller, identities) { support.publisher.publish([change]) }
@@ -188,26 +186,25 @@ struct MessageHandler: CallHandler {
 
     // MARK: Receipts
 
-    private func giveReceipt(_ request: ProtoGiveReceiptRequest, _ context: RPCContext) async throws -> ProtoChangePlace {
+    private func giveReceipt(_ request: ProtoGiveReceiptRequest, in context: RPCContext) async throws -> ProtoChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.actor, mutation: request.hasMutation ? request.mutation : nil, context)
         guard let kind = ReceiptKind(rawValue: request.kind) else { throw Failure.invalid("type", reason: "must be read or delivery") }
         let id = try MessageID(contract: request.messageID)
-        guard caller.mutation == nil else { return ProtoChangePlace(try await giveNamed(kind, to: id, caller)) }
+        guard caller.mutation == nil else { return ProtoChangePlace(try await giveNamed(kind, to: id, by: caller)) }
         return ProtoChangePlace(try await receipts.give(kind, by: caller.user, in: caller.app, to: id))
     }
 
     /// One with a name is not gathered with those of others: it is committed together with its name.
-    private func giveNamed(_ kind: ReceiptKind, to message: MessageID, _ caller: Caller) async throws -> ChangePlace {
+    private func giveNamed(_ kind: ReceiptKind, to message: MessageID, by caller: Caller) async throws -> ChangePlace {
         let located = try await database.run(
-            .messagesLocate, [.uuid(caller.app.rawValue), .textArray([caller.user.rawValue]), .uuidArray([message.rawValue])],
-            deadline: caller.deadline)
+            LocateMessages(app: caller.app, users: [caller.user.rawValue], messages: [message.rawValue]), deadline: caller.deadline)
         guard let row = located.first else {
             // Deleted since, perhaps.
             return try await support.once(caller) { throw Failure.notFound("message") }
         }
-        let conversation = ConversationID(rawValue: try row[try located.columns(MessagesLocateColumns.self).conversation])
-        let given = try await bulkReceipts.give(kind, to: [message], in: conversation, caller)
+        let conversation = ConversationID(rawValue: try row[try located.columns(of: LocateMessages.self).conversation])
+        let given = try await bulkReceipts.give(kind, to: [message], in: conversation, by: caller)
         guard given.ignored.isEmpty else { throw Failure.notFound("message") }
         return given.place
     }

@@ -25,10 +25,10 @@ extension CallSupport {
     func measure(_ parts: inout [MessagePart], by caller: Caller, deadline: ContinuousClock.Instant) async throws(Failure) {
         let contents = Set(parts.compactMap(\.contentID))
         let rows = try await database.run(
-            .contentSizes, [.uuid(caller.app.rawValue), .uuidArray(contents.map(\.rawValue)), .text(caller.user.rawValue)], deadline: deadline)
+            ReadContentSizes(app: caller.app, contents: Array(contents), user: caller.user), deadline: deadline)
         var sizes: [ContentID: Int] = [:]
         do {
-            let columns = try rows.columns(ContentSizesColumns.self)
+            let columns = try rows.columns(of: ReadContentSizes.self)
             for row in rows { sizes[ContentID(rawValue: try row[columns.content])] = Int(try row[columns.size]) }
         } catch {
             throw Failure(reading: error)
@@ -41,14 +41,22 @@ extension CallSupport {
     }
 }
 
-extension Statement {
-    /// $1 app, $2 ids, $3 user. The contents that are uploaded and that the user may see. Whether the user may send them is decided when they are
-    /// sent, but no difference in the answer may tell the user that content exists which they may not see.
-    static let contentSizes = Statement(
+/// The contents that are uploaded and that the user may see. Whether the user may send them is decided when they are sent, but no difference in the answer
+/// may tell the user that content exists which they may not see.
+struct ReadContentSizes: PostgresQuery {
+    let app: AppID
+    let contents: [ContentID]
+    let user: UserID
+
+    typealias Columns = ContentSizesColumns
+
+    static let statement = Statement(
         "content.sizes",
         sql: """
             SELECT x.id, x.size FROM conversations.content x
             WHERE x.id = ANY ($2::uuid[]) AND x.app_id = $1 AND x.uploaded_at IS NOT NULL AND NOT x.is_doomed
                 AND (x.owner = $3 OR conversations.sees_content($3, x.id))
             """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .uuidArray(contents.map(\.rawValue)), .text(user.rawValue)] }
 }

@@ -18,7 +18,7 @@ struct PartEditor {
     ///   - time: when it is made, for what it touches.
     ///   - limit: as many parts there may be afterwards.
     /// - Throws: `not_found` for a part that there is not, `invalid_operation` for the removal of the last one, `invalid_property` for limits.
-    init(_ parts: [MessagePart], _ edit: ProtoEditPartsRequest.OneOf_Edit?, at time: Timestamp, limit: Int = Limits.partsPerMessage) throws {
+    init(_ parts: [MessagePart], applying edit: ProtoEditPartsRequest.OneOf_Edit?, at time: Timestamp, limit: Int = Limits.partsPerMessage) throws {
         self.parts = parts
         self.time = time
         switch edit {

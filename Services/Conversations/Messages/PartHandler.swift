@@ -19,10 +19,10 @@ struct PartHandler: CallHandler {
 
     /// Adds the method to `router`.
     func register(on router: inout CallRouter) {
-        router.register(ConversationsAPI.editParts) { try await self.edit($0, $1) }
+        router.register(ConversationsAPI.editParts) { try await self.editParts($0, in: $1) }
     }
 
-    private func edit(_ request: ProtoEditPartsRequest, _ context: RPCContext) async throws -> ProtoEditPartsResponse {
+    private func editParts(_ request: ProtoEditPartsRequest, in context: RPCContext) async throws -> ProtoEditPartsResponse {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             mutation: request.hasMutation ? request.mutation : nil, context)
@@ -30,7 +30,7 @@ struct PartHandler: CallHandler {
         return try await support.once(caller) {
             // The database knows nothing of parts: they are read, changed here, and written if they are still the same.
             for _ in 0..<Self.attempts {
-                switch try await editOnce(id, request, caller) {
+                switch try await editOnce(id, as: request, for: caller) {
                 case .done(let answer): return answer
                 case .isNamedAlready: return nil
                 case .partsAreOthers: continue
@@ -38,7 +38,7 @@ struct PartHandler: CallHandler {
             }
             throw Failure.unavailable
         } answer: { earlier in
-            try await answer(earlier, id, request, caller)
+            try await answer(earlier, of: id, to: request, for: caller)
         }
     }
 
@@ -52,13 +52,15 @@ struct PartHandler: CallHandler {
 
     /// A repetition is shown the message as it is now; the part that was added or replaced the first time may stand elsewhere, or may be gone.
     private func answer(
-        _ earlier: EarlierChange, _ id: MessageID, _ request: ProtoEditPartsRequest, _ caller: Caller
+        _ earlier: EarlierChange, of id: MessageID, to request: ProtoEditPartsRequest, for caller: Caller
     ) async throws -> ProtoEditPartsResponse {
         // Nothing is shown of what was removed.
         if case .remove = request.edit { return .with { $0.place = ProtoChangePlace(earlier.place) } }
         let rows = try await database.run(
-            .messageGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
-        guard let row = rows.first, let found = try MessageRow(row, try rows.columns()) else { throw Failure.notFound("message") }
+            GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
+        guard let row = rows.first, let found = try MessageRow(row, by: try rows.columns(of: GetMessage.self)) else {
+            throw Failure.notFound("message")
+        }
         var index: Int?
         switch request.edit {
         case .add(let part): index = found.parts.firstIndex { $0.id == earlier.object ?? UUID(contract: part.id) }
@@ -80,11 +82,11 @@ struct PartHandler: CallHandler {
         }
     }
 
-    private func editOnce(_ id: MessageID, _ request: ProtoEditPartsRequest, _ caller: Caller) async throws -> Attempt {
+    private func editOnce(_ id: MessageID, as request: ProtoEditPartsRequest, for caller: Caller) async throws -> Attempt {
         let found = try await database.run(
-            .messageGet, [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue)], deadline: caller.deadline)
-        let columns = try found.columns(MessageColumns.self)
-        guard let row = found.first, let message = try MessageRow(row, columns) else { throw Failure.notFound("message") }
+            GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
+        let columns = try found.columns(of: GetMessage.self)
+        guard let row = found.first, let message = try MessageRow(row, by: columns) else { throw Failure.notFound("message") }
         guard message.sender == caller.user else { throw Failure.accessDenied("Only its sender can change a message.") }
         let stored = try row[columns.parts]
         let identities = try await support.directory.basic([message.sender], in: caller.app, deadline: caller.deadline)
@@ -92,28 +94,27 @@ struct PartHandler: CallHandler {
         // Never earlier than the change before it, whatever the clock says.
         let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
         let time = StrataModel.Timestamp(microseconds: max(now, (message.updatedAt ?? message.sentAt).microseconds + 1))
-        let editor = try PartEditor(message.parts, request.edit, at: time, limit: support.partsLimit)
+        let editor = try PartEditor(message.parts, applying: request.edit, at: time, limit: support.partsLimit)
         guard !editor.edits.isEmpty else {
             guard let place = try await support.noteWithoutEffect(caller, in: message.conversationID) else { return .isNamedAlready }
-            return .done(answer(message.message(identities), editor, place))
+            return .done(answer(message.message(identities), after: editor, at: place))
         }
-        return try await write(editor, over: stored, to: id, at: time, identities, caller)
+        return try await write(editor, over: stored, to: id, at: time, naming: identities, for: caller)
     }
 
     private func write(
-        _ editor: PartEditor, over stored: [UInt8], to id: MessageID, at time: StrataModel.Timestamp, _ identities: [UserID: BasicIdentity],
-        _ caller: Caller
+        _ editor: PartEditor, over stored: [UInt8], to id: MessageID, at time: StrataModel.Timestamp, naming identities: [UserID: BasicIdentity],
+        for caller: Caller
     ) async throws -> Attempt {
         var parts = editor.parts
         let contents = parts.compactMap(\.contentID)
         if !contents.isEmpty { try await support.measure(&parts, by: caller, deadline: caller.deadline) }
-        let values: [Value] =
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .bytes(stored), .bytes(try MessageParts.encode(parts)),
-                .jsonb(try OperationsJSON.edits(editor.edits)), .timestamp(Postgres.Timestamp(time)), .uuidArray(contents.map(\.rawValue)),
-            ] + caller.originValues
-        guard let written = try await support.write(.partsEdit, values, for: caller) else { return .isNamedAlready }
-        let (row, columns) = (written.rows[0], try written.rows.columns(PartsEditColumns.self))
+        let query = EditParts(
+            app: caller.app, user: caller.user, message: id, stored: stored, parts: try MessageParts.encode(parts),
+            edits: try OperationsJSON.edits(editor.edits),
+            time: Postgres.Timestamp(time), contents: contents, origin: caller.origin)
+        guard let written = try await support.write(query, for: caller) else { return .isNamedAlready }
+        let (row, columns) = (written.rows[0], try written.columns(of: EditParts.self))
         let outcome = try row[columns.outcome]
         if outcome == "stale" { return .partsAreOthers }
         try Refusal.check(outcome, what: "message")
@@ -122,17 +123,17 @@ struct PartHandler: CallHandler {
         }
         let (position, createdAt) = (Position(try row[columns.position]), StrataModel.Timestamp(try row[columns.createdAt]))
         let messageCount = try row[columns.messageCount]
-        guard let edited = try MessageRow(row, columns.message) else { throw Failure.notFound("message") }
+        guard let edited = try MessageRow(row, by: columns.message) else { throw Failure.notFound("message") }
         let message = edited.message(identities)
         support.publisher.publish([
             caller.change(
-                message.conversationID, at: position, createdAt, messageCount: messageCount,
-                .partsChanged(id: id, ordinal: message.ordinal, editor.edits, message))
+                in: message.conversationID, at: position, createdAt: createdAt, messageCount: messageCount,
+                content: .partsChanged(id: id, ordinal: message.ordinal, editor.edits, message))
         ])
-        return .done(answer(message, editor, written.place ?? ChangePlace(position: position)))
+        return .done(answer(message, after: editor, at: written.place ?? ChangePlace(position: position)))
     }
 
-    private func answer(_ message: StrataModel.Message, _ editor: PartEditor, _ place: ChangePlace) -> ProtoEditPartsResponse {
+    private func answer(_ message: StrataModel.Message, after editor: PartEditor, at place: ChangePlace) -> ProtoEditPartsResponse {
         .with {
             $0.place = ProtoChangePlace(place)
             $0.message = ProtoMessage(message)

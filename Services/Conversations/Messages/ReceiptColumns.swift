@@ -56,7 +56,7 @@ struct ReceiptChangeColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/receiptsGive``: an outcome for each receipt.
+/// Of ``GiveGatheredReceipts``: an outcome for each receipt.
 struct ReceiptsGiveColumns: ColumnSet {
     let outcomes: Column<[String]>
     let change: ReceiptChangeColumns
@@ -67,7 +67,7 @@ struct ReceiptsGiveColumns: ColumnSet {
     }
 }
 
-/// Of ``Mutations/WriteStatement/receiptsGive``.
+/// Of ``GiveReceipts``.
 struct BulkReceiptColumns: ColumnSet {
     let outcome: Column<String>
     let ignored: Column<[UUID]>
@@ -80,7 +80,7 @@ struct BulkReceiptColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/messagesSeen``.
+/// Of ``SeenMessages``.
 struct MessagesSeenColumns: ColumnSet {
     let message: Column<UUID>
 

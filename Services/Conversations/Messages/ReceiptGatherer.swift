@@ -71,10 +71,10 @@ final class ReceiptGatherer: Sendable {
         }
         let deadline = ContinuousClock.now + Self.patience
         do throws(Failure) {
-            let places = try await locate(receipts, deadline)
+            let places = try await locate(receipts, deadline: deadline)
             await withTaskGroup(of: Void.self) { group in
                 for (place, receipts) in places.batches {
-                    group.addTask { await self.give(receipts, at: place, deadline) }
+                    group.addTask { await self.give(receipts, at: place, deadline: deadline) }
                 }
             }
             for receipt in places.lost { receipt.answer.resume(returning: .failure(.notFound("message"))) }
@@ -85,17 +85,15 @@ final class ReceiptGatherer: Sendable {
 
     private typealias Located = (batches: [(Place, [Receipt])], lost: [Receipt])
 
-    private func locate(_ receipts: [Receipt], _ deadline: ContinuousClock.Instant) async throws(Failure) -> Located {
+    private func locate(_ receipts: [Receipt], deadline: ContinuousClock.Instant) async throws(Failure) -> Located {
         var conversations: [Int: ConversationID] = [:]
         for (app, numbers) in Dictionary(grouping: receipts.indices, by: { receipts[$0].app }) {
             let rows = try await database.run(
-                .messagesLocate,
-                [
-                    .uuid(app.rawValue), .textArray(numbers.map { receipts[$0].user.rawValue }),
-                    .uuidArray(numbers.map { receipts[$0].message.rawValue }),
-                ], deadline: deadline)
+                LocateMessages(
+                    app: app, users: numbers.map { receipts[$0].user.rawValue }, messages: numbers.map { receipts[$0].message.rawValue }),
+                deadline: deadline)
             do {
-                let columns = try rows.columns(MessagesLocateColumns.self)
+                let columns = try rows.columns(of: LocateMessages.self)
                 for row in rows {
                     // The database counts from one.
                     let index = Int(try row[columns.number]) - 1
@@ -124,10 +122,10 @@ final class ReceiptGatherer: Sendable {
         return located
     }
 
-    private func give(_ receipts: [Receipt], at place: Place, _ deadline: ContinuousClock.Instant) async {
+    private func give(_ receipts: [Receipt], at place: Place, deadline: ContinuousClock.Instant) async {
         let (outcomes, told): ([String], ChangePlace)
         do throws(Failure) {
-            (outcomes, told) = try await write(receipts, at: place, deadline)
+            (outcomes, told) = try await write(receipts, at: place, deadline: deadline)
         } catch {
             for receipt in receipts { receipt.answer.resume(returning: .failure(error)) }
             return
@@ -147,17 +145,16 @@ final class ReceiptGatherer: Sendable {
 
     /// - Returns: an outcome for each, and where those are told that have an effect.
     private func write(
-        _ receipts: [Receipt], at place: Place, _ deadline: ContinuousClock.Instant
+        _ receipts: [Receipt], at place: Place, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ([String], ChangePlace) {
         let rows = try await database.run(
-            .receiptsGive,
-            [
-                .uuid(place.app.rawValue), .uuid(place.conversation.rawValue), .textArray(receipts.map(\.user.rawValue)),
-                .uuidArray(receipts.map(\.message.rawValue)), .int8Array(receipts.map { $0.kind == .read ? 2 : 1 }), .int8(Int64(audienceLimit)),
-            ], lockKey: place.conversation.lockKey, deadline: deadline)
+            GiveGatheredReceipts(
+                app: place.app, conversation: place.conversation, users: receipts.map(\.user.rawValue), messages: receipts.map(\.message.rawValue),
+                statuses: receipts.map { $0.kind == .read ? 2 : 1 }, audienceLimit: Int64(audienceLimit)), lockKey: place.conversation.lockKey,
+            deadline: deadline)
         do {
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
-            let columns = try rows.columns(ReceiptsGiveColumns.self)
+            let columns = try rows.columns(of: GiveGatheredReceipts.self)
             let outcomes = try row[columns.outcomes]
             guard let change = try columns.change.change(in: row, of: place.conversation, in: place.app) else { return (outcomes, .nowhere) }
             publish(change)

@@ -37,7 +37,7 @@ struct LogRow {
     let participants: [UserID]
     let message: MessageRow?
 
-    init(_ row: Row, _ columns: LogColumns) throws {
+    init(_ row: Row, by columns: LogColumns) throws {
         guard let entry = Entry(rawValue: try row[columns.entry]) else { throw Failure(.internalServerError, "Something went wrong on our side.") }
         self.entry = entry
         app = try row[optional: columns.app].map { AppID(rawValue: $0) }
@@ -66,7 +66,7 @@ struct LogRow {
         conversationPosition = Position(try row[optional: columns.conversationPosition] ?? 0)
         participants = try row[optional: columns.participants]?.map { UserID(trusted: $0) } ?? []
         let hasMessage = try row[optional: columns.hasMessage] ?? false
-        message = hasMessage ? try MessageRow(row, columns.message) : nil
+        message = hasMessage ? try MessageRow(row, by: columns.message) : nil
     }
 
     /// All users whose names are shown with it.
@@ -223,11 +223,11 @@ extension LogRow {
         guard let app, let conversation, let actor else { throw Failure(.internalServerError, "Something went wrong on our side.") }
         return Change(
             appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor, origin: origin,
-            messageCount: messageCount, numbers: [:], content: try content(conversation, identities, epoch, overrides))
+            messageCount: messageCount, numbers: [:], content: try content(of: conversation, naming: identities, epoch: epoch, overrides: overrides))
     }
 
     private func content(
-        _ id: ConversationID, _ identities: [UserID: BasicIdentity], _ epoch: String, _ overrides: [UserID: Message?]
+        of id: ConversationID, naming identities: [UserID: BasicIdentity], epoch: String, overrides: [UserID: Message?]
     ) throws -> Change.Content {
         func named(_ user: UserID) -> BasicIdentity { identities[user] ?? BasicIdentity(userID: user) }
         let body = conversationCreatedAt.map {

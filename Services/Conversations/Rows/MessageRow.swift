@@ -20,7 +20,7 @@ struct MessageRow {
     let receiptPolicy: ReceiptPolicy
 
     /// Nil if there is no message: its id is null.
-    init?(_ row: Row, _ columns: MessageColumns) throws(PostgresError) {
+    init?(_ row: Row, by columns: MessageColumns) throws(PostgresError) {
         guard let id = try row[optional: columns.id] else { return nil }
         self.init(
             id: MessageID(rawValue: id), conversationID: ConversationID(rawValue: try row[columns.conversation]),
@@ -43,13 +43,13 @@ struct MessageRow {
         self.sentAt = sentAt
         self.parts = MessageRow.decode(parts)
         self.notification = notification
-        recipients = zip(users, statuses).map { MessageRow.recipient($0, $1) }
+        recipients = zip(users, statuses).map { MessageRow.recipient($0, status: $1) }
         self.updatedAt = updatedAt
         receiptPolicy = ReceiptPolicy(policy)
     }
 
     /// A status, and four times one more than what others are shown instead.
-    private static func recipient(_ user: String, _ code: Int64) -> StrataModel.Message.Recipient {
+    private static func recipient(_ user: String, status code: Int64) -> StrataModel.Message.Recipient {
         StrataModel.Message.Recipient(
             userID: UserID(trusted: user), status: RecipientStatus(rawValue: Int(code & 3)) ?? .sent,
             shownStatus: code < 4 ? nil : RecipientStatus(rawValue: Int(code / 4 - 1)))

@@ -18,7 +18,7 @@ struct ViewRow {
     let receiptPolicy: ReceiptPolicy
 
     /// Nil if there is no conversation: its id is null.
-    init?(_ row: Row, _ columns: ViewColumns) throws(PostgresError) {
+    init?(_ row: Row, by columns: ViewColumns) throws(PostgresError) {
         guard let uuid = try row[optional: columns.id] else { return nil }
         id = ConversationID(rawValue: uuid)
         createdAt = StrataModel.Timestamp(try row[columns.createdAt])
@@ -29,7 +29,7 @@ struct ViewRow {
         messageCount = try row[columns.messageCount]
         uncounted = try row[columns.uncounted]
         hidden = try row[columns.hidden]
-        lastMessage = try MessageRow(row, columns.lastMessage)
+        lastMessage = try MessageRow(row, by: columns.lastMessage)
         receiptPolicy = ReceiptPolicy(try row[columns.receiptPolicy])
     }
 

@@ -54,11 +54,11 @@ public final class ConversationsService: StrataService {
         // Long enough for maintenance; callers have deadlines of their own.
         let patience = Duration.seconds(30)
         return Database(
-            hot: try settings.postgres.pool("conversations", .grouping, connections: settings.connections, logger: logger),
+            hot: try settings.postgres.pool("conversations", mode: .grouping, connections: settings.connections, logger: logger),
             exclusive: try settings.postgres.pool(
-                "conversations", .exclusive, connections: settings.exclusiveConnections, statementTimeout: patience, logger: logger),
+                "conversations", mode: .exclusive, connections: settings.exclusiveConnections, statementTimeout: patience, logger: logger),
             large: try settings.postgres.pool(
-                "conversations-large", .exclusive, connections: settings.largeConnections, statementTimeout: patience, logger: logger))
+                "conversations-large", mode: .exclusive, connections: settings.largeConnections, statementTimeout: patience, logger: logger))
     }
 
     private static func handlers(

@@ -114,15 +114,15 @@ extension Quotas {
     /// - Throws: `SettingsError` naming the key that is out of range.
     init(_ settings: Settings) throws {
         self.init()
-        func limit(_ key: String, _ standard: Int?, _ most: Int) throws -> Int? {
+        func limit(_ key: String, default standard: Int?, most: Int) throws -> Int? {
             let value = try settings.int(key, default: standard ?? 0, in: 0...most)
             return value == 0 ? nil : value
         }
-        followed = try limit("STRATA_FOLLOWED_LIMIT", followed, 1_000_000)
-        pushTokens = try limit("STRATA_PUSH_TOKENS_LIMIT", pushTokens, 10_000)
-        uploads = try limit("STRATA_UPLOADS_LIMIT", uploads, 100_000)
-        uploadBytes = try limit("STRATA_UPLOADS_BYTES", uploadBytes, 1 << 50)
-        appUploads = try limit("STRATA_APP_UPLOADS_LIMIT", appUploads, 10_000_000)
-        appUploadBytes = try limit("STRATA_APP_UPLOADS_BYTES", appUploadBytes, 1 << 60)
+        followed = try limit("STRATA_FOLLOWED_LIMIT", default: followed, most: 1_000_000)
+        pushTokens = try limit("STRATA_PUSH_TOKENS_LIMIT", default: pushTokens, most: 10_000)
+        uploads = try limit("STRATA_UPLOADS_LIMIT", default: uploads, most: 100_000)
+        uploadBytes = try limit("STRATA_UPLOADS_BYTES", default: uploadBytes, most: 1 << 50)
+        appUploads = try limit("STRATA_APP_UPLOADS_LIMIT", default: appUploads, most: 10_000_000)
+        appUploadBytes = try limit("STRATA_APP_UPLOADS_BYTES", default: appUploadBytes, most: 1 << 60)
     }
 }

@@ -13,45 +13,31 @@ struct Database: Sendable {
     /// The same, for large metadata and for messages whose id another transaction is using: no other statement waits for a connection that is busy with these.
     let large: PostgresPool
 
-    /// Runs a statement on ``hot``.
+    /// Runs a query on ``hot``.
     /// - Parameter lockKey: of the conversation it locks, `UInt64(hashing:)`; nil if it locks nothing.
     /// - Throws: the failure a client is told, see `Failure(postgres:)`.
-    func run(
-        _ statement: Statement, _ values: [Value], lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> Rows {
+    func run(_ query: some PostgresQuery, lockKey: UInt64? = nil, deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
         do {
-            return try await hot.query(statement, values, lockKey: lockKey, deadline: deadline)
+            return try await hot.query(query, lockKey: lockKey, deadline: deadline)
         } catch {
             throw Failure(postgres: error)
         }
     }
 
-    /// Runs a statement on ``large``.
+    /// Runs a query on ``exclusive``.
     /// - Throws: the failure a client is told, see `Failure(postgres:)`.
-    func runLarge(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
+    func runAlone(_ query: some PostgresQuery, deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
         do {
-            return try await large.query(statement, values, deadline: deadline)
+            return try await exclusive.query(query, deadline: deadline)
         } catch {
             throw Failure(postgres: error)
         }
-    }
-
-    /// Runs a statement on ``exclusive``.
-    /// - Throws: the failure a client is told, see `Failure(postgres:)`.
-    func runAlone(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Rows {
-        try await runAlone(statement, values, user: nil, deadline: deadline)
     }
 
     /// The same on behalf of a user, who has no more than their share of the connections while other users wait.
-    func runAlone(_ statement: Statement, _ values: [Value], for caller: Caller) async throws(Failure) -> Rows {
-        try await runAlone(statement, values, user: caller.number, deadline: caller.deadline)
-    }
-
-    private func runAlone(
-        _ statement: Statement, _ values: [Value], user: UInt64?, deadline: ContinuousClock.Instant
-    ) async throws(Failure) -> Rows {
+    func runAlone(_ query: some PostgresQuery, for caller: Caller) async throws(Failure) -> Rows {
         do {
-            return try await exclusive.query(statement, values, user: user, deadline: deadline)
+            return try await exclusive.query(query, user: caller.number, deadline: caller.deadline)
         } catch {
             throw Failure(postgres: error)
         }

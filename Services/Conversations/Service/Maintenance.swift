@@ -50,29 +50,31 @@ struct Maintenance: Service {
 
     /// Makes the partitions of the weeks to come and drops those older than the retention time. While another instance is at it, does nothing.
     func maintainPartitions(deadline: ContinuousClock.Instant) async throws(Failure) {
-        _ = try await database.runAlone(.maintainPartitions, [.int8(retention.components.seconds)], deadline: deadline)
+        _ = try await database.runAlone(MaintainPartitions(retention: retention.components.seconds), deadline: deadline)
     }
 
     /// Removes everything that has expired, in batches, so that no transaction becomes long.
     /// - Returns: the rows removed.
     @discardableResult
     func sweep(deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
-        var total = try await sweep(.accountsSweep, [.int8(Self.sweepBatch)], deadline: deadline)
-        total += try await sweep(.identitiesSweep, [.int8(Self.sweepBatch)], deadline: deadline)
-        total += try await sweep(.logsSweep, [.int8(retention.components.seconds), .int8(Self.sweepBatch)], deadline: deadline)
-        total += try await sweep(.mutationsSweep, [.int8(retention.components.seconds), .int8(Self.sweepBatch)], deadline: deadline)
-        return total + (try await sweep(.treesSweep, [.int8(Self.sweepBatch)], deadline: deadline))
+        var total = try await sweep(SweepAccounts(limit: Self.sweepBatch), deadline: deadline)
+        total += try await sweep(SweepIdentities(limit: Self.sweepBatch), deadline: deadline)
+        total += try await sweep(SweepLogs(retention: retention.components.seconds, limit: Self.sweepBatch), deadline: deadline)
+        total += try await sweep(SweepMutations(retention: retention.components.seconds, limit: Self.sweepBatch), deadline: deadline)
+        return total + (try await sweep(SweepTrees(limit: Self.sweepBatch), deadline: deadline))
     }
 
-    /// Repeats a statement until nothing is left to be done.
-    private func sweep(_ statement: Statement, _ values: [Value], deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
+    /// Repeats a query until nothing is left to be done.
+    private func sweep<Query: PostgresQuery>(
+        _ query: Query, deadline: ContinuousClock.Instant
+    ) async throws(Failure) -> Int64 where Query.Columns == SweepColumns {
         var total: Int64 = 0
         while true {
-            let rows = try await database.runAlone(statement, values, deadline: deadline)
+            let rows = try await database.runAlone(query, deadline: deadline)
             let (lookedAt, removed): (Int64, Int64)
             do throws(PostgresError) {
                 guard let row = rows.first else { return total }
-                let columns = try rows.columns(SweepColumns.self)
+                let columns = try rows.columns(of: Query.self)
                 (lookedAt, removed) = (try row[columns.lookedAt], try row[columns.removed])
             } catch {
                 throw Failure(postgres: error)
@@ -96,22 +98,60 @@ struct SweepColumns: ColumnSet {
     }
 }
 
-extension Statement {
-    /// $1 seconds to keep.
-    static let maintainPartitions = Statement(
+/// Makes the partitions that are needed next, and drops those that are not any more.
+struct MaintainPartitions: PostgresQuery {
+    /// The seconds to keep.
+    let retention: Int64
+
+    typealias Columns = NoColumns
+
+    static let statement = Statement(
         "maintenance.partitions", sql: "SELECT conversations.maintain_partitions($1::int8 * interval '1 second')", isIdempotent: true)
 
-    /// $1 most rows.
-    static let treesSweep = Statement(
+    var parameters: [Value] { [.int8(retention)] }
+}
+
+/// Removes trees of metadata that are needed no more.
+struct SweepTrees: PostgresQuery {
+    /// The most rows.
+    let limit: Int64
+
+    typealias Columns = SweepColumns
+
+    static let statement = Statement(
         "maintenance.trees", sql: "SELECT s AS looked_at, s AS removed FROM metadata.sweep($1::int8) s", isIdempotent: true)
 
-    /// $1 seconds to keep, $2 most rows.
-    static let mutationsSweep = Statement(
+    var parameters: [Value] { [.int8(limit)] }
+}
+
+/// Removes the names of changes that are old.
+struct SweepMutations: PostgresQuery {
+    /// The seconds to keep.
+    let retention: Int64
+    /// The most rows.
+    let limit: Int64
+
+    typealias Columns = SweepColumns
+
+    static let statement = Statement(
         "maintenance.mutations",
         sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_mutations($1::int8 * interval '1 second', $2::int8) s", isIdempotent: true)
 
-    /// $1 seconds to keep, $2 most rows of each kind.
-    static let logsSweep = Statement(
+    var parameters: [Value] { [.int8(retention), .int8(limit)] }
+}
+
+/// Removes what is older than the log.
+struct SweepLogs: PostgresQuery {
+    /// The seconds to keep.
+    let retention: Int64
+    /// The most rows of each kind.
+    let limit: Int64
+
+    typealias Columns = SweepColumns
+
+    static let statement = Statement(
         "maintenance.logs", sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep($1::int8 * interval '1 second', $2::int8) s",
         isIdempotent: true)
+
+    var parameters: [Value] { [.int8(retention), .int8(limit)] }
 }

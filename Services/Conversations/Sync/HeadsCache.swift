@@ -37,7 +37,7 @@ final class HeadsCache: Sendable {
             }
             let (database, epoch) = (database, epoch)
             let task = Task {
-                var response = try await Self.read(since, database, deadline: now + .seconds(5))
+                var response = try await Self.read(since: since, from: database, deadline: now + .seconds(5))
                 // After the heads: if another database takes the place of this one in between, the answer says so.
                 response.epoch = try await epoch.check(deadline: now + .seconds(5))
                 return response
@@ -54,11 +54,11 @@ final class HeadsCache: Sendable {
         }
     }
 
-    private static func read(_ since: Int64, _ database: Database, deadline: ContinuousClock.Instant) async throws -> ProtoHeadsResponse {
+    private static func read(since: Int64, from database: Database, deadline: ContinuousClock.Instant) async throws -> ProtoHeadsResponse {
         let rows = try await database.runAlone(
-            .heads, [since == 0 ? .null : .timestamp(Postgres.Timestamp(microseconds: since))], deadline: deadline)
+            ReadHeads(since: since == 0 ? nil : Postgres.Timestamp(microseconds: since)), deadline: deadline)
         var response = ProtoHeadsResponse()
-        let columns = try rows.columns(HeadsColumns.self)
+        let columns = try rows.columns(of: ReadHeads.self)
         for row in rows {
             let (app, user) = (try row[optional: columns.app], try row[optional: columns.user])
             let (conversation, position) = (try row[optional: columns.conversation], try row[optional: columns.position] ?? 0)

@@ -25,26 +25,29 @@ struct SyncHandler: CallHandler {
 
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
-        router.register(ConversationsAPI.baseline) { try await self.baseline($0, $1) }
-        router.register(ConversationsAPI.readLogs) { try await self.readLogs($0, $1) }
-        router.register(ConversationsAPI.readChanges) { try await self.readChanges($0, $1) }
+        router.register(ConversationsAPI.baseline) { try await self.baseline($0, in: $1) }
+        router.register(ConversationsAPI.readLogs) { try await self.readLogs($0, in: $1) }
+        router.register(ConversationsAPI.readChanges) { try await self.readChanges($0, in: $1) }
         router.register(ConversationsAPI.heads) { try await self.heads.read(since: $0.since, deadline: $1.deadline) }
     }
 
     // MARK: Baseline
 
-    private func baseline(_ request: ProtoBaselineRequest, _ context: RPCContext) async throws -> ProtoBaselineResponse {
+    private func baseline(_ request: ProtoBaselineRequest, in context: RPCContext) async throws -> ProtoBaselineResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
-        let (statement, further): (Statement, [Value])
+        let since = Postgres.Timestamp(microseconds: request.since)
+        let rows: Rows
         if request.wantsEpoch {
-            (statement, further) = (.replayBaseline, [.timestamp(Postgres.Timestamp(microseconds: request.since))] + support.epoch.asked)
+            let known = support.epoch.question
+            rows = try await database.runAlone(
+                ReplayBaseline(app: caller.app, user: caller.user, since: since, knownEpoch: known.epoch, reached: known.reached), for: caller)
         } else if request.recent > 0 {
             let begin = Postgres.Timestamp(microseconds: request.notBefore)
-            (statement, further) = (.recentBaseline, [.int8(request.recent), .timestamp(begin)])
+            rows = try await database.runAlone(
+                RecentBaseline(app: caller.app, user: caller.user, recent: request.recent, notBefore: begin), for: caller)
         } else {
-            (statement, further) = (.baseline, [.timestamp(Postgres.Timestamp(microseconds: request.since))])
+            rows = try await database.runAlone(Baseline(app: caller.app, user: caller.user, since: since), for: caller)
         }
-        let rows = try await database.runAlone(statement, [.uuid(caller.app.rawValue), .text(caller.user.rawValue)] + further, for: caller)
         var response = ProtoBaselineResponse()
         let columns = try rows.columns(BaselineColumns.self)
         for row in rows {
@@ -99,18 +102,16 @@ struct SyncHandler: CallHandler {
 
     // MARK: Logs of one user
 
-    private func readLogs(_ request: ProtoReadLogsRequest, _ context: RPCContext) async throws -> ProtoReadLogsResponse {
+    private func readLogs(_ request: ProtoReadLogsRequest, in context: RPCContext) async throws -> ProtoReadLogsResponse {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let ids = try request.cursors.map { try ConversationID(contract: $0.conversationID).rawValue }
         let rows = try await database.runAlone(
-            .readLogs,
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuidArray(ids), .int8Array(request.cursors.map(\.after)),
-                request.hasUserAfter ? .int8(request.userAfter) : .null, .int8(Int64(min(max(request.limit, 1), Self.readLimit))),
-                CallSupport.bound(request.maxBytes),
-            ], for: caller)
-        let columns = try rows.columns(LogColumns.self)
-        let log = try rows.map { try LogRow($0, columns) }
+            ReadLogs(
+                app: caller.app, user: caller.user, conversations: ids, afters: request.cursors.map(\.after),
+                userAfter: request.hasUserAfter ? request.userAfter : nil,
+                limit: Int64(min(max(request.limit, 1), Self.readLimit)), maxBytes: CallSupport.bound(request.maxBytes)), for: caller)
+        let columns = try rows.columns(of: ReadLogs.self)
+        let log = try rows.map { try LogRow($0, by: columns) }
         let identities = try await support.directory.basic(
             Array(Set(log.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
         let people = try await userChanges.people(in: log.filter { $0.entry == .userChange }, of: caller)
@@ -119,7 +120,7 @@ struct SyncHandler: CallHandler {
         var room = Room(request.maxBytes)
         for row in log {
             switch row.entry {
-            case .header: response.metHeads = row.flag && !room.isFull
+            case .header: response.reachesHeads = row.flag && !room.isFull
             case .change:
                 guard !room.isFull else { continue }
                 let entry = try ProtoReadLogsResponse.Entry.with { $0.change = ProtoChange(try row.change(identities, epoch: epoch)) }
@@ -155,16 +156,14 @@ struct SyncHandler: CallHandler {
 
     // MARK: Repair
 
-    private func readChanges(_ request: ProtoReadChangesRequest, _ context: RPCContext) async throws -> ProtoReadChangesResponse {
+    private func readChanges(_ request: ProtoReadChangesRequest, in context: RPCContext) async throws -> ProtoReadChangesResponse {
         let id = try ConversationID(contract: request.conversationID)
         let rows = try await database.run(
-            .readChanges,
-            [
-                .uuid(id.rawValue), .int8(request.after), .int8(Int64(min(max(request.limit, 1), Self.readLimit))),
-                .textArray(request.userIds), CallSupport.bound(request.maxBytes),
-            ], deadline: context.deadline)
-        let columns = try rows.columns(LogColumns.self)
-        let log = try rows.map { try LogRow($0, columns) }
+            ReadChanges(
+                conversation: id, after: request.after, limit: Int64(min(max(request.limit, 1), Self.readLimit)), users: request.userIds,
+                maxBytes: CallSupport.bound(request.maxBytes)), deadline: context.deadline)
+        let columns = try rows.columns(of: ReadChanges.self)
+        let log = try rows.map { try LogRow($0, by: columns) }
         guard let header = log.first, let app = header.app else { return ProtoReadChangesResponse() }
         let identities = try await support.directory.basic(Array(Set(log.flatMap(\.users))), in: app, deadline: context.deadline)
         let epoch = try await support.epoch.current(deadline: context.deadline)

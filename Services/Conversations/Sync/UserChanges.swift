@@ -46,7 +46,7 @@ struct UserChanges: Sendable {
         var people = People()
         var (last, shown): ([UserID: LogRow], Set<UserID>) = ([:], [])
         for row in rows where (4...6).contains(row.kind) {
-            let user = user(try OperationsJSON.decode(row.operations), caller)
+            let user = user(in: try OperationsJSON.decode(row.operations), of: caller)
             if row.kind == 4 { shown.insert(user) } else if last[user].map({ $0.position < row.position }) ?? true { last[user] = row }
         }
         let followed = try await support.followed(Array(last.keys), by: caller)
@@ -67,18 +67,18 @@ struct UserChanges: Sendable {
         let operations: Operations = try OperationsJSON.decode(row.operations)
         return UserChange(
             appID: caller.app, user: caller.user, position: row.position, createdAt: row.createdAt,
-            content: try await content(row, operations, caller, people) ?? .obsolete)
+            content: try await content(of: row, operations: operations, for: caller, with: people) ?? .obsolete)
     }
 
-    private func user(_ operations: Operations, _ caller: Caller) -> UserID { operations.user.map { UserID(trusted: $0) } ?? caller.user }
+    private func user(in operations: Operations, of caller: Caller) -> UserID { operations.user.map { UserID(trusted: $0) } ?? caller.user }
 
     private func content(
-        _ row: LogRow, _ operations: Operations, _ caller: Caller, _ people: People
+        of row: LogRow, operations: Operations, for caller: Caller, with people: People
     ) async throws -> UserChange.Content? {
         switch row.kind {
-        case 1...3: return try await conversationContent(row, operations, caller)
-        case 4...6: return identityContent(row, user(operations, caller), people)
-        case 7...9: return try await announcementContent(row.kind, operations, caller)
+        case 1...3: return try await conversationContent(of: row, operations: operations, for: caller)
+        case 4...6: return identityContent(of: row, user: user(in: operations, of: caller), with: people)
+        case 7...9: return try await announcementContent(of: row.kind, operations: operations, for: caller)
         case 20:
             guard let message = row.messageID, let id = row.conversation else { return nil }
             return .messageDeleted(message, in: id, view: people.left[id])
@@ -87,7 +87,7 @@ struct UserChanges: Sendable {
         }
     }
 
-    private func conversationContent(_ row: LogRow, _ operations: Operations, _ caller: Caller) async throws -> UserChange.Content? {
+    private func conversationContent(of row: LogRow, operations: Operations, for caller: Caller) async throws -> UserChange.Content? {
         guard let id = operations.conversation.map({ ConversationID(rawValue: $0) }) else { return nil }
         let upTo = Position(operations.upTo ?? 0)
         if row.kind == 1, row.flag || operations.isPartial != true { return .conversationHidden(id, upTo: upTo, wholly: row.flag) }
@@ -97,14 +97,14 @@ struct UserChanges: Sendable {
         return operations.message.map { .messageHidden(MessageID(rawValue: $0), view: view) }
     }
 
-    private func identityContent(_ row: LogRow, _ user: UserID, _ people: People) -> UserChange.Content? {
+    private func identityContent(of row: LogRow, user: UserID, with people: People) -> UserChange.Content? {
         // Followed and unfollowed in turn: what holds now is told by the last entry, which may be all that a client must know.
         if row.kind != 4, people.decisive[user] != row.position { return nil }
         if row.kind == 6 { return .unfollowed(user) }
         return people.identities[user].map { row.kind == 4 ? .identityChanged($0) : .followed($0) }
     }
 
-    private func announcementContent(_ kind: Int64, _ operations: Operations, _ caller: Caller) async throws -> UserChange.Content? {
+    private func announcementContent(of kind: Int64, operations: Operations, for caller: Caller) async throws -> UserChange.Content? {
         guard let id = operations.announcement.map({ AnnouncementID(rawValue: $0) }) else { return nil }
         switch kind {
         case 7: return try await announcements.find(id, for: caller).map { .announced($0) }

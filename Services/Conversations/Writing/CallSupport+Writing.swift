@@ -16,14 +16,19 @@ extension CallSupport {
 
     /// Runs a writing function, under the name of the change if it has one.
     /// - Returns: nil if the change was carried out before, or another request is carrying it out.
-    func write(_ statement: WriteStatement, _ values: [Value], for caller: Caller, on route: Route = .alone) async throws(Failure) -> Written? {
-        let (statement, values) = statement.asked(values, by: caller.user, in: caller.app, as: caller.mutation)
-        let rows =
-            switch route {
-            case .shared(let lockKey): try await database.run(statement, values, lockKey: lockKey, deadline: caller.deadline)
-            case .alone: try await database.runAlone(statement, values, for: caller)
-            case .large: try await database.runLarge(statement, values, deadline: caller.deadline)
-            }
+    func write(_ query: some WriteQuery, for caller: Caller, on route: Route = .alone) async throws(Failure) -> Written? {
+        let (statement, parameters) = query.asked(by: caller.user, in: caller.app, as: caller.mutation)
+        let rows: Rows
+        do throws(PostgresError) {
+            rows =
+                switch route {
+                case .shared(let lockKey): try await database.hot.query(statement, with: parameters, lockKey: lockKey, deadline: caller.deadline)
+                case .alone: try await database.exclusive.query(statement, with: parameters, user: caller.number, deadline: caller.deadline)
+                case .large: try await database.large.query(statement, with: parameters, deadline: caller.deadline)
+                }
+        } catch {
+            throw Failure(postgres: error)
+        }
         if caller.mutation == nil, rows.isEmpty { throw Failure(.internalServerError, "Something went wrong on our side.") }
         do throws(PostgresError) {
             return try Written(rows, isNamed: caller.mutation != nil)
@@ -34,14 +39,13 @@ extension CallSupport {
 
     /// Carries out a change, or answers what it came to if it was carried out before.
     /// - Parameters:
-    ///   - carryOut: nil as ``write(_:_:for:on:)`` says.
+    ///   - carryOut: nil as ``write(_:for:on:)`` says.
     ///   - answer: of a change that was carried out before.
     func once<T>(_ caller: Caller, carryOut: () async throws -> T?, answer: (EarlierChange) async throws -> T) async throws -> T {
         try await EarlierChange.once(
             caller.mutation, until: caller.deadline, carryOut: carryOut,
             find: { mutation in
-                let rows = try await database.run(
-                    EarlierChange.find, EarlierChange.values(mutation, of: caller.user, in: caller.app), deadline: caller.deadline)
+                let rows = try await database.run(EarlierChange.Find(mutation, of: caller.user, in: caller.app), deadline: caller.deadline)
                 return try EarlierChange(rows, of: mutation)
             }, answer: answer)
     }
@@ -52,18 +56,25 @@ extension CallSupport {
     }
 
     /// Remembers that a change of a message has no effect, which was decided without a writing function.
-    /// - Returns: nil as ``write(_:_:for:on:)`` says.
+    /// - Returns: nil as ``write(_:for:on:)`` says.
     func noteWithoutEffect(_ caller: Caller, in conversation: ConversationID) async throws -> ChangePlace? {
         guard caller.mutation != nil else { return .nowhere }
-        let values: [Value] = [.uuid(caller.app.rawValue), .uuid(conversation.rawValue)]
-        guard let written = try await write(.nothing, values, for: caller, on: .shared(lockKey: conversation.lockKey)) else { return nil }
+        let query = ChangeNothing(app: caller.app, conversation: conversation)
+        guard let written = try await write(query, for: caller, on: .shared(lockKey: conversation.lockKey)) else { return nil }
         return written.place ?? .nowhere
     }
 }
 
-extension WriteStatement {
-    /// $1 app, $2 conversation. Writes nothing.
-    static let nothing = WriteStatement(
+/// Writes nothing.
+struct ChangeNothing: WriteQuery {
+    let app: AppID
+    let conversation: ConversationID
+
+    typealias Columns = OutcomeColumns
+
+    static let statement = WriteStatement(
         "mutation.nothing", columns: "r.outcome", function: "conversations.change_nothing", arguments: ["$1", "$2"],
-        place: Place(conversation: "$2"), isIdempotent: true)
+        place: WriteStatement.Place(conversation: "$2"), isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .uuid(conversation.rawValue)] }
 }

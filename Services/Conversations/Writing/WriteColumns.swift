@@ -6,7 +6,7 @@ import StrataModel
 
 // The columns of writing functions, beside which the functions of schema `conversations` (Shared/Schema) say what they mean.
 
-/// Of ``Mutations/WriteStatement/conversationCreate``.
+/// Of ``CreateConversation``.
 struct ConversationCreateColumns: ColumnSet {
     let outcome: Column<String>
     let changedAt: Column<Postgres.Timestamp>
@@ -23,7 +23,7 @@ struct ConversationCreateColumns: ColumnSet {
     }
 }
 
-/// Of ``Mutations/WriteStatement/messageSend``.
+/// Of ``SendMessage``.
 struct MessageSendColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
@@ -50,7 +50,7 @@ struct MessageSendColumns: ColumnSet {
     }
 }
 
-/// Of ``Mutations/WriteStatement/messageDelete``.
+/// Of ``DeleteMessage``.
 struct MessageDeleteColumns: ColumnSet {
     let outcome: Column<String>
     let conversation: Column<UUID>
@@ -83,7 +83,7 @@ struct MessageDeleteColumns: ColumnSet {
     }
 }
 
-/// Of ``Mutations/WriteStatement/partsEdit``.
+/// Of ``EditParts``.
 struct PartsEditColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
@@ -102,7 +102,7 @@ struct PartsEditColumns: ColumnSet {
     }
 }
 
-/// Of ``Mutations/WriteStatement/conversationDelete``.
+/// Of ``DeleteConversation``.
 struct ConversationDeleteColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
@@ -129,7 +129,7 @@ struct ConversationDeleteColumns: ColumnSet {
     }
 }
 
-/// Of ``Mutations/WriteStatement/conversationPatch``: what concerns the participants, and what concerns the metadata.
+/// Of ``PatchConversation``: what concerns the participants, and what concerns the metadata.
 struct ConversationPatchColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>
@@ -164,7 +164,7 @@ struct ConversationPatchColumns: ColumnSet {
     }
 }
 
-/// Of ``Mutations/WriteStatement/conversationMarkAllRead``.
+/// Of ``MarkAllRead``.
 struct MarkAllReadColumns: ColumnSet {
     let outcome: Column<String>
     let position: Column<Int64>

@@ -1,16 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 import Mutations
+import Postgres
+import StrataModel
 
-/// The writing functions of schema `conversations` (Shared/Schema); the meaning of arguments and columns stands there.
-extension WriteStatement {
-    static let conversationCreate = WriteStatement(
+/// Creates a conversation, or finds a distinct one.
+struct CreateConversation: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let conversation: ConversationID
+    let participants: [String]
+    let isDistinct: Bool
+    let metadataPaths: [String]?
+    /// One for each path.
+    let metadataValues: [String]?
+    let participantsLimit: Int
+    let origin: Change.Origin?
+    let receiptPolicy: Int64
+
+    typealias Columns = ConversationCreateColumns
+
+    static let statement = WriteStatement(
         "conversation.create", columns: "r.outcome, r.created_at AS changed_at, r.user_position, r.user_created_at, (r.view).*",
         function: "conversations.create_conversation",
         arguments: ["$1", "$2", "$3", "$4::text[]", "$5", "$6::text[]", "$7::text[]", "$8", "$9", "$10", "$11"],
-        place: Place(
+        place: WriteStatement.Place(
             conversation: "(r.view).conversation_id", position: "(r.view).position", userPosition: "r.user_position",
             object: "(r.view).conversation_id"), isIdempotent: true)
-    static let conversationPatch = WriteStatement(
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .textArray(participants), .bool(isDistinct),
+            Value(metadataPaths), Value(metadataValues), .int8(Int64(participantsLimit)),
+            Value(origin?.connection), Value(origin?.request), .int8(receiptPolicy),
+        ]
+    }
+}
+
+/// Changes participants, and metadata with them.
+struct PatchConversation: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let conversation: ConversationID
+    let participants: String
+    let participantsLimit: Int
+    let metadata: String?
+    let origin: Change.Origin?
+    let maxKeys: Int?
+    let maxBytes: Int?
+
+    typealias Columns = ConversationPatchColumns
+
+    static let statement = WriteStatement(
         "conversation.patch",
         columns: """
             r.outcome, r.position, r.created_at, r.message_count, r.added, r.removed, r.distinct_cleared, r.participants,
@@ -19,29 +59,114 @@ extension WriteStatement {
             """,
         function: "conversations.patch_participants", arguments: (1...10).map { "$\($0)" },
         // Those who remove themselves are told of that, and not of what comes after it.
-        place: Place(
+        place: WriteStatement.Place(
             conversation: "$3", position: "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"))
-    static let conversationDelete = WriteStatement(
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .jsonb(participants),
+            .int8(Int64(participantsLimit)), metadata.map { .jsonb($0) } ?? .null, Value(origin?.connection), Value(origin?.request),
+            Value(maxKeys), Value(maxBytes),
+        ]
+    }
+}
+
+/// Deletes a conversation for all, or for one user.
+struct DeleteConversation: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let conversation: ConversationID
+    let mode: DeletionMode
+    let leaves: Bool
+    let origin: Change.Origin?
+    let upTo: Int64?
+
+    typealias Columns = ConversationDeleteColumns
+
+    static let statement = WriteStatement(
         "conversation.delete",
         columns: """
             r.outcome, r.position, r.created_at, r.message_count, r.user_position, r.user_created_at, r.up_to, r.distinct_cleared,
             r.is_partial, r.former_users, r.former_positions, r.former_times
             """,
         function: "conversations.delete_conversation", arguments: (1...8).map { "$\($0)" },
-        place: Place(conversation: "$3", position: "r.position", userPosition: "r.user_position"))
-    static let conversationMarkAllRead = WriteStatement(
+        place: WriteStatement.Place(conversation: "$3", position: "r.position", userPosition: "r.user_position"))
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .text(mode.rawValue), .bool(leaves),
+            Value(origin?.connection), Value(origin?.request), Value(upTo),
+        ]
+    }
+}
+
+/// Marks the messages of a conversation as read.
+struct MarkAllRead: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let conversation: ConversationID
+    let upTo: Int64?
+    let audienceLimit: Int
+    let origin: Change.Origin?
+
+    typealias Columns = MarkAllReadColumns
+
+    static let statement = WriteStatement(
         "conversation.mark_all_read", columns: "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told",
         function: "conversations.mark_all_read", arguments: (1...7).map { "$\($0)" },
-        place: Place(conversation: "$3", position: "r.position"), isIdempotent: true)
-    static let messageSend = WriteStatement(
+        place: WriteStatement.Place(conversation: "$3", position: "r.position"), isIdempotent: true)
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), Value(upTo), .int8(Int64(audienceLimit)),
+            Value(origin?.connection), Value(origin?.request),
+        ]
+    }
+}
+
+/// Sends a message.
+struct SendMessage: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let conversation: ConversationID
+    let message: MessageID
+    let parts: [UInt8]
+    let notification: String?
+    let origin: Change.Origin?
+    let contents: [ContentID]?
+    /// Whether it may wait for another transaction that uses the id.
+    var waits: Bool
+
+    typealias Columns = MessageSendColumns
+
+    static let statement = WriteStatement(
         "message.send",
         columns: """
             r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
             r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.send_message", arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10"],
-        place: Place(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
-    static let messageDelete = WriteStatement(
+        place: WriteStatement.Place(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .uuid(message.rawValue), .bytes(parts),
+            Value(notification), Value(origin?.connection), Value(origin?.request), Value(contents?.map(\.rawValue)), .bool(waits),
+        ]
+    }
+}
+
+/// Deletes a message for all, or for one user.
+struct DeleteMessage: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let message: MessageID
+    let mode: DeletionMode
+    let origin: Change.Origin?
+
+    typealias Columns = MessageDeleteColumns
+
+    static let statement = WriteStatement(
         "message.delete",
         columns: """
             r.outcome, r.conversation_id, r.position, r.created_at, r.message_count, r.ordinal, r.last_changed, r.number_users,
@@ -49,45 +174,181 @@ extension WriteStatement {
             \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.delete_message", arguments: (1...6).map { "$\($0)" },
-        place: Place(conversation: "r.conversation_id", position: "r.position", userPosition: "r.user_position"))
-    /// What it makes is the first part that it changes.
-    static let partsEdit = WriteStatement(
+        place: WriteStatement.Place(conversation: "r.conversation_id", position: "r.position", userPosition: "r.user_position"))
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(message.rawValue), .text(mode.rawValue),
+            Value(origin?.connection), Value(origin?.request),
+        ]
+    }
+}
+
+/// Changes parts of a message. What it makes is the first part that it changes.
+struct EditParts: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let message: MessageID
+    /// The parts that are changed.
+    let stored: [UInt8]
+    /// What they become.
+    let parts: [UInt8]
+    let edits: String
+    let time: Postgres.Timestamp
+    let contents: [ContentID]
+    let origin: Change.Origin?
+
+    typealias Columns = PartsEditColumns
+
+    static let statement = WriteStatement(
         "message.edit_parts",
         columns: """
             r.outcome, r.position, r.created_at, r.message_count, r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.edit_parts", arguments: (1...7).map { "$\($0)" } + ["$8::uuid[]", "$9", "$10"],
-        place: Place(conversation: "(r.message).conversation_id", position: "r.position", object: "($6 -> 0 ->> 'part')::uuid"))
-    static let receiptsGive = WriteStatement(
+        place: WriteStatement.Place(conversation: "(r.message).conversation_id", position: "r.position", object: "($6 -> 0 ->> 'part')::uuid"))
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(message.rawValue), .bytes(stored), .bytes(parts), .jsonb(edits),
+            .timestamp(time), .uuidArray(contents.map(\.rawValue)), Value(origin?.connection), Value(origin?.request),
+        ]
+    }
+}
+
+/// Receipts of one user in one conversation.
+struct GiveReceipts: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let conversation: ConversationID
+    let messages: [MessageID]
+    let status: Int64
+    let audienceLimit: Int
+    let origin: Change.Origin?
+
+    typealias Columns = BulkReceiptColumns
+
+    static let statement = WriteStatement(
         "receipt.give_many",
         columns: """
             r.outcome, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses, r.senders, r.audiences,
             r.number_users, r.number_uncounted, r.number_hidden, r.ignored
             """,
         function: "conversations.give_receipts_of", arguments: ["$1", "$2", "$3", "$4::uuid[]"] + (5...8).map { "$\($0)" },
-        place: Place(conversation: "$3", position: "r.position"), isIdempotent: true)
-    /// $1 app, $2 user, $3 whom, $4 how many at most. The rows after the first one are what the user's own log tells.
-    static let follow = WriteStatement(
-        "follow.add", columns: "r.*", function: "conversations.follow_users_within", arguments: ["$1", "$2", "$3::text[]", "$4"], place: Place(),
+        place: WriteStatement.Place(conversation: "$3", position: "r.position"), isIdempotent: true)
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .uuidArray(messages.map(\.rawValue)),
+            .int8(status), .int8(Int64(audienceLimit)), Value(origin?.connection), Value(origin?.request),
+        ]
+    }
+}
+
+/// Follows users. The rows after the first one are what the user's own log tells.
+struct Follow: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let users: [UserID]
+    /// The most users without having met them.
+    let limit: Int?
+
+    typealias Columns = FollowColumns
+
+    static let statement = WriteStatement(
+        "follow.add", columns: "r.*", function: "conversations.follow_users_within", arguments: ["$1", "$2", "$3::text[]", "$4"],
+        place: WriteStatement.Place(),
         isIdempotent: true)
-    static let unfollow = WriteStatement(
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .textArray(users.map(\.rawValue)), Value(limit)] }
+}
+
+/// Ends the following of a user.
+struct Unfollow: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let followed: String
+
+    typealias Columns = UserEntryColumns
+
+    static let statement = WriteStatement(
         "follow.end", columns: "r.*", function: "conversations.unfollow_user", arguments: ["$1", "$2", "$3"],
-        place: Place(userPosition: "r.position"), isIdempotent: true)
-    static let announcementReceipt = WriteStatement(
+        place: WriteStatement.Place(userPosition: "r.position"), isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(followed)] }
+}
+
+/// A receipt of an announcement.
+struct GiveAnnouncementReceipt: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let announcement: AnnouncementID
+    let status: Int64
+
+    typealias Columns = UserEntryColumns
+
+    static let statement = WriteStatement(
         "announcement.receipt", columns: "r.*", function: "conversations.give_announcement_receipt", arguments: ["$1", "$2", "$3", "$4"],
-        place: Place(userPosition: "r.position"), isIdempotent: true)
-    static let announcementRemove = WriteStatement(
+        place: WriteStatement.Place(userPosition: "r.position"), isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue), .int8(status)] }
+}
+
+/// Removes an announcement from a user's list.
+struct RemoveAnnouncement: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let announcement: AnnouncementID
+
+    typealias Columns = UserEntryColumns
+
+    static let statement = WriteStatement(
         "announcement.remove", columns: "r.*", function: "conversations.remove_announcement", arguments: ["$1", "$2", "$3"],
-        place: Place(userPosition: "r.position"))
-    /// $1 app, $2 device, $3 user, $4 type, $5 token, $6 bundle, $7 sender, $8 version, $9 how many at most. The newest one of a device replaces what was
-    /// there.
-    static let pushTokenSet = WriteStatement(
+        place: WriteStatement.Place(userPosition: "r.position"))
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(announcement.rawValue)] }
+}
+
+/// Keeps where a device can be reached. The newest one of a device replaces what was there.
+struct SetPushToken: WriteQuery {
+    let app: AppID
+    let device: String
+    let user: UserID
+    let type: String
+    let token: String
+    let bundle: String?
+    let sender: String?
+    let version: String?
+    /// The most devices of the user.
+    let limit: Int?
+
+    typealias Columns = OutcomeColumns
+
+    static let statement = WriteStatement(
         "push_token.set", columns: "r AS outcome", function: "conversations.set_push_token", arguments: (1...9).map { "$\($0)" },
-        place: Place(outcome: "r"),
+        place: WriteStatement.Place(outcome: "r"),
         isIdempotent: true)
-    /// $1 app, $2 user, $3 device.
-    static let pushTokenDelete = WriteStatement(
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(device), .text(user.rawValue), .text(type), .text(token), Value(bundle), Value(sender),
+            Value(version), Value(limit),
+        ]
+    }
+}
+
+/// Forgets where a device can be reached.
+struct DeletePushToken: WriteQuery {
+    let app: AppID
+    let user: UserID
+    let device: String
+
+    typealias Columns = OutcomeColumns
+
+    static let statement = WriteStatement(
         "push_token.delete", columns: "r AS outcome", function: "conversations.delete_push_token", arguments: ["$1", "$2", "$3"],
-        place: Place(outcome: "r"),
+        place: WriteStatement.Place(outcome: "r"),
         isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .text(device)] }
 }

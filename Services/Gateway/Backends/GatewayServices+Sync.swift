@@ -73,7 +73,7 @@ extension GatewayServices {
                     case .skipped(let cursor): .skipped(try ConversationID(contract: cursor.conversationID), Position(cursor.after))
                     case nil: nil
                     }
-                }, reachesHeads: answer.metHeads, numbers: numbers)
+                }, reachesHeads: answer.reachesHeads, numbers: numbers)
         }
     }
 }

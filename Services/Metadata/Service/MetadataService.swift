@@ -28,9 +28,9 @@ public final class MetadataService: StrataService {
     public init(settings: MetadataSettings, environment: ServiceEnvironment) throws {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
         let store = MetadataStore(
-            writes: try settings.postgres.pool("metadata-writes", .grouping, connections: settings.writeConnections, logger: logger),
-            large: try settings.postgres.pool("metadata-large", .exclusive, connections: settings.largeConnections, logger: logger),
-            reads: try settings.postgres.pool("metadata-reads", .grouping, connections: settings.readConnections, logger: logger),
+            writes: try settings.postgres.pool("metadata-writes", mode: .grouping, connections: settings.writeConnections, logger: logger),
+            large: try settings.postgres.pool("metadata-large", mode: .exclusive, connections: settings.largeConnections, logger: logger),
+            reads: try settings.postgres.pool("metadata-reads", mode: .grouping, connections: settings.readConnections, logger: logger),
             limits: settings.limits)
         let redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
         let epoch = EpochSource(database: store.large, counter: "strata_metadata_epoch_checks_total")

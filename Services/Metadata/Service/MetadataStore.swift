@@ -2,6 +2,7 @@
 
 import Contracts
 import DatabaseKit
+import FoundationEssentials
 import Mutations
 import Postgres
 import StrataModel
@@ -16,16 +17,6 @@ struct MetadataStore: Sendable {
     let reads: PostgresPool
     /// What a conversation's tree may grow to.
     let limits: MetadataLimits
-
-    static let patch = WriteStatement(
-        "metadata.patch", columns: "r.outcome, r.position, r.created_at, r.message_count, r.effects", function: "metadata.patch",
-        arguments: ["$1::uuid", "$2::uuid", "$3::text", "$4::jsonb", "$5::int8", "$6::int8", "$7::int8", "$8::int8"],
-        place: WriteStatement.Place(conversation: "$2::uuid", position: "r.position"))
-
-    static let readTrees = Statement(
-        "metadata.trees",
-        sql: "SELECT position, paths, vals FROM metadata.trees_within($1::uuid, $2::uuid[], $3::text[], $4::int8, $5::int8) ORDER BY n",
-        isIdempotent: true)
 
     /// A tree of more bytes does not fit into an answer, and is not read.
     static let mostBytes: Int64 = 64 << 20
@@ -44,8 +35,13 @@ struct MetadataStore: Sendable {
         try await EarlierChange.once(patch.mutation, until: deadline) {
             try await carryOut(patch, deadline: deadline)
         } find: { mutation in
-            let values = EarlierChange.values(mutation, of: patch.actor, in: patch.app)
-            return try EarlierChange(try await query(EarlierChange.find, values, on: reads, deadline: deadline), of: mutation)
+            let rows: Rows
+            do throws(PostgresError) {
+                rows = try await reads.query(EarlierChange.Find(mutation, of: patch.actor, in: patch.app), deadline: deadline)
+            } catch {
+                throw error.refusal
+            }
+            return try EarlierChange(rows, of: mutation)
         } answer: { earlier in
             Committed(place: earlier.place)
         }
@@ -53,16 +49,17 @@ struct MetadataStore: Sendable {
 
     /// - Returns: nil if it was committed under its name before, or another request is committing it.
     private func carryOut(_ patch: MetadataPatch, deadline: ContinuousClock.Instant) async throws -> Committed? {
-        let values: [Value] = [
-            .uuid(patch.app.rawValue), .uuid(patch.conversation.rawValue), .text(patch.actor.rawValue),
-            .jsonb(MetadataJSON.encode(patch.operations)),
-            patch.origin.map { .int8(Int64(bitPattern: $0.connection)) } ?? .null,
-            patch.origin.map { .int8(Int64(bitPattern: $0.request)) } ?? .null,
-            limits.keys.map { .int8(Int64($0)) } ?? .null, limits.bytes.map { .int8(Int64($0)) } ?? .null,
-        ]
-        let (statement, all) = Self.patch.asked(values, by: patch.actor, in: patch.app, as: patch.mutation)
-        let rows = try await query(
-            statement, all, on: patch.operations.isLarge ? large : writes, lockKey: UInt64(hashing: patch.conversation.rawValue), deadline: deadline)
+        let query = PatchMetadata(
+            app: patch.app, conversation: patch.conversation, actor: patch.actor, operations: MetadataJSON.encode(patch.operations),
+            origin: patch.origin, maxKeys: limits.keys, maxBytes: limits.bytes)
+        let (statement, parameters) = query.asked(by: patch.actor, in: patch.app, as: patch.mutation)
+        let pool = patch.operations.isLarge ? large : writes
+        let rows: Rows
+        do {
+            rows = try await pool.query(statement, with: parameters, lockKey: UInt64(hashing: patch.conversation.rawValue), deadline: deadline)
+        } catch {
+            throw error.refusal
+        }
         guard let written = try Written(rows, isNamed: patch.mutation != nil) else {
             if patch.mutation == nil { throw MalformedAnswer() }
             return nil
@@ -71,18 +68,8 @@ struct MetadataStore: Sendable {
         return Committed(change: change, place: written.place ?? ChangePlace(position: change?.position))
     }
 
-    private func query(
-        _ statement: Statement, _ values: [Value], on pool: PostgresPool, lockKey: UInt64? = nil, deadline: ContinuousClock.Instant
-    ) async throws -> Rows {
-        do {
-            return try await pool.query(statement, values, lockKey: lockKey, deadline: deadline)
-        } catch {
-            throw error.refusal
-        }
-    }
-
     private func change(_ written: Written, of patch: MetadataPatch) throws -> Change? {
-        let (row, columns) = (written.rows[0], try written.rows.columns(PatchColumns.self))
+        let (row, columns) = (written.rows[0], try written.columns(of: PatchMetadata.self))
         switch try row[columns.outcome] {
         case "ok": break
         case "none": return nil
@@ -119,17 +106,15 @@ struct MetadataStore: Sendable {
         let rows: Rows
         do {
             rows = try await reads.query(
-                Self.readTrees,
-                [
-                    .uuid(app.rawValue), .uuidArray(keys.map(\.conversation.rawValue)), .textArray(keys.map { $0.formerUser?.rawValue }),
-                    bytes.map { .int8($0) } ?? .null, .int8(Self.mostBytes),
-                ], deadline: deadline)
+                ReadTrees(
+                    app: app, conversations: keys.map(\.conversation.rawValue), formerUsers: keys.map { $0.formerUser?.rawValue }, maxBytes: bytes,
+                    mostBytes: Self.mostBytes), deadline: deadline)
         } catch {
             throw error.refusal
         }
         guard rows.count <= keys.count, keys.isEmpty || !rows.isEmpty else { throw MalformedAnswer() }
         var trees: [StoredTree] = []
-        let columns = try rows.columns(TreesColumns.self)
+        let columns = try rows.columns(of: ReadTrees.self)
         for row in rows {
             guard let paths = try row[optional: columns.paths], let values = try row[optional: columns.values] else {
                 if trees.isEmpty { throw Failure.answerTooLarge }
@@ -148,3 +133,52 @@ struct MetadataStore: Sendable {
 
 /// The database answered what its functions never answer: a fault of ours.
 struct MalformedAnswer: Error {}
+
+/// Patches a conversation's tree.
+struct PatchMetadata: WriteQuery {
+    let app: AppID
+    let conversation: ConversationID
+    let actor: UserID
+    let operations: String
+    let origin: Change.Origin?
+    let maxKeys: Int?
+    let maxBytes: Int?
+
+    typealias Columns = PatchColumns
+
+    static let statement = WriteStatement(
+        "metadata.patch", columns: "r.outcome, r.position, r.created_at, r.message_count, r.effects", function: "metadata.patch",
+        arguments: ["$1::uuid", "$2::uuid", "$3::text", "$4::jsonb", "$5::int8", "$6::int8", "$7::int8", "$8::int8"],
+        place: WriteStatement.Place(conversation: "$2::uuid", position: "r.position"))
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .uuid(conversation.rawValue), .text(actor.rawValue), .jsonb(operations),
+            Value(origin?.connection), Value(origin?.request), Value(maxKeys), Value(maxBytes),
+        ]
+    }
+}
+
+/// Trees of several conversations, in their order.
+struct ReadTrees: PostgresQuery {
+    let app: AppID
+    let conversations: [UUID]
+    /// One for each conversation: who has left it sees the tree as it was then; nil: the tree as it is.
+    let formerUsers: [String?]
+    let maxBytes: Int64?
+    /// A tree of more bytes is not read.
+    let mostBytes: Int64
+
+    typealias Columns = TreesColumns
+
+    static let statement = Statement(
+        "metadata.trees",
+        sql: "SELECT position, paths, vals FROM metadata.trees_within($1::uuid, $2::uuid[], $3::text[], $4::int8, $5::int8) ORDER BY n",
+        isIdempotent: true)
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .uuidArray(conversations), .textArray(formerUsers), Value(maxBytes), .int8(mostBytes),
+        ]
+    }
+}

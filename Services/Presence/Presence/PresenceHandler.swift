@@ -26,7 +26,7 @@ struct PresenceHandler: CallHandler {
             throw Failure.invalid("status", reason: "must be available, busy, away, offline, invisible or auto")
         }
         let user = try user(request.lease)
-        try await refusing { try await store.set(status, of: request.lease.connection, user, deadline: deadline) }
+        try await refusing { try await store.set(status, of: request.lease.connection, for: user, deadline: deadline) }
         return .with { $0.renewAfterMs = UInt32(clamping: renewAfter.milliseconds) }
     }
 
@@ -36,7 +36,7 @@ struct PresenceHandler: CallHandler {
         var response = ProtoRenewPresenceResponse()
         response.renewAfterMs = UInt32(clamping: renewAfter.milliseconds)
         for (user, connections) in forgotten {
-            for connection in connections { response.forgotten.append(lease(user, connection)) }
+            for connection in connections { response.forgotten.append(lease(of: user, connection: connection)) }
         }
         return response
     }
@@ -82,7 +82,7 @@ struct PresenceHandler: CallHandler {
         return PresenceStore.User(app: try AppID(contract: lease.appID), id: id)
     }
 
-    private func lease(_ user: PresenceStore.User, _ connection: UInt64) -> ProtoLease {
+    private func lease(of user: PresenceStore.User, connection: UInt64) -> ProtoLease {
         var lease = ProtoLease()
         lease.appID = Data(user.app)
         lease.userID = user.id.rawValue

@@ -59,7 +59,7 @@ struct PresenceStore: Sweepable {
 
     private typealias Call = (script: RedisScript, keys: [String], arguments: [RedisArgument])
 
-    private func call(_ script: RedisScript, _ user: User, _ arguments: [RedisArgument] = []) throws -> Call {
+    private func call(_ script: RedisScript, for user: User, arguments: [RedisArgument] = []) throws -> Call {
         var names = ProtoPresenceChange()
         names.appID = Data(user.app)
         names.userID = user.id.rawValue
@@ -74,9 +74,9 @@ struct PresenceStore: Sweepable {
     }
 
     /// Sets the status of a connection; nil stands for `auto`: what the user last chose, or `available`.
-    func set(_ status: Presence.Status?, of connection: UInt64, _ user: User, deadline: ContinuousClock.Instant) async throws {
+    func set(_ status: Presence.Status?, of connection: UInt64, for user: User, deadline: ContinuousClock.Instant) async throws {
         let call = try call(
-            scripts.set, user, [.string(String(connection)), .string(status?.rawValue ?? "auto"), .milliseconds(periods.lease)])
+            scripts.set, for: user, arguments: [.string(String(connection)), .string(status?.rawValue ?? "auto"), .milliseconds(periods.lease)])
         _ = try await perform([call], deadline: deadline)
     }
 
@@ -86,7 +86,7 @@ struct PresenceStore: Sweepable {
         _ leases: [(user: User, connections: [UInt64])], deadline: ContinuousClock.Instant
     ) async throws -> [(user: User, connections: [UInt64])] {
         let calls = try leases.map { lease in
-            try call(scripts.renew, lease.user, [.milliseconds(periods.lease)] + lease.connections.map { .string(String($0)) })
+            try call(scripts.renew, for: lease.user, arguments: [.milliseconds(periods.lease)] + lease.connections.map { .string(String($0)) })
         }
         return zip(leases, try await perform(calls, deadline: deadline))
             .map { lease, reply in
@@ -97,14 +97,14 @@ struct PresenceStore: Sweepable {
     /// Lets leases end after the grace, in one pipeline.
     func release(_ leases: [(user: User, connections: [UInt64])], deadline: ContinuousClock.Instant) async throws {
         let calls = try leases.map { lease in
-            try call(scripts.release, lease.user, [.milliseconds(periods.grace)] + lease.connections.map { .string(String($0)) })
+            try call(scripts.release, for: lease.user, arguments: [.milliseconds(periods.grace)] + lease.connections.map { .string(String($0)) })
         }
         _ = try await perform(calls, deadline: deadline)
     }
 
     /// What is known of these users, in their order. A lease that has ended does not count, whether or not it was swept.
     func find(_ users: [User], deadline: ContinuousClock.Instant) async throws -> [Found] {
-        let calls = try users.map { try call(scripts.get, $0) }
+        let calls = try users.map { try call(scripts.get, for: $0) }
         return try await perform(calls, deadline: deadline)
             .map { reply in
                 guard let fields = reply.array, fields.count == 3, let status = fields[0].string.flatMap(Presence.Status.init(rawValue:)) else {
@@ -153,7 +153,8 @@ struct PresenceStore: Sweepable {
         for element in elements.dropFirst() {
             guard let bytes = element.bytes else { continue }
             // Spelled otherwise, it is not what a script about this user would settle.
-            if let user = User(member: String(buffer: bytes)), ByteBuffer(string: user.member) == bytes, let call = try? call(scripts.get, user) {
+            if let user = User(member: String(buffer: bytes)), ByteBuffer(string: user.member) == bytes, let call = try? call(scripts.get, for: user)
+            {
                 due.append(call)
             } else {
                 strange.append(.bytes(bytes))

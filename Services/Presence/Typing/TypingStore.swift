@@ -46,7 +46,7 @@ struct TypingStore: Sweepable {
                 .milliseconds(settings.repeatAfter), .milliseconds(settings.timeToLive),
             ], deadline: min(deadline, .now + timeout))
         guard let outcome = answer.int.flatMap(Outcome.init(rawValue:)) else { throw MalformedReply() }
-        metrics.count(outcome, signal.action)
+        metrics.count(outcome, of: signal.action)
         return outcome
     }
 
@@ -86,7 +86,7 @@ struct TypingMetrics: Sendable {
         Counter(label: "strata_presence_typing_transitions_total", dimensions: [("action", action.rawValue), ("by", cause)])
     }
 
-    func count(_ outcome: TypingStore.Outcome, _ action: TypingAction) {
+    func count(_ outcome: TypingStore.Outcome, of action: TypingAction) {
         switch outcome {
         case .nothingAnnounced: silent.increment()
         case .announcedAgain: again.increment()

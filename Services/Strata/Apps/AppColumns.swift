@@ -5,7 +5,7 @@ import Postgres
 
 // The columns of statements about apps.
 
-/// Of ``AppStore/listApps``.
+/// Of ``ListApps``.
 struct AppListColumns: ColumnSet {
     let id: Column<UUID>
     let providerID: Column<UUID>
@@ -24,7 +24,7 @@ struct AppListColumns: ColumnSet {
     }
 }
 
-/// Of ``AppStore/suspendApp``.
+/// Of ``SuspendApp``.
 struct AppSuspensionColumns: ColumnSet {
     let name: Column<String>
     let isBeingDeleted: Column<Bool>
@@ -35,7 +35,7 @@ struct AppSuspensionColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/appExtent``.
+/// Of ``ReadAppExtent``.
 struct AppExtentColumns: ColumnSet {
     let name: Column<String>
     private let conversations: Column<Int64>
@@ -62,7 +62,7 @@ struct AppExtentColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/appDeletionAge``.
+/// Of ``ReadAppDeletionAge``.
 struct AppDeletionAgeColumns: ColumnSet {
     let milliseconds: Column<Int64>
 
@@ -71,7 +71,7 @@ struct AppDeletionAgeColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/appDeletionParts``.
+/// Of ``ListAppDeletionParts``.
 struct AppDeletionPartsColumns: ColumnSet {
     let part: Column<String>
 
@@ -80,7 +80,7 @@ struct AppDeletionPartsColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/appDeletionStep``.
+/// Of ``DeleteAppRows``.
 struct AppDeletionStepColumns: ColumnSet {
     let removed: Column<Int64>
     /// Null: the part is done.
@@ -92,7 +92,7 @@ struct AppDeletionStepColumns: ColumnSet {
     }
 }
 
-/// Of ``Postgres/Statement/appDeletionEnd``.
+/// Of ``EndAppDeletion``.
 struct AppDeletionEndColumns: ColumnSet {
     let isDone: Column<Bool>
 

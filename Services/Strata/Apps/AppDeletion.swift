@@ -43,9 +43,9 @@ struct AppDeletion: Sendable {
     /// - Returns: nil if there is no such app.
     func subject() async throws -> Subject? {
         try await store.withConnection(patience: Self.patience) { connection in
-            let rows = try await connection.query(.appExtent, [.uuid(app)], deadline: .now + Self.patience)
+            let rows = try await connection.query(ReadAppExtent(app: app), deadline: .now + Self.patience)
             guard let row = rows.first else { return nil }
-            let columns = try rows.columns(AppExtentColumns.self)
+            let columns = try rows.columns(of: ReadAppExtent.self)
             return Subject(name: try row[columns.name], extent: try columns.extent(in: row))
         }
     }
@@ -55,7 +55,7 @@ struct AppDeletion: Sendable {
     /// - Returns: how many rows went.
     func run(tell: (Int64) -> Void = { _ in }) async throws -> Int64 {
         try await store.withConnection(patience: Self.patience) { connection in
-            _ = try await connection.query(.appDeletionBegin, [.uuid(app)], deadline: .now + .seconds(60))
+            _ = try await connection.query(BeginAppDeletion(app: app), deadline: .now + .seconds(60))
             var rows: Int64 = 0
             while true {
                 // What is found to be nothing must have been looked for when nothing could come any more.
@@ -71,15 +71,16 @@ struct AppDeletion: Sendable {
     /// Goes through everything once.
     private func pass(_ connection: PostgresPool, tell: (Int64) -> Void) async throws -> Int64 {
         var rows: Int64 = 0
-        let parts = try await connection.query(.appDeletionParts, deadline: .now + .seconds(60))
-        let part = try parts.columns(AppDeletionPartsColumns.self).part
+        let parts = try await connection.query(ListAppDeletionParts(), deadline: .now + .seconds(60))
+        let part = try parts.columns(of: ListAppDeletionParts.self).part
         for row in parts {
             let name = try row[part]
             var block: Int64? = 0
             while let next = block {
-                let answer = try await connection.query(.appDeletionStep, [.uuid(app), .text(name), .int8(next)], deadline: .now + .seconds(60))
+                let answer = try await connection.query(
+                    DeleteAppRows(app: app, part: name, block: next), deadline: .now + .seconds(60))
                 guard let row = answer.first else { break }
-                let columns = try answer.columns(AppDeletionStepColumns.self)
+                let columns = try answer.columns(of: DeleteAppRows.self)
                 let removed = try row[columns.removed]
                 rows += removed
                 block = try row[optional: columns.nextBlock]
@@ -91,34 +92,88 @@ struct AppDeletion: Sendable {
 
     /// Deletes the app itself, unless it still has a conversation: one that was locked was stepped over. This waits for it, and it goes the next time round.
     private func deleteEmptyApp(_ connection: PostgresPool) async throws -> Bool {
-        let answer = try await connection.query(.appDeletionEnd, [.uuid(app)], deadline: .now + Self.patience)
+        let answer = try await connection.query(EndAppDeletion(app: app), deadline: .now + Self.patience)
         guard let row = answer.first else { return false }
-        return try row[answer.columns(AppDeletionEndColumns.self).isDone]
+        return try row[answer.columns(of: EndAppDeletion.self).isDone]
     }
 
     private func remainingGrace(_ connection: PostgresPool) async throws -> Duration {
-        let rows = try await connection.query(.appDeletionAge, [.uuid(app)], deadline: .now + .seconds(60))
+        let rows = try await connection.query(ReadAppDeletionAge(app: app), deadline: .now + .seconds(60))
         guard let row = rows.first else { return .zero }
-        return grace - .milliseconds(try row[rows.columns(AppDeletionAgeColumns.self).milliseconds])
+        return grace - .milliseconds(try row[rows.columns(of: ReadAppDeletionAge.self).milliseconds])
     }
 }
 
-extension Statement {
-    static let appExtent = Statement(
+/// What there is of an app.
+struct ReadAppExtent: PostgresQuery {
+    let app: UUID
+
+    typealias Columns = AppExtentColumns
+
+    static let statement = Statement(
         "app.extent", sql: "SELECT a.name, e.* FROM conversations.app a, conversations.app_extent(a.id) e WHERE a.id = $1", isIdempotent: true)
-    static let appDeletionBegin = Statement(
+
+    var parameters: [Value] { [.uuid(app)] }
+}
+
+/// Suspends the app for good.
+struct BeginAppDeletion: PostgresQuery {
+    let app: UUID
+
+    typealias Columns = NoColumns
+
+    static let statement = Statement(
         "app.deletion.begin",
         sql: "UPDATE conversations.app SET suspended = true, deleting_since = coalesce(deleting_since, now()) WHERE id = $1", isIdempotent: true)
-    static let appDeletionAge = Statement(
+
+    var parameters: [Value] { [.uuid(app)] }
+}
+
+/// How long ago the deletion began.
+struct ReadAppDeletionAge: PostgresQuery {
+    let app: UUID
+
+    typealias Columns = AppDeletionAgeColumns
+
+    static let statement = Statement(
         "app.deletion.age",
         sql: "SELECT (extract(epoch FROM clock_timestamp() - deleting_since) * 1000)::int8 AS milliseconds FROM conversations.app WHERE id = $1",
         isIdempotent: true)
-    static let appDeletionParts = Statement(
+
+    var parameters: [Value] { [.uuid(app)] }
+}
+
+/// What a deletion goes through.
+struct ListAppDeletionParts: PostgresQuery {
+    typealias Columns = AppDeletionPartsColumns
+
+    static let statement = Statement(
         "app.deletion.parts", sql: "SELECT part FROM conversations.app_deletion_parts()", isIdempotent: true)
-    static let appDeletionStep = Statement(
+
+    var parameters: [Value] { [] }
+}
+
+/// Deletes some rows of one part.
+struct DeleteAppRows: PostgresQuery {
+    let app: UUID
+    let part: String
+    let block: Int64
+
+    typealias Columns = AppDeletionStepColumns
+
+    static let statement = Statement(
         "app.deletion.step", sql: "SELECT removed, next_block FROM conversations.delete_app_rows($1, $2, $3)", isIdempotent: true)
-    /// Its keys and server tokens go with it. False: a conversation is left.
-    static let appDeletionEnd = Statement(
+
+    var parameters: [Value] { [.uuid(app), .text(part), .int8(block)] }
+}
+
+/// Deletes the app itself; its keys and server tokens go with it. False: a conversation is left.
+struct EndAppDeletion: PostgresQuery {
+    let app: UUID
+
+    typealias Columns = AppDeletionEndColumns
+
+    static let statement = Statement(
         "app.deletion.end",
         sql: """
             WITH remaining AS (SELECT c.id FROM conversations.conversation c WHERE c.app_id = $1 LIMIT 1 FOR UPDATE),
@@ -126,4 +181,6 @@ extension Statement {
                     DELETE FROM conversations.app a WHERE a.id = $1 AND a.deleting_since IS NOT NULL AND NOT EXISTS (SELECT FROM remaining))
             SELECT NOT EXISTS (SELECT FROM remaining) AS is_done
             """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app)] }
 }

@@ -24,37 +24,13 @@ public struct AppStore: Sendable {
         self.url = url
     }
 
-    static let insertApp = Statement(
-        "app.insert",
-        sql: """
-            WITH app AS (INSERT INTO conversations.app (id, name, provider_id) VALUES ($1, $2, $3) RETURNING id),
-                 key AS (INSERT INTO conversations.app_key (id, app_id, public_key) SELECT $4, id, $5 FROM app)
-            INSERT INTO conversations.server_token (digest, app_id) SELECT $6, id FROM app
-            """)
-
-    static let listApps = Statement(
-        "app.list",
-        sql: """
-            SELECT a.id, a.provider_id, coalesce(array_agg(k.id ORDER BY k.created_at) FILTER (WHERE k.id IS NOT NULL), '{}') AS key_ids, a.name, a.suspended,
-                a.deleting_since IS NOT NULL AS is_being_deleted
-            FROM conversations.app a LEFT JOIN conversations.app_key k ON k.app_id = a.id
-            GROUP BY a.id ORDER BY a.created_at, a.id
-            """, isIdempotent: true)
-
-    static let suspendApp = Statement(
-        "app.suspend",
-        sql: """
-            UPDATE conversations.app SET suspended = $2 OR deleting_since IS NOT NULL WHERE id = $1
-            RETURNING name, deleting_since IS NOT NULL AS is_being_deleted
-            """, isIdempotent: true)
-
     /// Suspends an app, or ends that. Its sessions stay, and are good for something again when it is resumed.
     /// - Returns: its name; nil if there is no such app.
     /// - Throws: ``CommandFailure`` if it is being deleted, which nothing undoes.
     func setSuspended(_ isSuspended: Bool, for app: UUID) async throws -> String? {
-        let rows = try await query(Self.suspendApp, parameters: [.uuid(app), .bool(isSuspended)])
+        let rows = try await query(SuspendApp(app: app, isSuspended: isSuspended))
         guard let row = rows.first else { return nil }
-        let columns = try rows.columns(AppSuspensionColumns.self)
+        let columns = try rows.columns(of: SuspendApp.self)
         guard try isSuspended || !row[columns.isBeingDeleted] else {
             throw CommandFailure(.unavailable, "\(LayerID.app.text(app)) is being deleted, and cannot be taken into service again.")
         }
@@ -64,16 +40,15 @@ public struct AppStore: Sendable {
     /// Registers an app with its key and the digest of its Server API token, all or nothing.
     public func insert(_ app: NewApp) async throws {
         _ = try await query(
-            Self.insertApp,
-            parameters: [
-                .uuid(app.id), .text(app.name), .uuid(app.providerID), .uuid(app.keyID), .text(app.publicKey), .bytes(app.serverTokenDigest),
-            ])
+            InsertApp(
+                app: app.id, name: app.name, provider: app.providerID, key: app.keyID, publicKey: app.publicKey,
+                serverTokenDigest: app.serverTokenDigest))
     }
 
     /// All apps, the oldest first.
     func list() async throws -> [App] {
-        let rows = try await query(Self.listApps)
-        let columns = try rows.columns(AppListColumns.self)
+        let rows = try await query(ListApps())
+        let columns = try rows.columns(of: ListApps.self)
         return try rows.map { row in
             App(
                 id: try row[columns.id], providerID: try row[columns.providerID], keyIDs: try row[columns.keyIDs], name: try row[columns.name],
@@ -82,8 +57,8 @@ public struct AppStore: Sendable {
     }
 
     /// Runs one statement over a connection that is made for it.
-    private func query(_ statement: Statement, parameters: [Value] = []) async throws -> Rows {
-        try await withConnection { try await $0.query(statement, parameters, deadline: .now + .seconds(10)) }
+    private func query(_ query: some PostgresQuery) async throws -> Rows {
+        try await withConnection { try await $0.query(query, deadline: .now + .seconds(10)) }
     }
 
     /// Lends a connection to `body`.
@@ -108,4 +83,59 @@ public struct AppStore: Sendable {
             return try await body(pool)
         }
     }
+}
+
+/// Registers an app with its key and its Server API token.
+struct InsertApp: PostgresQuery {
+    let app: UUID
+    let name: String
+    let provider: UUID
+    let key: UUID
+    let publicKey: String
+    let serverTokenDigest: [UInt8]
+
+    typealias Columns = NoColumns
+
+    static let statement = Statement(
+        "app.insert",
+        sql: """
+            WITH app AS (INSERT INTO conversations.app (id, name, provider_id) VALUES ($1, $2, $3) RETURNING id),
+                 key AS (INSERT INTO conversations.app_key (id, app_id, public_key) SELECT $4, id, $5 FROM app)
+            INSERT INTO conversations.server_token (digest, app_id) SELECT $6, id FROM app
+            """)
+
+    var parameters: [Value] { [.uuid(app), .text(name), .uuid(provider), .uuid(key), .text(publicKey), .bytes(serverTokenDigest)] }
+}
+
+/// All apps, the oldest first.
+struct ListApps: PostgresQuery {
+    typealias Columns = AppListColumns
+
+    static let statement = Statement(
+        "app.list",
+        sql: """
+            SELECT a.id, a.provider_id, coalesce(array_agg(k.id ORDER BY k.created_at) FILTER (WHERE k.id IS NOT NULL), '{}') AS key_ids, a.name, a.suspended,
+                a.deleting_since IS NOT NULL AS is_being_deleted
+            FROM conversations.app a LEFT JOIN conversations.app_key k ON k.app_id = a.id
+            GROUP BY a.id ORDER BY a.created_at, a.id
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [] }
+}
+
+/// Suspends an app, or ends that.
+struct SuspendApp: PostgresQuery {
+    let app: UUID
+    let isSuspended: Bool
+
+    typealias Columns = AppSuspensionColumns
+
+    static let statement = Statement(
+        "app.suspend",
+        sql: """
+            UPDATE conversations.app SET suspended = $2 OR deleting_since IS NOT NULL WHERE id = $1
+            RETURNING name, deleting_since IS NOT NULL AS is_being_deleted
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app), .bool(isSuspended)] }
 }

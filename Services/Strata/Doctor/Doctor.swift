@@ -40,7 +40,7 @@ struct Doctor: Sendable {
     ) async -> DoctorCheck {
         let install = "apt-get install \(package)"
         guard let path = try? find() else { return .bad(subject, finding: "not found", remedy: install) }
-        guard let answer = try? await ChildProcess.run(Launch(path, [question], directory: "/"), timeout: .seconds(10)), answer.isSuccess,
+        guard let answer = try? await ChildProcess.run(Launch(path, arguments: [question], directory: "/"), timeout: .seconds(10)), answer.isSuccess,
             let version = ProgramVersion(in: answer.output)
         else { return .bad(subject, finding: "\(path) does not say its version", remedy: install) }
         guard version.major >= minimum else {

@@ -1949,7 +1949,7 @@ public nonisolated struct ProtoReadLogsResponse: Sendable {
   public var entries: [ProtoReadLogsResponse.Entry] = []
 
   /// True: at the time of reading, there was nothing beyond these entries.
-  public var metHeads: Bool = false
+  public var reachesHeads: Bool = false
 
   /// The user's numbers on the conversations asked for, as they are now.
   public var numbers: [ProtoReadLogsResponse.Numbers] = []
@@ -5722,7 +5722,7 @@ nonisolated extension ProtoReadLogsRequest: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension ProtoReadLogsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ReadLogsResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entries\0\u{3}met_heads\0\u{1}numbers\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entries\0\u{3}reaches_heads\0\u{1}numbers\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5731,7 +5731,7 @@ nonisolated extension ProtoReadLogsResponse: SwiftProtobuf.Message, SwiftProtobu
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.entries) }()
-      case 2: try { try decoder.decodeSingularBoolField(value: &self.metHeads) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.reachesHeads) }()
       case 3: try { try decoder.decodeRepeatedMessageField(value: &self.numbers) }()
       default: break
       }
@@ -5742,8 +5742,8 @@ nonisolated extension ProtoReadLogsResponse: SwiftProtobuf.Message, SwiftProtobu
     if !self.entries.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.entries, fieldNumber: 1)
     }
-    if self.metHeads != false {
-      try visitor.visitSingularBoolField(value: self.metHeads, fieldNumber: 2)
+    if self.reachesHeads != false {
+      try visitor.visitSingularBoolField(value: self.reachesHeads, fieldNumber: 2)
     }
     if !self.numbers.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.numbers, fieldNumber: 3)
@@ -5753,7 +5753,7 @@ nonisolated extension ProtoReadLogsResponse: SwiftProtobuf.Message, SwiftProtobu
 
   public static func ==(lhs: ProtoReadLogsResponse, rhs: ProtoReadLogsResponse) -> Bool {
     if lhs.entries != rhs.entries {return false}
-    if lhs.metHeads != rhs.metHeads {return false}
+    if lhs.reachesHeads != rhs.reachesHeads {return false}
     if lhs.numbers != rhs.numbers {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true

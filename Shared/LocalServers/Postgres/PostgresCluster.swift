@@ -28,7 +28,7 @@ struct PostgresCluster {
         }
         if !isDurable { words.append("--no-sync") }
         let launch = Launch(
-            try Programs.findPostgres("initdb"), words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
+            try Programs.findPostgres("initdb"), arguments: words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
             deathSignal: .kill)
         let exit = try await ChildProcess.run(launch, timeout: .seconds(180))
         guard exit.isSuccess else { throw LocalServerError(.commandFailed, "initdb failed: \(exit.output)") }

@@ -146,7 +146,7 @@ public actor PrivatePostgres {
         let words = [
             "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-h", host, "-p", "\(port)", "-U", Self.superuser, "-d", database, "-f", "-",
         ]
-        let launch = Launch(try Programs.findPostgres("psql"), words, environment: environment, directory: "/", input: sql)
+        let launch = Launch(try Programs.findPostgres("psql"), arguments: words, environment: environment, directory: "/", input: sql)
         let exit = try await ChildProcess.run(launch)
         guard exit.isSuccess else { throw LocalServerError(.commandFailed, "psql: \(exit.output)") }
         return exit.output
@@ -169,7 +169,7 @@ public actor PrivatePostgres {
         let program = options.wrapper + [try Programs.findPostgres("postgres")]
         let child = try await ChildProcess.start(
             Launch(
-                program[0], program.dropFirst() + words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
+                program[0], arguments: program.dropFirst() + words, environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C"], directory: "/", user: user,
                 deathSignal: .interrupt, output: .append(to: log)))
         // Recovery after a crash may take a while; how long is the data's business, so this is generous.
         let ready = try await Readiness.poll(child, limit: .seconds(300)) {

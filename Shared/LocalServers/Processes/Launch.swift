@@ -43,7 +43,7 @@ public struct Launch: Sendable {
 
     /// A recipe. Everything but the program has a default: our environment, directory and user, no output, no input.
     public init(
-        _ executable: String, _ arguments: [String] = [], environment: [String: String]? = nil, directory: String? = nil,
+        _ executable: String, arguments: [String] = [], environment: [String: String]? = nil, directory: String? = nil,
         user: SystemUser? = nil, deathSignal: DeathSignal? = nil, output: Output = .discard, input: String? = nil
     ) {
         self.executable = executable

@@ -9,7 +9,7 @@ enum Readiness {
     ///   - question: whether it is ready.
     /// - Returns: whether it became ready.
     /// - Throws: `CancellationError`, after killing the child.
-    static func poll(_ child: ChildProcess, limit: Duration, _ question: @Sendable () async -> Bool) async throws -> Bool {
+    static func poll(_ child: ChildProcess, limit: Duration, until question: @Sendable () async -> Bool) async throws -> Bool {
         let clock = ContinuousClock()
         let end = clock.now.advanced(by: limit)
         var pause = Duration.milliseconds(5)

@@ -26,7 +26,8 @@ extension Connection {
         guard PQsetnonblocking(raw, 1) == 0 else { throw connection.unavailable() }
         var flight = Flight(sentAt: .now, deadline: deadline, longest: nil, grace: configuration.cancelGrace)
         do throws(PostgresError) {
-            _ = try connection.run(parameters.settingsSQL, parameters.settings.flatMap { [$0.name, $0.value] }, &flight, interrupted: giveUp)
+            _ = try connection.run(
+                parameters.settingsSQL, with: parameters.settings.flatMap { [$0.name, $0.value] }, flight: &flight, interrupted: giveUp)
         } catch {
             throw PostgresError(
                 code: .connectionUnavailable, sqlState: error.sqlState, reason: "the session cannot be set up", serverDetail: error.serverDetail)

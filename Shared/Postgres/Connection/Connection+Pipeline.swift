@@ -25,7 +25,7 @@ extension Connection {
     }
 
     /// Sends all members, then one sync, and reads everything up to that sync: only then has the commit happened.
-    func execute(_ members: [GroupMember], _ flight: inout Flight, interrupted: () -> Bool) -> GroupOutcome {
+    func execute(_ members: [GroupMember], flight: inout Flight, interrupted: () -> Bool) -> GroupOutcome {
         guard isAlive() else { return .lost(PostgresError(code: .connectionUnavailable, serverDetail: lastMessage), rolledBack: true) }
         var results = [Result<Rows, PostgresError>?](repeating: nil, count: members.count)
         var commands: [Command] = []
@@ -33,14 +33,14 @@ extension Connection {
         var preparing: [String: Prepared] = [:]
         for (index, member) in members.enumerated() {
             do throws(PostgresError) {
-                try send(member, index, &commands, &preparing)
+                try send(member, at: index, commands: &commands, preparing: &preparing)
             } catch {
                 guard PQstatus(raw) == CONNECTION_OK else { return .lost(error, rolledBack: true) }
                 results[index] = .failure(error)
             }
         }
         guard PQpipelineSync(raw) == 1 else { return .lost(PostgresError(code: .fateUnknown, serverDetail: lastMessage), rolledBack: false) }
-        return receive(commands, &results, preparing, &flight, interrupted: interrupted)
+        return receive(commands, results: &results, preparing: preparing, flight: &flight, interrupted: interrupted)
     }
 
     /// Forgets a prepared statement, so that it is prepared anew.
@@ -49,7 +49,7 @@ extension Connection {
     }
 
     private func send(
-        _ member: GroupMember, _ index: Int, _ commands: inout [Command], _ preparing: inout [String: Prepared]
+        _ member: GroupMember, at index: Int, commands: inout [Command], preparing: inout [String: Prepared]
     ) throws(PostgresError) {
         let name = member.statement.name
         var entry = preparing[name] ?? prepared[name]
@@ -66,7 +66,7 @@ extension Connection {
             preparing[name] = new
             entry = new
         }
-        guard let entry, sendExecute(entry.serverName, member.parameters) else { throw unsendable(name) }
+        guard let entry, sendExecute(entry.serverName, with: member.parameters) else { throw unsendable(name) }
         commands.append(.execute(index, entry.columns))
     }
 
@@ -75,7 +75,7 @@ extension Connection {
         return Prepared(sql: member.statement.sql, serverName: "s\(preparedCount)", types: member.parameters.types(known: known))
     }
 
-    private func sendExecute(_ name: String, _ parameters: EncodedParameters) -> Bool {
+    private func sendExecute(_ name: String, with parameters: EncodedParameters) -> Bool {
         let count = parameters.count
         return parameters.bytes.withUnsafeBytes { buffer in
             withUnsafeTemporaryAllocation(of: UnsafePointer<CChar>?.self, capacity: max(1, count)) { values in
@@ -97,8 +97,8 @@ extension Connection {
     }
 
     private func receive(
-        _ commands: [Command], _ results: inout [Result<Rows, PostgresError>?], _ preparing: [String: Prepared],
-        _ flight: inout Flight, interrupted: () -> Bool
+        _ commands: [Command], results: inout [Result<Rows, PostgresError>?], preparing: [String: Prepared],
+        flight: inout Flight, interrupted: () -> Bool
     ) -> GroupOutcome {
         var failure: PostgresError?
         var position = 0
@@ -115,13 +115,13 @@ extension Connection {
             switch PQresultStatus(result) {
             case PGRES_PIPELINE_SYNC:
                 PQclear(result)
-                return finish(failure, results, position == commands.count)
+                return finish(failure, results: results, complete: position == commands.count)
             case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY:
                 let handle = ResultHandle(owning: result)
                 guard position < commands.count else { return lost(failure) }
                 switch commands[position] {
-                case .prepare(_, let serverName): remember(serverName, preparing)
-                case .execute(let index, let columns): results[index] = .success(Rows(handle, columns))
+                case .prepare(_, let serverName): remember(serverName, among: preparing)
+                case .execute(let index, let columns): results[index] = .success(Rows(handle, cache: columns))
                 }
                 position += 1
             case PGRES_PIPELINE_ABORTED:
@@ -131,19 +131,19 @@ extension Connection {
                 let isStatementError = Self.isStatementError(result)
                 let error = Self.error(from: result)
                 PQclear(result)
-                guard isStatementError else { return lost(failure, error) }
+                guard isStatementError else { return lost(failure, last: error) }
                 failure = failure ?? error
                 position += 1
             }
         }
     }
 
-    private func remember(_ serverName: String, _ preparing: [String: Prepared]) {
+    private func remember(_ serverName: String, among preparing: [String: Prepared]) {
         guard let (name, entry) = preparing.first(where: { $0.value.serverName == serverName }) else { return }
         prepared[name] = entry
     }
 
-    private func finish(_ failure: PostgresError?, _ results: [Result<Rows, PostgresError>?], _ complete: Bool) -> GroupOutcome {
+    private func finish(_ failure: PostgresError?, results: [Result<Rows, PostgresError>?], complete: Bool) -> GroupOutcome {
         // Anything but an idle session means that a statement has opened a transaction: what it did is not committed.
         guard PQtransactionStatus(raw) == PQTRANS_IDLE else {
             return .lost(PostgresError(code: .configuration, reason: "a statement left a transaction open"), rolledBack: true)
@@ -155,7 +155,7 @@ extension Connection {
     }
 
     /// Once the server has reported an error in a group, that group is rolled back, whatever happens to the connection.
-    private func lost(_ failure: PostgresError?, _ last: PostgresError? = nil) -> GroupOutcome {
+    private func lost(_ failure: PostgresError?, last: PostgresError? = nil) -> GroupOutcome {
         .lost(
             PostgresError(code: .fateUnknown, sqlState: last?.sqlState, serverDetail: last?.serverDetail ?? lastMessage), rolledBack: failure != nil)
     }

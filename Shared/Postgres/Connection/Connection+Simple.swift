@@ -13,7 +13,7 @@ import Darwin
 // Outside pipeline mode: session set-up and migrations.
 extension Connection {
     /// Runs one statement with text parameters.
-    func run(_ sql: String, _ parameters: [String], _ flight: inout Flight, interrupted: () -> Bool) throws(PostgresError) -> Rows {
+    func run(_ sql: String, with parameters: [String], flight: inout Flight, interrupted: () -> Bool) throws(PostgresError) -> Rows {
         let texts = parameters.map { strdup($0) }
         defer { for text in texts { free(text) } }
         let sent = PQsendQueryParams(raw, sql, Int32(texts.count), nil, texts.map { UnsafePointer($0) }, nil, nil, 1)
@@ -23,7 +23,7 @@ extension Connection {
 
     /// Runs a script of any number of statements, function bodies included, by the simple protocol. Without transaction control in it, it takes effect
     /// as a whole or not at all.
-    func run(script: String, _ flight: inout Flight, interrupted: () -> Bool) throws(PostgresError) {
+    func run(script: String, flight: inout Flight, interrupted: () -> Bool) throws(PostgresError) {
         guard !script.utf8.contains(0) else { throw PostgresError(code: .invalidParameter, reason: "the script contains a NUL character") }
         guard PQsendQuery(raw, script) == 1 else { throw lost() }
         _ = try collect(&flight, interrupted: interrupted)

@@ -94,16 +94,16 @@ final class Connection {
 
     static func error(from result: OpaquePointer) -> PostgresError {
         PostgresError(
-            code: .server, sqlState: field(result, "C"),
+            code: .server, sqlState: field(of: result, code: "C"),
             serverDetail: PQresultErrorMessage(result).map { String(cString: $0) })
     }
 
     /// Whether the result is an error after which the session goes on; others end it.
     static func isStatementError(_ result: OpaquePointer) -> Bool {
-        field(result, "V") == "ERROR"
+        field(of: result, code: "V") == "ERROR"
     }
 
-    private static func field(_ result: OpaquePointer, _ code: Unicode.Scalar) -> String? {
+    private static func field(of result: OpaquePointer, code: Unicode.Scalar) -> String? {
         PQresultErrorField(result, Int32(code.value)).map { String(cString: $0) }
     }
 }

@@ -75,7 +75,7 @@ struct FunctionReplacement {
             VALUES ($1::int4, $2, pg_catalog.string_to_array(nullif($3, ''), E'\\n'))
             ON CONFLICT (is_only) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum, defined = excluded.defined,
                 applied_at = clock_timestamp()
-            """, ["\(set.revision)", checksum, Self.list(defined)])
+            """, with: ["\(set.revision)", checksum, Self.list(defined)])
     }
 
     /// Executes the files and drops what is gone from them.
@@ -93,7 +93,7 @@ struct FunctionReplacement {
             """
             SELECT r.identity || E'\\t' || r.proowner::pg_catalog.regrole::text FROM \(Self.routines) r
             WHERE r.identity = ANY (pg_catalog.string_to_array($1, E'\\n'))
-            """, [Self.list(functions)])
+            """, with: [Self.list(functions)])
     }
 
     /// A function that was dropped and made again belongs to the migrator's role. This gives it back to its owner.
@@ -104,7 +104,7 @@ struct FunctionReplacement {
             FROM pg_catalog.unnest(pg_catalog.string_to_array($1, E'\\n')) o
             JOIN \(Self.routines) r ON r.identity = pg_catalog.split_part(o, E'\\t', 1)
             WHERE r.proowner::pg_catalog.regrole::text <> pg_catalog.split_part(o, E'\\t', 2)
-            """, owners)
+            """, over: owners)
     }
 
     /// Those that earlier files defined, and those that steps made.
@@ -114,7 +114,7 @@ struct FunctionReplacement {
             SELECT r.identity FROM \(Self.routines) r
             WHERE r.name IN \(Self.names(in: "$1")) OR r.identity IN (SELECT pg_catalog.unnest(f.defined) FROM strata.schema_functions f)
             ORDER BY 1
-            """, [steps.map(\.sql).joined(separator: "\n")])
+            """, with: [steps.map(\.sql).joined(separator: "\n")])
     }
 
     /// The files say who may execute a function: a grant that is gone from them does not stay.
@@ -125,7 +125,7 @@ struct FunctionReplacement {
                 CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::text END)
             FROM \(Self.routines) r CROSS JOIN LATERAL pg_catalog.aclexplode(r.proacl) a
             WHERE r.identity = ANY (pg_catalog.string_to_array($1, E'\\n')) AND a.grantee <> r.proowner
-            """, functions)
+            """, over: functions)
     }
 
     /// Where each routine's row is: a routine that is replaced gets another place.
@@ -152,12 +152,13 @@ struct FunctionReplacement {
             SELECT r.identity FROM \(Self.routines) r
             WHERE r.name IN \(Self.names(in: "$1")) AND r.oid || ' ' || r.place <> ALL (pg_catalog.string_to_array($2, E'\\n'))
             ORDER BY 1
-            """, [set.text, Self.list(before)])
+            """, with: [set.text, Self.list(before)])
     }
 
     private func revokeFromPublic(_ functions: [String]) throws(PostgresError) {
         try execute(
-            "SELECT 'REVOKE ALL ON ROUTINE ' || f || ' FROM PUBLIC' FROM pg_catalog.unnest(pg_catalog.string_to_array($1, E'\\n')) f", functions)
+            "SELECT 'REVOKE ALL ON ROUTINE ' || f || ' FROM PUBLIC' FROM pg_catalog.unnest(pg_catalog.string_to_array($1, E'\\n')) f", over: functions
+        )
     }
 
     /// All at once, since some may use others. One that is not there any more is left out.
@@ -190,7 +191,7 @@ struct FunctionReplacement {
                     JOIN owned w ON w.oid = d.refobjid
                 )
                 SELECT w.identity FROM owned w WHERE w.oid NOT IN (SELECT k.oid FROM kept k)
-                """, [Self.list(owned)]))
+                """, with: [Self.list(owned)]))
     }
 
     /// Bodies are checked when all functions that they may name are there.
@@ -201,18 +202,18 @@ struct FunctionReplacement {
             SELECT pg_catalog.format('SELECT %s(%s)', l.lanvalidator::pg_catalog.regproc, r.oid)
             FROM \(Self.routines) r JOIN pg_catalog.pg_language l ON l.oid = r.prolang
             WHERE r.identity = ANY (pg_catalog.string_to_array($1, E'\\n')) AND l.lanvalidator <> 0
-            """, functions)
+            """, over: functions)
     }
 
     /// Runs the statements that a query over these functions makes.
-    private func execute(_ query: String, _ functions: [String]) throws(PostgresError) {
-        let statements = try strings(query, [Self.list(functions)])
+    private func execute(_ query: String, over functions: [String]) throws(PostgresError) {
+        let statements = try strings(query, with: [Self.list(functions)])
         if !statements.isEmpty { try session.run(script: statements.joined(separator: ";\n")) }
     }
 
-    private func strings(_ query: String, _ parameters: [String] = []) throws(PostgresError) -> [String] {
+    private func strings(_ query: String, with parameters: [String] = []) throws(PostgresError) -> [String] {
         var values: [String] = []
-        for row in try session.query("SELECT q.value FROM (\(query)) AS q(value)", parameters) { values.append(try row.get("value")) }
+        for row in try session.query("SELECT q.value FROM (\(query)) AS q(value)", with: parameters) { values.append(try row.get("value")) }
         return values
     }
 

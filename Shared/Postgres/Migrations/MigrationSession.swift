@@ -9,12 +9,12 @@ struct MigrationSession {
 
     func run(script: String) throws(PostgresError) {
         var flight = unlimited
-        try connection.run(script: script, &flight) { cancellation.isSet }
+        try connection.run(script: script, flight: &flight) { cancellation.isSet }
     }
 
-    func query(_ sql: String, _ parameters: [String] = []) throws(PostgresError) -> Rows {
+    func query(_ sql: String, with parameters: [String] = []) throws(PostgresError) -> Rows {
         var flight = unlimited
-        return try connection.run(sql, parameters, &flight) { cancellation.isSet }
+        return try connection.run(sql, with: parameters, flight: &flight) { cancellation.isSet }
     }
 
     /// A migration takes as long as it takes.
@@ -44,9 +44,9 @@ struct MigrationRun {
     /// The lock goes with the connection, whatever happens.
     ///
     /// The functions are replaced in the transaction of the last step: what that step changes is never seen with functions that do not know it.
-    func apply(_ migrations: [Migration], _ functions: FunctionSet?) throws(PostgresError) -> MigrationReport {
-        _ = try session.query("SELECT pg_catalog.pg_advisory_lock($1::int8)", [Self.lock])
-        try prepareTable("strata.schema_migrations", Self.table)
+    func apply(_ migrations: [Migration], functions: FunctionSet?) throws(PostgresError) -> MigrationReport {
+        _ = try session.query("SELECT pg_catalog.pg_advisory_lock($1::int8)", with: [Self.lock])
+        try prepareTable("strata.schema_migrations", script: Self.table)
         var applied: [Int: String] = [:]
         for row in try session.query("SELECT version, checksum FROM strata.schema_migrations") {
             applied[try row.get("version")] = try row.get("checksum", as: String.self)
@@ -58,7 +58,7 @@ struct MigrationRun {
         if let functions { replacement = try self.replacement(by: functions, steps: migrations) }
         for migration in plan.pending {
             let isLast = migration == plan.pending.last
-            try apply(migration, checksum: checksums[migration.version] ?? "", isLast ? replacement : nil)
+            try apply(migration, checksum: checksums[migration.version] ?? "", replacement: isLast ? replacement : nil)
             logger.notice("migration applied", metadata: ["migration.version": "\(migration.version)", "migration.name": "\(migration.name)"])
         }
         if plan.pending.isEmpty, let replacement {
@@ -71,8 +71,8 @@ struct MigrationRun {
     }
 
     /// A role that may not create anything can still run migrations that have all been applied.
-    private func prepareTable(_ name: String, _ script: String) throws(PostgresError) {
-        let exists = try session.query("SELECT pg_catalog.to_regclass($1) IS NOT NULL AS it_is", [name])
+    private func prepareTable(_ name: String, script: String) throws(PostgresError) {
+        let exists = try session.query("SELECT pg_catalog.to_regclass($1) IS NOT NULL AS it_is", with: [name])
         if let row = exists.first, try row.get("it_is", as: Bool.self) { return }
         try session.run(script: script)
     }
@@ -84,7 +84,7 @@ struct MigrationRun {
 
     /// What is to be done about the functions; nil if the database has these, or those of a newer release.
     private func replacement(by set: FunctionSet, steps: [Migration]) throws(PostgresError) -> PendingReplacement? {
-        try prepareTable("strata.schema_functions", FunctionReplacement.table)
+        try prepareTable("strata.schema_functions", script: FunctionReplacement.table)
         let checksum = try checksum(of: set.text, "the set of functions")
         if let row = try session.query("SELECT revision, checksum FROM strata.schema_functions").first {
             let revision = try row.get("revision", as: Int.self)
@@ -102,12 +102,13 @@ struct MigrationRun {
     /// SHA-256 of the text, by the server.
     private func checksum(of text: String, _ label: String) throws(PostgresError) -> String {
         guard !text.utf8.contains(0) else { throw MigrationPlan.error("\(label) contains a NUL character") }
-        let rows = try session.query("SELECT pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to($1, 'UTF8')), 'hex') AS checksum", [text])
+        let rows = try session.query(
+            "SELECT pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to($1, 'UTF8')), 'hex') AS checksum", with: [text])
         guard let row = rows.first else { throw MigrationPlan.error("\(label) has no checksum") }
         return try row.get("checksum")
     }
 
-    private func apply(_ migration: Migration, checksum: String, _ replacement: PendingReplacement?) throws(PostgresError) {
+    private func apply(_ migration: Migration, checksum: String, replacement: PendingReplacement?) throws(PostgresError) {
         try transaction("migration \(migration.label)") { () throws(PostgresError) in
             try session.run(script: migration.sql)
             guard session.connection.isInTransaction else {
@@ -115,13 +116,13 @@ struct MigrationRun {
             }
             _ = try session.query(
                 "INSERT INTO strata.schema_migrations (version, name, checksum) VALUES ($1::int4, $2, $3)",
-                ["\(migration.version)", migration.name, checksum])
+                with: ["\(migration.version)", migration.name, checksum])
             if let replacement { try replacement.functions.run(checksum: replacement.checksum) }
         }
     }
 
     /// An error rolls back: the connection is closed after it.
-    private func transaction(_ label: String, _ body: () throws(PostgresError) -> Void) throws(PostgresError) {
+    private func transaction(_ label: String, body: () throws(PostgresError) -> Void) throws(PostgresError) {
         do throws(PostgresError) {
             try session.run(script: "BEGIN")
             try body()

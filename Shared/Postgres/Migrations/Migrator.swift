@@ -27,7 +27,7 @@ public struct Migrator: Sendable {
     /// Throws ``PostgresError/Code/migration`` naming the migration that failed, was changed after it had been applied, or comes too late;
     /// ``PostgresError/Code/connectionUnavailable`` if the database cannot be reached; ``PostgresError/Code/cancelled``.
     public func migrate(_ migrations: [Migration], logger: Logger) async throws(PostgresError) -> [Migration] {
-        try await run(migrations, nil, logger: logger).steps
+        try await run(migrations, functions: nil, logger: logger).steps
     }
 
     /// Applies what is missing, as ``migrate(_:logger:)``, and executes the function files if they are not those that were executed last.
@@ -35,12 +35,12 @@ public struct Migrator: Sendable {
     /// Functions are replaced in place; those that earlier files or steps made and that are gone from the files are dropped. Functions of a higher
     /// revision stay as they are.
     public func migrate(_ migrations: [Migration], functions: FunctionSet, logger: Logger) async throws(PostgresError) -> MigrationReport {
-        try await run(migrations, functions, logger: logger)
+        try await run(migrations, functions: functions, logger: logger)
     }
 
-    private func run(_ migrations: [Migration], _ functions: FunctionSet?, logger: Logger) async throws(PostgresError) -> MigrationReport {
+    private func run(_ migrations: [Migration], functions: FunctionSet?, logger: Logger) async throws(PostgresError) -> MigrationReport {
         try await withConnection { session throws(PostgresError) in
-            try MigrationRun(session: session, logger: logger).apply(migrations, functions)
+            try MigrationRun(session: session, logger: logger).apply(migrations, functions: functions)
         }
     }
 

@@ -79,7 +79,7 @@ extension Migrator {
                 WHERE v.name <> 'DELETE' AND NOT pg_catalog.has_table_privilege((SELECT role FROM asked), r.oid, v.name)
                     AND pg_catalog.has_column_privilege((SELECT role FROM asked), r.oid, a.attnum, v.name)
                 ORDER BY 1
-                """, [role ?? ""])
+                """, with: [role ?? ""])
             var privileges: [String] = []
             for row in rows { privileges.append(try row.get("privilege")) }
             return privileges
@@ -108,7 +108,7 @@ extension MigrationSession {
             """
             SELECT pg_catalog.format_type(o.oid::oid, NULL) AS name
             FROM pg_catalog.string_to_table($1, ',') WITH ORDINALITY o(oid, n) WHERE $1 <> '' ORDER BY o.n
-            """, [list])
+            """, with: [list])
         for row in rows { names.append(try row.get("name")) }
         return names
     }

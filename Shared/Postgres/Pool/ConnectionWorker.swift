@@ -36,7 +36,7 @@ struct ConnectionWorker {
                 // A server that accepts connections only to end them is not asked again and again without a pause.
                 if hasServed { backoff.reset() } else { pause() }
             } catch {
-                core.connectFailed(index, error)
+                core.connectFailed(index, with: error)
                 pause()
             }
         }
@@ -75,10 +75,10 @@ struct ConnectionWorker {
         if let only = group.first, group.count == 1 { return runAlone(only, on: connection) }
         switch execute(group, on: connection) {
         case .committed(let results):
-            finish(group, results)
+            finish(group, with: results)
             return true
         case .lost(let error, let rolledBack):
-            lose(group, error, rolledBack: rolledBack)
+            lose(group, after: error, rolledBack: rolledBack)
             return false
         case .refused:
             core.metrics.reran()
@@ -99,12 +99,12 @@ struct ConnectionWorker {
         var hasPreparedAnew = false
         while true {
             var flight = flight([member])
-            switch execute([member], on: connection, &flight) {
+            switch execute([member], on: connection, flight: &flight) {
             case .committed(let results):
-                finish([member], results)
+                finish([member], with: results)
                 return true
             case .lost(let error, let rolledBack):
-                lose([member], error, rolledBack: rolledBack)
+                lose([member], after: error, rolledBack: rolledBack)
                 return false
             case .refused(let error):
                 if SQLState.isStalePlan(error.sqlState), !hasPreparedAnew {
@@ -117,7 +117,7 @@ struct ConnectionWorker {
                     _ = wake.wait(until: .now.advanced(by: .milliseconds(races) * Double.random(in: 0.5...2)))
                     continue
                 }
-                finish([member], [.failure(named(error, member, wasCancelled: flight.isCancelling))])
+                finish([member], with: [.failure(named(error, of: member, wasCancelled: flight.isCancelling))])
                 return true
             }
         }
@@ -125,12 +125,12 @@ struct ConnectionWorker {
 
     private func execute(_ group: [PoolCore.Machine.Taken], on connection: Connection) -> GroupOutcome {
         var flight = flight(group)
-        return execute(group, on: connection, &flight)
+        return execute(group, on: connection, flight: &flight)
     }
 
-    private func execute(_ group: [PoolCore.Machine.Taken], on connection: Connection, _ flight: inout Flight) -> GroupOutcome {
+    private func execute(_ group: [PoolCore.Machine.Taken], on connection: Connection, flight: inout Flight) -> GroupOutcome {
         let members = group.map { GroupMember(statement: $0.payload.statement, parameters: $0.payload.parameters) }
-        return connection.execute(members, &flight) { core.isInterrupted(index) }
+        return connection.execute(members, flight: &flight) { core.isInterrupted(index) }
     }
 
     private func flight(_ group: [PoolCore.Machine.Taken]) -> Flight {
@@ -142,15 +142,15 @@ struct ConnectionWorker {
 
     // MARK: Answers
 
-    private mutating func finish(_ group: [PoolCore.Machine.Taken], _ results: [Result<Rows, PostgresError>]) {
+    private mutating func finish(_ group: [PoolCore.Machine.Taken], with results: [Result<Rows, PostgresError>]) {
         let finished = core.finish(group.map(\.id), worker: index)
         let now = ContinuousClock.now
         for ((member, result), entry) in zip(zip(group, results), finished) {
-            timers.record(member.payload.statement.name, member.payload.submittedAt.duration(to: now))
+            timers.record(member.payload.statement.name, duration: member.payload.submittedAt.duration(to: now))
             var answer = result
             if case .failure(var error) = result {
                 if error.code == .deadlineExceeded, entry?.isCancelled == true { error.code = .cancelled }
-                core.metrics.failed(member.payload.statement.name, error.code)
+                core.metrics.failed(member.payload.statement.name, with: error.code)
                 answer = .failure(error)
             }
             entry?.waiter.resume(returning: answer)
@@ -158,9 +158,9 @@ struct ConnectionWorker {
     }
 
     /// The connection is lost under these. What had no effect, or may be repeated, goes back to the queue.
-    private mutating func lose(_ group: [PoolCore.Machine.Taken], _ error: PostgresError, rolledBack: Bool) {
+    private mutating func lose(_ group: [PoolCore.Machine.Taken], after error: PostgresError, rolledBack: Bool) {
         if error.code == .configuration {
-            finish(group, group.map { .failure(named(error, $0, wasCancelled: false)) })
+            finish(group, with: group.map { .failure(named(error, of: $0, wasCancelled: false)) })
             return
         }
         let (repeatable, doubtful) = (
@@ -169,7 +169,7 @@ struct ConnectionWorker {
         )
         finish(
             doubtful,
-            doubtful.map {
+            with: doubtful.map {
                 .failure(
                     PostgresError(
                         code: .fateUnknown, sqlState: error.sqlState, statement: $0.payload.statement.name, serverDetail: error.serverDetail))
@@ -178,7 +178,7 @@ struct ConnectionWorker {
     }
 
     /// The server's error as the caller sees it: a cancelled query is one that took too long, unless the caller no longer wanted it.
-    private func named(_ error: PostgresError, _ member: PoolCore.Machine.Taken, wasCancelled: Bool) -> PostgresError {
+    private func named(_ error: PostgresError, of member: PoolCore.Machine.Taken, wasCancelled: Bool) -> PostgresError {
         var error = error
         error.statement = member.payload.statement.name
         if error.sqlState == SQLState.queryCancelled { error.code = .deadlineExceeded }

@@ -59,7 +59,7 @@ final class PoolCore: Sendable {
         }
     }
 
-    func submit(_ id: RequestID, _ request: Request, waiter: Waiter, lockKey: UInt64?, user: UInt64?, deadline: Instant) {
+    func submit(_ id: RequestID, request: Request, waiter: Waiter, lockKey: UInt64?, user: UInt64?, deadline: Instant) {
         let bytes = request.parameters.bytes.count
         let (action, wake, timer, depth) = state.withLock { state in
             let action = state.machine.submit(
@@ -75,7 +75,7 @@ final class PoolCore: Sendable {
         }
         wake?.signal()
         timer?.signal()
-        metrics.queued(depth.0, depth.1)
+        metrics.queued(depth.0, bytes: depth.1)
         if case .refused(let answer) = action { resume(answer) }
     }
 
@@ -94,7 +94,7 @@ final class PoolCore: Sendable {
     }
 
     private func resume(_ answer: Machine.Answer) {
-        metrics.failed(answer.payload.statement.name, answer.code)
+        metrics.failed(answer.payload.statement.name, with: answer.code)
         answer.waiter.resume(returning: .failure(PostgresError(code: answer.code, statement: answer.payload.statement.name)))
     }
 
@@ -180,7 +180,7 @@ final class PoolCore: Sendable {
                 return (expired, next, (state.machine.queueDepth, state.machine.queueBytes), state.machine.lifecycle == .closed)
             }
             resume(expired)
-            metrics.queued(depth.0, depth.1)
+            metrics.queued(depth.0, bytes: depth.1)
             if isClosed { return }
             _ = wake.wait(until: next)
         }
@@ -200,7 +200,7 @@ final class PoolCore: Sendable {
             return (action, wakes, (state.machine.queueDepth, state.machine.queueBytes))
         }
         for wake in wakes { wake.signal() }
-        metrics.queued(depth.0, depth.1)
+        metrics.queued(depth.0, bytes: depth.1)
         return action
     }
 
@@ -250,7 +250,7 @@ final class PoolCore: Sendable {
         state.withLock { state in state.machine.disconnected(worker).map { state.wakes[$0] } }?.signal()
     }
 
-    func connectFailed(_ worker: Int, _ error: PostgresError) {
+    func connectFailed(_ worker: Int, with error: PostgresError) {
         let (answers, isNews) = state.withLock { state in
             let action = state.machine.connectFailed(worker)
             if action.becameUnavailable { metrics.available(false) }

@@ -27,7 +27,7 @@ struct PoolMetrics: Sendable {
         reruns = Counter(label: "strata_postgres_group_reruns_total", dimensions: dimensions)
     }
 
-    func queued(_ count: Int, _ bytes: Int) {
+    func queued(_ count: Int, bytes: Int) {
         queueDepth.record(count)
         queueBytes.record(bytes)
     }
@@ -42,7 +42,7 @@ struct PoolMetrics: Sendable {
     func reran() { reruns.increment() }
 
     /// Failures are rare enough to look the counter up each time.
-    func failed(_ statement: String, _ code: PostgresError.Code) {
+    func failed(_ statement: String, with code: PostgresError.Code) {
         if code == .queueFull { refused.increment() }
         Counter(
             label: "strata_postgres_failures_total", dimensions: [("pool", pool), ("statement", statement), ("code", code.description)]
@@ -61,7 +61,7 @@ struct StatementTimers {
     }
 
     /// Records the time from the call to its answer.
-    mutating func record(_ statement: String, _ duration: Duration) {
+    mutating func record(_ statement: String, duration: Duration) {
         timer(statement).recordNanoseconds(duration.wholeNanoseconds)
     }
 

@@ -5,20 +5,20 @@ extension PoolStateMachine {
 
     /// The next group for a connected worker that has nothing under way: its fair share of what is queued, in the order of lock keys.
     mutating func take(worker: Int, now: Instant) -> TakeAction {
-        setActivity(worker, .busy)
+        setActivity(of: worker, to: .busy)
         var expired: [Answer] = []
-        let group = gather(worker, now: now, &expired)
+        let group = gather(worker, now: now, expired: &expired)
         if !group.isEmpty {
             return .run(order(group), expired: expired, wake: queue.isEmpty || waking > 0 ? nil : wakeOne())
         }
         if lifecycle == .draining, queue.isEmpty, expired.isEmpty {
             return .stop(wake: idle)
         }
-        setActivity(worker, .idle)
+        setActivity(of: worker, to: .idle)
         return .sleep(expired: expired)
     }
 
-    private mutating func gather(_ worker: Int, now: Instant, _ expired: inout [Answer]) -> [Taken] {
+    private mutating func gather(_ worker: Int, now: Instant, expired: inout [Answer]) -> [Taken] {
         var group: [Taken] = []
         guard !queue.isEmpty else { return group }
         let helpers = limits.groupStatements == 1 ? 0 : idle.count + waking
@@ -31,7 +31,7 @@ extension PoolStateMachine {
             cursor = table[slot].next
             examined += 1
             if table[slot].deadline <= now {
-                if let answer = answer(slot, .deadlineExceeded) { expired.append(answer) }
+                if let answer = answer(slot, with: .deadlineExceeded) { expired.append(answer) }
                 continue
             }
             let owner = table[slot].lockKey.flatMap { owners[$0]?.worker }
@@ -41,7 +41,7 @@ extension PoolStateMachine {
             if !group.isEmpty, bytes + table[slot].bytes > limits.groupBytes { break }
             bytes += table[slot].bytes
             guard let payload = table[slot].payload else { continue }
-            markSent(slot, worker)
+            markSent(slot, by: worker)
             ownKey(of: slot, worker)
             group.append(Taken(id: table.id(of: slot), payload: payload, deadline: table[slot].deadline, lockKey: table[slot].lockKey))
         }
@@ -88,7 +88,7 @@ extension PoolStateMachine {
             guard let slot = table.slot(of: id), case .sent(worker, let cancelled) = table[slot].phase else { continue }
             let deadline = table[slot].deadline
             if cancelled || deadline <= now {
-                if let answer = answer(slot, cancelled ? .cancelled : .deadlineExceeded) { answers.append(answer) }
+                if let answer = answer(slot, with: cancelled ? .cancelled : .deadlineExceeded) { answers.append(answer) }
                 continue
             }
             unlist(slot)
@@ -102,7 +102,7 @@ extension PoolStateMachine {
     /// A held request is about to be sent. False: it has been answered meanwhile.
     mutating func send(_ id: RequestID, worker: Int) -> Bool {
         guard let slot = table.slot(of: id), case .held(worker) = table[slot].phase else { return false }
-        markSent(slot, worker)
+        markSent(slot, by: worker)
         return true
     }
 
@@ -126,13 +126,13 @@ extension PoolStateMachine {
             switch table[slot].phase {
             case .held(worker), .sent(worker, cancelled: false): break
             case .sent(worker, cancelled: true):
-                if let answer = answer(slot, .cancelled) { answers.append(answer) }
+                if let answer = answer(slot, with: .cancelled) { answers.append(answer) }
                 continue
             case .free, .reserved, .queued, .held, .sent: continue
             }
             table[slot].attempts += 1
             if let code = obstacle(slot, now: now) {
-                if let answer = answer(slot, code) { answers.append(answer) }
+                if let answer = answer(slot, with: code) { answers.append(answer) }
                 continue
             }
             releaseKey(of: slot)
@@ -156,7 +156,7 @@ extension PoolStateMachine {
     /// True: PostgreSQL was away before.
     mutating func connected(_ worker: Int) -> Bool {
         workers[worker].link = .connected
-        setActivity(worker, .busy)
+        setActivity(of: worker, to: .busy)
         defer { wasUnavailable = false }
         return wasUnavailable
     }
@@ -164,7 +164,7 @@ extension PoolStateMachine {
     /// The worker's connection is gone, and it has given back everything it had; it will now try to connect. Returns whom to wake for the rest.
     mutating func disconnected(_ worker: Int) -> Int? {
         workers[worker].link = .connecting
-        setActivity(worker, .offline)
+        setActivity(of: worker, to: .offline)
         return queue.isEmpty ? nil : wakeOne()
     }
 
@@ -208,7 +208,7 @@ extension PoolStateMachine {
 
     /// The worker's thread ends. When the last one does, what is still queued is answered.
     mutating func stopped(_ worker: Int) -> (answers: [Answer], isLast: Bool) {
-        setActivity(worker, .offline)
+        setActivity(of: worker, to: .offline)
         workers[worker].link = .stopped
         let isLast = workers.allSatisfy { $0.link == .stopped }
         if isLast { lifecycle = .closed }

@@ -146,7 +146,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
             table[slot].phase = .reserved(cancelled: true)
             return .none
         case .queued, .held:
-            return answer(slot, .cancelled).map { .answer($0) } ?? .none
+            return answer(slot, with: .cancelled).map { .answer($0) } ?? .none
         case .sent(let worker, let cancelled):
             guard !cancelled else { return .none }
             table[slot].phase = .sent(worker: worker, cancelled: true)
@@ -170,7 +170,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
                 let following = table[cursor].next
                 let deadline = table[cursor].deadline
                 if deadline <= now {
-                    if let answer = answer(cursor, .deadlineExceeded) { expired.append(answer) }
+                    if let answer = answer(cursor, with: .deadlineExceeded) { expired.append(answer) }
                 } else {
                     next = next.map { min($0, deadline) } ?? deadline
                 }
@@ -189,7 +189,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     }
 
     /// Takes a waiting request out, to be answered with `code`.
-    mutating func answer(_ slot: Int, _ code: PostgresError.Code) -> Answer? {
+    mutating func answer(_ slot: Int, with code: PostgresError.Code) -> Answer? {
         unlist(slot)
         releaseKey(of: slot)
         let (payload, waiter) = table.release(slot)
@@ -200,7 +200,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
     mutating func answerQueue(_ code: PostgresError.Code) -> [Answer] {
         var answers: [Answer] = []
         while queue.head >= 0 {
-            if let answer = answer(queue.head, code) { answers.append(answer) }
+            if let answer = answer(queue.head, with: code) { answers.append(answer) }
         }
         return answers
     }
@@ -222,7 +222,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         }
     }
 
-    mutating func markSent(_ slot: Int, _ worker: Int) {
+    mutating func markSent(_ slot: Int, by worker: Int) {
         unlist(slot)
         table[slot].phase = .sent(worker: worker, cancelled: false)
         workers[worker].sent += 1
@@ -255,7 +255,7 @@ struct PoolStateMachine<Payload: Sendable, Waiter: Sendable>: Sendable {
         return worker
     }
 
-    mutating func setActivity(_ worker: Int, _ activity: Activity) {
+    mutating func setActivity(of worker: Int, to activity: Activity) {
         switch workers[worker].activity {
         case .waking: waking -= 1
         case .idle: idle.removeAll { $0 == worker }

@@ -66,14 +66,14 @@ public final class PostgresPool: Service, Sendable {
     ///
     /// Throws ``PostgresError``. Every code but ``PostgresError/Code/fateUnknown`` means that the statement had no effect.
     public func query(
-        _ statement: Statement, _ parameters: [Value] = [], lockKey: UInt64? = nil, user: UInt64? = nil, deadline: ContinuousClock.Instant
+        _ statement: Statement, with parameters: [Value] = [], lockKey: UInt64? = nil, user: UInt64? = nil, deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> Rows {
         let encoded = try EncodedParameters(parameters, statement: statement.name)
         let request = Request(statement: statement, parameters: encoded, submittedAt: .now)
         let id = if let id = core.reserve() { id } else { try await reservedOnceStarted(statement, deadline: deadline) }
         let answer: Result<Rows, PostgresError> = await withTaskCancellationHandler {
             await withUnsafeContinuation { waiter in
-                core.submit(id, request, waiter: waiter, lockKey: lockKey, user: user, deadline: deadline)
+                core.submit(id, request: request, waiter: waiter, lockKey: lockKey, user: user, deadline: deadline)
             }
         } onCancel: {
             core.cancel(id)

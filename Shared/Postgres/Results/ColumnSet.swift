@@ -40,14 +40,16 @@ public struct ColumnNames: ~Copyable {
     ///
     /// Throws ``PostgresError/Code/decoding``, naming the column, if there is none or more than one, or if its type is not read as `Value`.
     public mutating func column<Value: PostgresDecodable>(_ name: String, as: Value.Type = Value.self) throws(PostgresError) -> Column<Value> {
-        guard let index = columns.firstIndex(where: { $0.name == name }) else { throw error(name, "does not exist") }
-        guard columns.lastIndex(where: { $0.name == name }) == index else { throw error(name, "is there more than once") }
-        guard Value.columnTypes.contains(columns[index].type) else { throw error(name, "is of type \(columns[index].type), not a \(Value.self)") }
+        guard let index = columns.firstIndex(where: { $0.name == name }) else { throw error(in: name, reason: "does not exist") }
+        guard columns.lastIndex(where: { $0.name == name }) == index else { throw error(in: name, reason: "is there more than once") }
+        guard Value.columnTypes.contains(columns[index].type) else {
+            throw error(in: name, reason: "is of type \(columns[index].type), not a \(Value.self)")
+        }
         used.append(name)
         return Column(index: index)
     }
 
-    private func error(_ column: String, _ reason: String) -> PostgresError {
+    private func error(in column: String, reason: String) -> PostgresError {
         PostgresError(code: .decoding, column: column, reason: reason)
     }
 }

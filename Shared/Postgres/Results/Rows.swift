@@ -5,7 +5,7 @@ public struct Rows: Sendable, RandomAccessCollection {
     let handle: ResultHandle
     let cache: ColumnCache
 
-    init(_ handle: ResultHandle, _ cache: ColumnCache = ColumnCache()) {
+    init(_ handle: ResultHandle, cache: ColumnCache = ColumnCache()) {
         self.handle = handle
         self.cache = cache
     }
@@ -35,7 +35,7 @@ public struct Row: Sendable {
     ///
     /// Throws ``PostgresError/Code/decoding``, naming the column, if there is no such column, it is NULL, or its type is another one.
     public func get<T: PostgresDecodable>(_ column: Int, as type: T.Type = T.self) throws(PostgresError) -> T {
-        guard let value = try getOptional(column, as: type) else { throw error(column, "is null") }
+        guard let value = try getOptional(column, as: type) else { throw error(in: column, reason: "is null") }
         return value
     }
 
@@ -43,9 +43,11 @@ public struct Row: Sendable {
     ///
     /// Throws ``PostgresError/Code/decoding``, naming the column, if there is no such column or its type is another one.
     public func getOptional<T: PostgresDecodable>(_ column: Int, as type: T.Type = T.self) throws(PostgresError) -> T? {
-        guard column >= 0, column < handle.columnCount else { throw error(column, "does not exist") }
+        guard column >= 0, column < handle.columnCount else { throw error(in: column, reason: "does not exist") }
         if handle.isNull(row: index, column: column) { return nil }
-        guard let value = handle.withField(row: index, column: column, { T.decode($0) }) else { throw error(column, "is not a \(T.self)") }
+        guard let value = handle.withField(row: index, column: column, { T.decode($0) }) else {
+            throw error(in: column, reason: "is not a \(T.self)")
+        }
         return value
     }
 
@@ -66,7 +68,7 @@ public struct Row: Sendable {
         return position
     }
 
-    private func error(_ column: Int, _ reason: String) -> PostgresError {
+    private func error(in column: Int, reason: String) -> PostgresError {
         let name = column >= 0 && column < handle.columnCount ? "\(handle.columnName(column)) (\(column))" : "\(column)"
         return PostgresError(code: .decoding, column: name, reason: reason)
     }

@@ -28,14 +28,14 @@ struct EncodedParameters: Sendable {
     static let maximumBytes = 512 * 1024 * 1024
 
     init(_ values: [Value], statement: String) throws(PostgresError) {
-        guard values.count <= Self.maximumCount else { throw Self.error("more than \(Self.maximumCount) parameters", statement) }
+        guard values.count <= Self.maximumCount else { throw Self.error("more than \(Self.maximumCount) parameters", in: statement) }
         bytes.reserveCapacity(values.reduce(0) { $0 + Self.headerSize + 1 + Self.sizeHint($1) })
         for value in values {
             let header = bytes.count
             for _ in 0..<Self.headerSize { bytes.append(0) }
             let format = try append(value, statement: statement)
             let length = bytes.count - header - Self.headerSize
-            guard bytes.count <= Self.maximumBytes else { throw Self.error("parameters too large", statement) }
+            guard bytes.count <= Self.maximumBytes else { throw Self.error("parameters too large", in: statement) }
             store(format == nil ? -1 : Int32(length), at: header)
             store(Self.type(of: value), at: header + 4)
             bytes[header + 8] = format ?? 0
@@ -137,7 +137,7 @@ struct EncodedParameters: Sendable {
         case .bytesArray(let items):
             appendArrayHeader(count: items.count, element: OID.bytea)
             for item in items {
-                appendInteger(try Self.length(item.count, statement))
+                appendInteger(try Self.length(item.count, in: statement))
                 bytes.append(contentsOf: item)
             }
         }
@@ -158,7 +158,7 @@ struct EncodedParameters: Sendable {
             appendInteger(Int32(-1))
             return
         }
-        appendInteger(try Self.length(text.utf8.count, statement))
+        appendInteger(try Self.length(text.utf8.count, in: statement))
         try append(text, statement: statement)
     }
 
@@ -170,7 +170,7 @@ struct EncodedParameters: Sendable {
             guard let base = buffer.baseAddress, buffer.count > start else { return false }
             return memchr(base + start, 0, buffer.count - start) != nil
         }
-        if hasNUL { throw Self.error("parameter \(count + 1) contains a NUL character", statement) }
+        if hasNUL { throw Self.error("parameter \(count + 1) contains a NUL character", in: statement) }
     }
 
     private mutating func append(_ uuid: UUID) {
@@ -185,8 +185,8 @@ struct EncodedParameters: Sendable {
         bytes.withUnsafeMutableBytes { $0.storeBytes(of: number, toByteOffset: offset, as: Number.self) }
     }
 
-    private static func length(_ count: Int, _ statement: String) throws(PostgresError) -> Int32 {
-        guard count <= maximumBytes else { throw error("parameters too large", statement) }
+    private static func length(_ count: Int, in statement: String) throws(PostgresError) -> Int32 {
+        guard count <= maximumBytes else { throw error("parameters too large", in: statement) }
         return Int32(count)
     }
 
@@ -205,7 +205,7 @@ struct EncodedParameters: Sendable {
         }
     }
 
-    private static func error(_ reason: String, _ statement: String) -> PostgresError {
+    private static func error(_ reason: String, in statement: String) -> PostgresError {
         PostgresError(code: .invalidParameter, statement: statement, reason: reason)
     }
 }

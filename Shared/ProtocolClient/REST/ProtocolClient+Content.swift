@@ -109,7 +109,7 @@ extension ProtocolClient {
 
     /// Does a transfer until it is done, or nothing has happened in it for too long.
     private func transfer(
-        _ what: String, idle: Duration, _ body: @escaping @Sendable (IdleWatch) async throws -> RESTAnswer
+        _ what: String, idle: Duration, body: @escaping @Sendable (IdleWatch) async throws -> RESTAnswer
     ) async throws -> RESTAnswer {
         let watch = IdleWatch()
         do {

@@ -299,7 +299,7 @@ final class RPCClientHandler: ChannelInboundHandler {
         scheduleTick()
     }
 
-    private func after(_ delay: Duration, _ body: @escaping () -> Void) -> Scheduled<Void> {
+    private func after(_ delay: Duration, run body: @escaping () -> Void) -> Scheduled<Void> {
         opened.futureResult.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay), body)
     }
 }

@@ -331,7 +331,7 @@ final class RPCServerHandler: ChannelInboundHandler {
         scheduleTick()
     }
 
-    private func after(_ delay: Duration, _ body: @escaping () -> Void) -> Scheduled<Void> {
+    private func after(_ delay: Duration, run body: @escaping () -> Void) -> Scheduled<Void> {
         connection.channel.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay), body)
     }
 }

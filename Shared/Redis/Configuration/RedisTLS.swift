@@ -49,7 +49,7 @@ public struct RedisTLS: Sendable {
         return try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : endpoint.host)
     }
 
-    private static func read<Value>(_ parameter: Parameter, from path: String, _ body: (String) throws -> Value) throws(RedisError) -> Value {
+    private static func read<Value>(_ parameter: Parameter, from path: String, body: (String) throws -> Value) throws(RedisError) -> Value {
         // NIOSSL does not say why a file cannot be opened.
         guard access(path, R_OK) == 0 else {
             throw RedisError(.invalidConfiguration, "\(parameter.rawValue): \(path): \(String(cString: strerror(errno)))")

@@ -40,7 +40,7 @@ final class ReplyParser {
     /// Parses what arrived, and calls `body` for each complete reply, which it must take out of the builder.
     ///
     /// - Throws: ``RedisError/Code/protocolViolation`` if this is not RESP2 or a reply exceeds the limits; the parser is of no use after it.
-    func feed(_ input: ByteBuffer, _ body: (inout ReplyBuilder) throws(RedisError) -> Void) throws(RedisError) {
+    func feed(_ input: ByteBuffer, body: (inout ReplyBuilder) throws(RedisError) -> Void) throws(RedisError) {
         var input = input
         while let portion = input.readSlice(length: min(Self.portion, input.readableBytes)), portion.readableBytes > 0 {
             let status = portion.withUnsafeReadableBytes { bytes in

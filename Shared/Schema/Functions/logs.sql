@@ -1,5 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The change log and the logs of users, as replays read them.
+--
+-- What `met_heads` of a log_row says depends on the entry. Of entry 0: these rows reach the heads of all logs, nothing is left beyond them. Of entry 2, kind 1:
+-- the conversation is not on the user's list now. Of entry 3: the user takes part in the conversation. The attribute keeps its name, by which instances of the
+-- release before read it.
 
 -- The entry with the body of a message in it.
 CREATE OR REPLACE FUNCTION conversations.with_message(entry conversations.log_row, m conversations.message_row) RETURNS conversations.log_row

@@ -103,9 +103,9 @@ BEGIN
 END
 $$;
 
--- A client's patch of participants, and of metadata with it, all or nothing: each that has an effect is a change of its own. Outcomes: 'ok', 'none',
--- 'not_found', 'access_denied', 'too_many', 'too_many_keys' and 'too_large' (`p_max_keys` and `p_max_bytes` as for metadata.patch). Columns are NULL where
--- that part changed nothing; numbers are of those added.
+-- A client's patch of a conversation: of participants, and of metadata with them, all or nothing; each that has an effect is a change of its own.
+-- Outcomes: 'ok', 'none', 'not_found', 'access_denied', 'too_many', 'too_many_keys' and 'too_large' (`p_max_keys` and `p_max_bytes` as for metadata.patch).
+-- Columns are NULL where that part changed nothing; numbers are of those added.
 CREATE OR REPLACE FUNCTION conversations.patch_participants(
     p_app uuid, p_actor text, p_conversation uuid, p_operations jsonb, p_limit bigint, p_metadata jsonb, p_oc bigint, p_or bigint,
     p_max_keys bigint DEFAULT NULL, p_max_bytes bigint DEFAULT NULL,

@@ -28,7 +28,7 @@ public final class Health: Sendable {
     public init() {}
 
     /// Adds a question. The name appears in the report.
-    public func add(_ name: String, timeout: Duration = .seconds(2), _ check: @escaping Check) {
+    public func add(_ name: String, timeout: Duration = .seconds(2), check: @escaping Check) {
         state.withLock { $0.entries.append(Entry(name: name, timeout: timeout, check: check)) }
     }
 

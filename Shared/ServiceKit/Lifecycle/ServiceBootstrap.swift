@@ -33,7 +33,7 @@ public enum ServiceBootstrap {
     /// `body` builds what runs, in the order of dependency: it starts in this order and stops in the reverse one. While they stop, readiness is refused. A setting that is missing or wrong ends the process with one line on
     /// standard error and exit code 78; any other error is logged and ends it with 1. A shutdown that exceeds `STRATA_SHUTDOWN_TIMEOUT`
     /// cancels what is still running.
-    static func run(name: String, _ body: (ServiceProcess) async throws -> [any Service]) async {
+    static func run(name: String, _ body: (ProcessContext) async throws -> [any Service]) async {
         // A peer that goes away while we write is an error of that write, not the end of the process.
         signal(SIGPIPE, SIG_IGN)
         do {
@@ -48,7 +48,7 @@ public enum ServiceBootstrap {
     }
 
     private static func start(
-        name: String, settings: Settings, _ body: (ServiceProcess) async throws -> [any Service]
+        name: String, settings: Settings, _ body: (ProcessContext) async throws -> [any Service]
     ) async throws {
         let common = try CommonSettings(settings)
         LoggingSystem.bootstrap(
@@ -60,7 +60,7 @@ public enum ServiceBootstrap {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: common.eventLoopThreads)
         let logger = Logger(label: name)
         raiseOpenFiles(logger)
-        let process = ServiceProcess(
+        let process = ProcessContext(
             settings: settings, common: common, environment: ServiceEnvironment(eventLoopGroup: loops, logger: logger), health: Health(),
             metrics: registry)
         let services = try await body(process)
@@ -78,7 +78,7 @@ public enum ServiceBootstrap {
         logger.info("open files are limited", metadata: ["process.max_fds": "\(limit)", "process.max_connections": "\(OpenFileLimit.connections)"])
     }
 
-    private static func group(of services: [any Service], for process: ServiceProcess) -> ServiceGroup {
+    private static func group(of services: [any Service], for process: ProcessContext) -> ServiceGroup {
         let admin = AdminServer(
             host: process.common.adminHost, port: process.common.adminPort, health: process.health, registry: process.metrics,
             eventLoopGroup: process.environment.eventLoopGroup, logger: process.environment.logger)

@@ -18,7 +18,7 @@ public struct ServiceEnvironment: Sendable {
 }
 
 /// What a process has before its service is put together.
-public struct ServiceProcess: Sendable {
+public struct ProcessContext: Sendable {
     /// What the operator has set. Read all of it at the start.
     public let settings: Settings
     /// The settings that all services have.

@@ -151,7 +151,7 @@ public struct Settings: Sendable {
         text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
-    private func read<Value>(_ key: String, default fallback: Value?, expected: String, _ parse: (String) -> Value?) throws -> Value {
+    private func read<Value>(_ key: String, default fallback: Value?, expected: String, parse: (String) -> Value?) throws -> Value {
         guard let text = try optionalString(key) else {
             if let fallback { return fallback }
             throw SettingsError(key: key, problem: .missing, expected: expected)

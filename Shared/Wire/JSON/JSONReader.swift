@@ -129,7 +129,7 @@ public struct JSONReader {
             let name = try string()
             guard try peek() == UInt8(ascii: ":") else { throw JSONError(.unexpectedCharacter, at: index) }
             index += 1
-            members.append(JSONValue.Member(name, try value(depth: depth)))
+            members.append(JSONValue.Member(name, value: try value(depth: depth)))
             switch try peek() {
             case UInt8(ascii: ","): index += 1
             case UInt8(ascii: "}"):

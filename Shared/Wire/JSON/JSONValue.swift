@@ -19,7 +19,7 @@ public enum JSONValue: Sendable, Hashable {
         /// What the name stands for.
         public var value: JSONValue
         /// A member.
-        public init(_ name: String, _ value: JSONValue) {
+        public init(_ name: String, value: JSONValue) {
             self.name = name
             self.value = value
         }

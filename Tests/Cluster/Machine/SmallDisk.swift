@@ -25,19 +25,20 @@ package final class SmallDisk: Sendable {
         let disk = SmallDisk(path: try TestDirectory.make("disk"))
         let exit = try await ChildProcess.run(
             Launch(
-                try Programs.find("mount"), ["-t", "tmpfs", "-o", "size=\(megabytes)m,mode=755", "tmpfs", disk.path], output: .capture(limit: 4096)))
+                try Programs.find("mount"), arguments: ["-t", "tmpfs", "-o", "size=\(megabytes)m,mode=755", "tmpfs", disk.path],
+                output: .capture(limit: 4096)))
         guard exit.isSuccess else { throw LocalServerError(.commandFailed, "mount: \(exit.output)") }
         // Unmounts it when this process has gone, however it went.
         _ = try await ChildProcess.start(
             Launch(
                 try Programs.find("sh"),
-                ["-c", "tail --pid=\(getpid()) -f /dev/null; umount -l \"$1\"", "sh", disk.path]))
+                arguments: ["-c", "tail --pid=\(getpid()) -f /dev/null; umount -l \"$1\"", "sh", disk.path]))
         return disk
     }
 
     package func unmount() async {
         guard let program = try? Programs.find("umount") else { return }
-        _ = try? await ChildProcess.run(Launch(program, ["-l", path], output: .discard))
+        _ = try? await ChildProcess.run(Launch(program, arguments: ["-l", path], output: .discard))
     }
 
     /// Leaves no byte free.

@@ -29,7 +29,8 @@ package struct Surroundings: Sendable {
         network == nil ? [] : ["--bind", "127.0.0.1", home, "--protected-mode", "no"]
     }
 
-    func startPostgres(_ further: [String: String]) async throws -> PrivatePostgres {
+    /// - Parameter data: as ``TestServers`` takes them.
+    func startPostgres(_ further: [String: String], data: String?) async throws -> PrivatePostgres {
         // Small enough for the log of changes of a whole run of faults to fit on the small disk beside it.
         var settings = ["max_wal_size": "128MB"].merging(further) { $1 }
         if network != nil {
@@ -40,7 +41,7 @@ package struct Surroundings: Sendable {
             settings["hba_file"] = rules
         }
         return try await TestServers.privatePostgres(
-            settings: settings, wrapper: databaseClock?.wrapper ?? [], directory: disk.map { $0.path + "/postgres" })
+            settings: settings, wrapper: databaseClock?.wrapper ?? [], directory: disk.map { $0.path + "/postgres" }, data: data)
     }
 
     func end() async {

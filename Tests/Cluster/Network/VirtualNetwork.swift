@@ -85,7 +85,7 @@ package final class VirtualNetwork: Sendable {
         let device = try TunDevice("strata\(base >> 8 & 0xffff).\(number)")
         devices.withLock { $0[address.bits] = device }
         let holder = try await ChildProcess.start(
-            Launch(try Programs.find("unshare"), ["--net", try Programs.find("sleep"), "infinity"], deathSignal: .kill))
+            Launch(try Programs.find("unshare"), arguments: ["--net", try Programs.find("sleep"), "infinity"], deathSignal: .kill))
         holders.withLock { $0.append(holder) }
         try await awaitNamespace(of: holder.pid)
         let prefix = [try Programs.find("nsenter"), "--net=/proc/\(holder.pid)/ns/net"]
@@ -171,7 +171,7 @@ package final class VirtualNetwork: Sendable {
 
     private func ip(_ words: [String], in prefix: [String] = []) async throws {
         let all = prefix + [try Programs.find("ip")] + words
-        let exit = try await ChildProcess.run(Launch(all[0], Array(all.dropFirst()), output: .capture(limit: 4096)))
+        let exit = try await ChildProcess.run(Launch(all[0], arguments: Array(all.dropFirst()), output: .capture(limit: 4096)))
         guard exit.isSuccess else { throw NetworkError("ip \(words.joined(separator: " ")): \(exit.output)") }
     }
 

@@ -49,7 +49,7 @@ actor FurtherGateways {
         }
         let child = try await ChildProcess.start(
             Launch(
-                try Executables.find("gateway"), [], environment: environment, deathSignal: .terminate,
+                try Executables.find("gateway"), arguments: [], environment: environment, deathSignal: .terminate,
                 output: .append(to: strata.home + "/gateway-\(kind).log")))
         children.append(child)
         let url = "https://127.0.0.1:\(ports[2])"
@@ -81,7 +81,8 @@ extension TestedSystem {
         guard let strata, let data = FileManager.default.contents(atPath: strata.home + "/state.json"),
             let url = try JSONValue(parsing: data)["databaseURL"].string
         else { return false }
-        let exit = try await ChildProcess.run(Launch(try Programs.findPostgres("psql"), ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", text, url]))
+        let exit = try await ChildProcess.run(
+            Launch(try Programs.findPostgres("psql"), arguments: ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", text, url]))
         guard exit.isSuccess else { throw HarnessError("psql: \(exit.output)") }
         return true
     }

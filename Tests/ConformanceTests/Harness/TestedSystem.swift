@@ -61,7 +61,7 @@ struct TestedSystem: Sendable {
         let ports = try LoopbackPort.free(2)
         let child = try await ChildProcess.start(
             Launch(
-                strata.program, ["dev", "--gateways", "2", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])"],
+                strata.program, arguments: ["dev", "--gateways", "2", "--http-port", "\(ports[0])", "--https-port", "\(ports[1])"],
                 environment: strata.environment.merging(Cluster.patient) { $1 }, deathSignal: .terminate, output: .append(to: home + "/dev.log")))
         EndsWithProcess.add(child)
         let state = try await state(in: home, of: child)
@@ -114,7 +114,7 @@ struct OperatorCommand: Sendable {
     /// Runs it to its end.
     @discardableResult
     func run(words: [String]) async throws -> String {
-        let exit = try await ChildProcess.run(Launch(program, words, environment: environment))
+        let exit = try await ChildProcess.run(Launch(program, arguments: words, environment: environment))
         guard exit.isSuccess else { throw HarnessError("strata \(words.joined(separator: " ")): \(exit.output)") }
         return exit.output
     }

@@ -81,9 +81,9 @@ import Testing
                 """)
             let users = (1...100).map { "user\($0)" }
             var start = try log.end
-            let names = Value.textArray(users + ["met1", "met2"])
-            let rows = try await calls.database.runAlone(
-                WriteStatement.follow.plain, [.uuid(calls.app.rawValue), .text("ana"), names, .null], deadline: .soon)
+            let query = Follow(
+                app: calls.app, user: UserID(trusted: "ana"), users: (users + ["met1", "met2"]).map { UserID(trusted: $0) }, limit: nil)
+            let rows = try await calls.database.exclusive.query(Follow.statement.plain, with: query.parameters, deadline: .soon)
             #expect(rows.count == 1 + users.count)
             let following = try log.executions(since: start)
             #expect(read(following) <= Double(5 * conversations))
@@ -180,7 +180,7 @@ private struct Scene {
         }
         // Not by the call, which gives the same answer for half a second.
         try await body("heads") {
-            _ = try await calls.database.runAlone(.heads, [.timestamp(Postgres.Timestamp(microseconds: lately.microseconds))], deadline: .soon)
+            _ = try await calls.database.runAlone(ReadHeads(since: Postgres.Timestamp(microseconds: lately.microseconds)), deadline: .soon)
         }
         let head = try await calls.get(long).conversation.position.rawValue
         try await body("replay") {

@@ -84,7 +84,7 @@ struct ServiceFixture {
     /// A single number, asked as the service's role.
     func number(_ sql: String) async throws -> Int64 {
         let rows = try await database.exclusive.query(
-            Statement("test.\(sql.hashValue)", sql: sql, isIdempotent: true), [], deadline: .now + .seconds(10))
+            Statement("test.\(sql.hashValue)", sql: sql, isIdempotent: true), with: [], deadline: .now + .seconds(10))
         guard let row = rows.first else { throw CancellationError() }
         return try row.get(0)
     }

@@ -69,7 +69,7 @@ import Testing
             var seen: Set<String> = []
             for round in 0..<12 {
                 for (what, statement) in statements(round) {
-                    let rows = try await pool.query(Statement("touched", sql: "SELECT touched($1)"), [.text(statement)], deadline: .soon)
+                    let rows = try await pool.query(Statement("touched", sql: "SELECT touched($1)"), with: [.text(statement)], deadline: .soon)
                     let touched: [String] = try #require(rows.first).get(0)
                     let numbers = Set(touched.map { $0.split(separator: "_p").last ?? "" })
                     #expect(numbers.count == 1, "\(what), round \(round): \(touched)")
@@ -81,7 +81,7 @@ import Testing
             #expect(try #require(blocks.first).get(0, as: Int64.self) > 0)
             // What names no conversation is seen to touch them all.
             let rows = try await pool.query(
-                Statement("touched", sql: "SELECT touched($1)"), [.text("SELECT count(*) FROM conversations.message")], deadline: .soon)
+                Statement("touched", sql: "SELECT touched($1)"), with: [.text("SELECT count(*) FROM conversations.message")], deadline: .soon)
             #expect(try #require(rows.first).get(0, as: [String].self).count == Self.parts)
         }
     }

@@ -61,7 +61,7 @@ extension CallsFixture {
                 sql: """
                     INSERT INTO conversations.app (id, name, provider_id, suspended) VALUES ($1, 'test', gen_random_uuid(), $2)
                     ON CONFLICT (id) DO UPDATE SET suspended = $2
-                    """), [.uuid(app.rawValue), .bool(suspended)], deadline: .soon)
+                    """), with: [.uuid(app.rawValue), .bool(suspended)], deadline: .soon)
     }
 
     @discardableResult

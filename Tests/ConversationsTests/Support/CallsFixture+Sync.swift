@@ -47,7 +47,7 @@ extension CallsFixture {
         /// What it took on its way.
         var bytes = 0
         var entries: [Owed] = []
-        var hasMetHeads = false
+        var reachesHeads = false
         var numbers: [ConversationID: UserNumbers] = [:]
         var messageCounts: [ConversationID: Int64] = [:]
 
@@ -86,7 +86,7 @@ extension CallsFixture {
                 $0.maxBytes = Int64(bytes)
                 $0.knowsDeletions = knowsDeletions
             })
-        var log = Log(bytes: try (response.serializedBytes() as [UInt8]).count, hasMetHeads: response.metHeads)
+        var log = Log(bytes: try (response.serializedBytes() as [UInt8]).count, reachesHeads: response.reachesHeads)
         for entry in response.entries {
             switch entry.content {
             case .change(let change): log.entries.append(.change(try Change(change)))

@@ -39,7 +39,7 @@ extension StoreTests {
             while true {
                 let log = try await calls.readLogs(as: "ana", [id: copy.position], userAfter: copy.ownPosition, limit: limit)
                 for entry in log.entries { copy.apply(entry) }
-                if log.hasMetHeads { return log.numbers[id] }
+                if log.reachesHeads { return log.numbers[id] }
             }
         }
 

@@ -19,7 +19,7 @@ extension StoreTests {
                     if round % 3 == 1 { try await calls.receipt(.read, message.id, by: "ben") }
                 }
                 let whole = try await calls.readLogs(as: "ben", [ids[0]: .zero, ids[1]: .zero], userAfter: .zero)
-                #expect(whole.hasMetHeads && whole.entries.count == 12 && whole.userChanges.count == 2)
+                #expect(whole.reachesHeads && whole.entries.count == 12 && whole.userChanges.count == 2)
                 let times = whole.entries.compactMap { entry -> StrataModel.Timestamp? in
                     switch entry {
                     case .change(let change): change.createdAt
@@ -44,7 +44,7 @@ extension StoreTests {
                             }
                         }
                         entries += page.entries
-                        if page.hasMetHeads { break }
+                        if page.reachesHeads { break }
                     }
                     #expect(entries == whole.entries)
                 }
@@ -64,7 +64,7 @@ extension StoreTests {
                 try await calls.send(id)
                 for (calls, user) in [(calls, "eve"), (calls.with(app: .random()), "ana")] {
                     let log = try await calls.readLogs(as: user, [id: .zero], userAfter: .zero)
-                    #expect(log.hasMetHeads && log.entries.isEmpty && log.numbers.isEmpty)
+                    #expect(log.reachesHeads && log.entries.isEmpty && log.numbers.isEmpty)
                 }
                 #expect(try await calls.readChanges(.random()).head == .zero)
             }

@@ -43,14 +43,14 @@ extension StoreTests {
                 var random = SeededGenerator(seed: seed)
                 let ids = try await write(calls, using: &random)
                 let whole = try await calls.readLogs(as: "ben", [ids[0]: .zero, ids[1]: .zero], userAfter: .zero)
-                #expect(whole.hasMetHeads && whole.bytes > 10_000)
+                #expect(whole.reachesHeads && whole.bytes > 10_000)
                 for bytes in [1, 3000, 10_000, .random(in: 1...100_000, using: &random), 1 << 20] {
                     var (cursors, own) = ([ids[0]: Position.zero, ids[1]: .zero], Position.zero)
                     var entries: [CallsFixture.Owed] = []
                     var sizes: [Int] = []
                     while true {
                         let page = try await calls.readLogs(as: "ben", cursors, userAfter: own, bytes: bytes)
-                        try #require(page.hasMetHeads || !page.entries.isEmpty)
+                        try #require(page.reachesHeads || !page.entries.isEmpty)
                         #expect(page.entries.count == 1 || page.bytes < bytes + 2000, "\(page.bytes) bytes for \(bytes)")
                         for entry in page.entries {
                             switch entry {
@@ -62,7 +62,7 @@ extension StoreTests {
                         entries += page.entries
                         sizes.append(page.bytes)
                         #expect(page.numbers == whole.numbers)
-                        if page.hasMetHeads { break }
+                        if page.reachesHeads { break }
                     }
                     #expect(entries == whole.entries)
                     // What is counted of an entry is more than it takes, and not many times as much.
@@ -110,7 +110,7 @@ extension StoreTests {
                     try #require(!page.userChanges.isEmpty)
                     #expect(page.bytes < 52_000)
                     read += page.userChanges
-                    #expect(page.hasMetHeads == (read.count == 8))
+                    #expect(page.reachesHeads == (read.count == 8))
                 }
                 #expect(read == whole.userChanges)
             }

@@ -37,7 +37,7 @@ final class PseudoTerminal: Sendable {
     func start(_ program: String, _ words: [String], environment: [String: String], directory: String? = nil) async throws -> ChildProcess {
         let shell = ["-c", "exec \"$@\" <\(path) >\(path) 2>&1", "sh", program]
         return try await ChildProcess.start(
-            Launch("/bin/sh", shell + words, environment: environment, directory: directory, deathSignal: .kill))
+            Launch("/bin/sh", arguments: shell + words, environment: environment, directory: directory, deathSignal: .kill))
     }
 
     /// Presses keys.

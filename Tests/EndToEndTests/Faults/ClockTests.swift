@@ -13,7 +13,8 @@ extension EndToEnd {
     @Suite("clocks", .enabled(if: Facility.clocks.obstacle == nil), .timeLimit(.minutes(3)))
     struct ClockTests {
         private static var size: Cluster.Size {
-            var size = Cluster.Size()
+            // Gateways compare the database's clock as often as they ask for heads.
+            var size = Cluster.Size(settings: ["STRATA_HEADS_INTERVAL": "1s"])
             size.facilities = [.clocks]
             return size
         }

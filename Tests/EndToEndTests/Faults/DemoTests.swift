@@ -25,7 +25,7 @@ extension EndToEnd {
         func passes() async throws {
             let cluster = try await Cluster.shared()
             let app = try await cluster.app()
-            let launch = Launch(try Executables.find("strata"), Self.arguments(app, cluster.urls))
+            let launch = Launch(try Executables.find("strata"), arguments: Self.arguments(app, cluster.urls))
             let exit = try await ChildProcess.run(launch, timeout: .seconds(240))
             #expect(exit.status == 0, "\(exit.output)")
             #expect(exit.output.contains("through gateway 2"))
@@ -46,7 +46,8 @@ extension EndToEnd {
                 let app = try await cluster.app()
                 let log = try TestDirectory.make("demo") + "/transcript"
                 let demo = try await ChildProcess.start(
-                    Launch(try Executables.find("strata"), Self.arguments(app, cluster.urls), deathSignal: .kill, output: .append(to: log)))
+                    Launch(try Executables.find("strata"), arguments: Self.arguments(app, cluster.urls), deathSignal: .kill, output: .append(to: log))
+                )
                 let victim = cluster.instances(of: kind)[0]
                 for moment in ["sets trip.city", "A message, its receipts", "Ben's connection is cut"] {
                     try await eventually("\(kind): the demo says: \(moment)") {

@@ -97,7 +97,7 @@ extension EndToEnd {
         private func data(of cluster: Cluster) -> String { String(cluster.postgres.log.dropLast("/log".count)) + "/data" }
 
         private func run(_ program: String, _ words: [String]) async throws {
-            let exit = try await ChildProcess.run(Launch("/bin/" + program, words))
+            let exit = try await ChildProcess.run(Launch("/bin/" + program, arguments: words))
             guard exit.isSuccess else { throw Problem("\(program): \(exit.output)") }
         }
     }

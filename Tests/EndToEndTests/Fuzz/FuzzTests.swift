@@ -70,7 +70,7 @@ extension EndToEnd {
                 #expect(Double(after.memory) <= Double(before.memory) * 1.15 + 16e6, "\(name)")
                 #expect(growth <= Double(after.memory) * 0.05 + 4e6, "\(name)")
             }
-            let launch = Launch(try Executables.find("strata"), DemoTests.arguments(app, cluster.urls))
+            let launch = Launch(try Executables.find("strata"), arguments: DemoTests.arguments(app, cluster.urls))
             let demo = try await ChildProcess.run(launch, timeout: .seconds(240))
             #expect(demo.status == 0, "\(demo.output)")
         }

@@ -32,7 +32,7 @@ extension EndToEnd {
             try await Cluster.with(size) { cluster in
                 let app = try await cluster.app()
                 let exit = try await ChildProcess.run(
-                    Launch(try Executables.find("strata"), DemoTests.arguments(app, cluster.urls)), timeout: .seconds(240))
+                    Launch(try Executables.find("strata"), arguments: DemoTests.arguments(app, cluster.urls)), timeout: .seconds(240))
                 #expect(exit.status == 0, "\(exit.output)")
                 // Its log then has nothing half written in it.
                 await cluster.postgres.stop()

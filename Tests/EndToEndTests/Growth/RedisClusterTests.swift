@@ -17,7 +17,7 @@ extension EndToEnd {
             try await Cluster.with(Cluster.Size(gateways: 2, presence: 2, settings: settings)) { cluster in
                 let app = try await cluster.app()
                 let exit = try await ChildProcess.run(
-                    Launch(try Executables.find("strata"), DemoTests.arguments(app, cluster.urls)), timeout: .seconds(240))
+                    Launch(try Executables.find("strata"), arguments: DemoTests.arguments(app, cluster.urls)), timeout: .seconds(240))
                 #expect(exit.status == 0, "\(exit.output)")
                 try await Self.chat(cluster)
                 for server in redis.servers {
@@ -99,7 +99,7 @@ private struct RedisCluster {
 
     @discardableResult
     private func say(_ words: [String], to server: PrivateRedis) async throws -> String {
-        let exit = try await ChildProcess.run(Launch(try Programs.find("redis-cli"), ["-h", server.host, "-p", "\(server.port)"] + words))
+        let exit = try await ChildProcess.run(Launch(try Programs.find("redis-cli"), arguments: ["-h", server.host, "-p", "\(server.port)"] + words))
         guard exit.isSuccess else { throw CommandFailed(output: exit.output) }
         return exit.output
     }

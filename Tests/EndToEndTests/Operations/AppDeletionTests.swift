@@ -138,6 +138,20 @@ extension EndToEnd {
             try await gone.sql("DROP TABLE conversations.later, metadata.later")
         }
 
+        @Test("the app goes when gateways have had 45 seconds to notice, and not before")
+        func grace() async throws {
+            let cluster = try await Cluster.shared()
+            let gone = try await Scene(cluster)
+            let (store, id) = (AppStore(url: cluster.databaseURL), gone.app.app.id)
+            let begun = try await gone.sql(
+                "UPDATE conversations.app SET deleting_since = clock_timestamp() - interval '44 seconds' WHERE id = '\(id)' RETURNING deleting_since")
+            #expect(try await AppDeletion(store: store, app: id).run() > 0)
+            // By the clock of the database, which is what counts.
+            let since = try #require(begun.first?.first)
+            #expect(try await gone.sql("SELECT clock_timestamp() - '\(since)'::timestamptz >= interval '45 seconds'") == [["t"]])
+            #expect(try await AppDeletion(store: store, app: id).subject() == nil)
+        }
+
         @Test("a conversation that is locked meanwhile is waited for, and goes with its app")
         func locked() async throws {
             let cluster = try await Cluster.shared()
@@ -204,6 +218,8 @@ extension EndToEnd {
             #expect(refused.complaints == "strata: Nothing was deleted. Say --yes to delete it for ever, or call this at a terminal.\n")
             #expect(try await gone.ana.send("still here", to: gone.conversations[0]) != "")
 
+            // As if an earlier call had been interrupted: gateways have had their time to notice, which another test waits for.
+            try await gone.sql("UPDATE conversations.app SET deleting_since = now() - interval '1 minute' WHERE id = '\(gone.app.app.id)'")
             let exit = try await strata.run(words + ["--yes", "--json"], timeout: .seconds(240))
             #expect(exit.status == 0, "\(exit.complaints)")
             let answer = try JSONDecoder().decode(AppDeleteCommand.Answer.self, from: Data(exit.output.utf8))

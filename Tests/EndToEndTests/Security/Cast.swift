@@ -124,7 +124,7 @@ extension Cluster {
     @discardableResult
     func sql(_ text: String) async throws -> String {
         let exit = try await ChildProcess.run(
-            Launch(try Programs.findPostgres("psql"), ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, databaseURL]))
+            Launch(try Programs.findPostgres("psql"), arguments: ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, databaseURL]))
         guard exit.isSuccess else { throw CommandFailed(output: exit.output) }
         return exit.output
     }
@@ -136,7 +136,7 @@ extension Cluster {
     @discardableResult
     func strata(_ words: [String]) async throws -> String {
         let environment = ["PATH": "/usr/bin:/bin", "HOME": contentDirectory, "STRATA_CLUSTER_SECRET": Cluster.secret]
-        let exit = try await ChildProcess.run(Launch(try Executables.find("strata"), words, environment: environment))
+        let exit = try await ChildProcess.run(Launch(try Executables.find("strata"), arguments: words, environment: environment))
         guard exit.isSuccess else { throw CommandFailed(output: exit.output) }
         return exit.output
     }

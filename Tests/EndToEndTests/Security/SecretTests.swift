@@ -156,7 +156,7 @@ extension EndToEnd {
         private static func dump(_ cluster: Cluster) async throws -> String {
             let directory = cluster.contentDirectory + "-dump.sql"
             let exit = try await ChildProcess.run(
-                Launch(try Programs.findPostgres("pg_dump"), ["--data-only", "--inserts", "--file", directory, cluster.databaseURL]))
+                Launch(try Programs.findPostgres("pg_dump"), arguments: ["--data-only", "--inserts", "--file", directory, cluster.databaseURL]))
             guard exit.isSuccess else { throw CommandFailed(output: exit.output) }
             return try String(contentsOfFile: directory, encoding: .utf8)
         }

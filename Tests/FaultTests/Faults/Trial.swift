@@ -42,6 +42,11 @@ struct Trial: Sendable {
         return outcome.row
     }
 
+    /// Waits until each client, on average, has had three of its operations acknowledged. What is broken may keep it from that: then for a second.
+    private static func awaitWork(_ load: Load) async {
+        await load.recorder.hasAcknowledged(3 * load.clients.count, within: .seconds(1))
+    }
+
     /// The same, but leaves what is to be made of the violations to the caller.
     /// - Parameter patience: how long the clients may take to be told everything.
     func judge(_ cluster: Cluster, patience: Duration = .seconds(90)) async throws -> (row: FaultTable.Row, violations: [Violation]) {
@@ -49,7 +54,7 @@ struct Trial: Sendable {
         let load = try await Load.start(Load.Size(), seed: seed, on: cluster)
         let begun = ContinuousClock.now
         try await load.run {
-            try await Task.sleep(for: .seconds(1))
+            await Self.awaitWork(load)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (index, fault) in faults.enumerated() {
                     group.addTask {
@@ -59,7 +64,7 @@ struct Trial: Sendable {
                 }
                 try await group.waitForAll()
             }
-            try await Task.sleep(for: .seconds(1))
+            await Self.awaitWork(load)
         }
         let healed = ContinuousClock.now
         var history = try await load.settle(cluster, within: patience)

@@ -38,7 +38,7 @@ final class KitProcess: Sendable {
         let child = try await ChildProcess.start(
             Launch(
                 "/bin/sh",
-                ["-c", "exec \"$@\" <\(place).in >\(place).out", "sh"] + wrapper + [try Executables.find("kitClient")],
+                arguments: ["-c", "exec \"$@\" <\(place).in >\(place).out", "sh"] + wrapper + [try Executables.find("kitClient")],
                 environment: ProcessInfo.processInfo.environment.merging([KitClientSettings.variable: words]) { $1 },
                 output: .append(to: "\(place).log")))
         return KitProcess(child, input, output)

@@ -41,7 +41,10 @@ struct KitTrial: Sendable {
         try await load(devices, cluster, disk)
         let healed = ContinuousClock.now
         var (differences, story): ([String], KitStory) = ([], KitStory())
-        for device in devices { differences += try await device.settle(until: healed + patience) }
+        differences = try await withThrowingTaskGroup(of: (Int, [String]).self) { group in
+            for (index, device) in devices.enumerated() { group.addTask { (index, try await device.settle(until: healed + patience)) } }
+            return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.flatMap(\.1)
+        }
         for device in devices { story.add(await device.story) }
         // Without room on the disk a store cannot be opened.
         if !faults.contains(.diskFull) { story.faults += story.notOpened }

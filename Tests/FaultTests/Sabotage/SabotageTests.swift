@@ -84,6 +84,8 @@ struct SabotageTests {
     func typingForgotten(isSabotaged: Bool) async throws {
         var size = Self.sound
         let period = isSabotaged ? "10m" : "1s"
+        // In seconds. Where the server ends typing, a busy machine may make it late.
+        let limit = isSabotaged ? 5 : 20
         size.settings = ["STRATA_TYPING_PAUSE": period, "STRATA_TYPING_FINISH": period]
         try await Cluster.with(size) { cluster in
             let recorder = Recorder()
@@ -101,14 +103,14 @@ struct SabotageTests {
             #expect(await recorder.hasTyping("started", by: "typist", within: Waiting.limit))
             // What happens is waited for. That it does not can only be waited out; what another one does then shows how late it is.
             if isSabotaged {
-                try await Task.sleep(for: .seconds(21))
+                try await Task.sleep(for: .seconds(limit + 1))
             } else {
                 #expect(await recorder.hasTyping("finished", by: "typist", within: Waiting.limit))
             }
             try await clients[2].socket?.typing("started", in: conversation.id)
             #expect(await recorder.hasTyping("started", by: "other", within: Waiting.limit))
             for client in clients { await client.stop() }
-            let violations = Checker.violations(of: recorder.history(views: [], conversations: []), typingLimit: 20)
+            let violations = Checker.violations(of: recorder.history(views: [], conversations: []), typingLimit: Double(limit))
             #expect(violations.contains { $0.kind == .stuck } == isSabotaged)
         }
     }

@@ -88,7 +88,7 @@ struct MetadataFixture: Sendable {
         if !leaves.isEmpty {
             _ = try await admin.query(
                 Statement("test.create_tree", sql: "SELECT metadata.create_tree($1::uuid, $2::text[], $3::text[], 1)"),
-                [.uuid(id.rawValue), .textArray(leaves.map(\.0)), .textArray(leaves.map(\.1))], deadline: Self.soon)
+                with: [.uuid(id.rawValue), .textArray(leaves.map(\.0)), .textArray(leaves.map(\.1))], deadline: Self.soon)
         }
         return id
     }

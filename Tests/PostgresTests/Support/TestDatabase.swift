@@ -80,7 +80,7 @@ extension PostgresPool {
     func sql(
         _ sql: String, _ parameters: [Value] = [], idempotent: Bool = false, lockKey: UInt64? = nil, within time: Duration = .seconds(30)
     ) async throws(PostgresError) -> Rows {
-        try await query(Statement(sql, sql: sql, isIdempotent: idempotent), parameters, lockKey: lockKey, deadline: .now.advanced(by: time))
+        try await query(Statement(sql, sql: sql, isIdempotent: idempotent), with: parameters, lockKey: lockKey, deadline: .now.advanced(by: time))
     }
 
     /// The error of a statement that should fail.

@@ -7,6 +7,7 @@ import Synchronization
 final class Recorder: Sendable {
     private struct State {
         var operations: [History.Operation] = []
+        var acknowledged = 0
         var typing: [History.Typing] = []
         var faults: [String] = []
         var hostile: [Hostility: Int] = [:]
@@ -25,7 +26,12 @@ final class Recorder: Sendable {
         return Double(passed.seconds) + Double(passed.attoseconds) / 1e18
     }
 
-    func add(_ operation: History.Operation) { state.change { $0.operations.append(operation) } }
+    func add(_ operation: History.Operation) {
+        state.change { state in
+            state.operations.append(operation)
+            if operation.outcome == .acknowledged { state.acknowledged += 1 }
+        }
+    }
     func add(_ typing: History.Typing) { state.change { $0.typing.append(typing) } }
     func add(faults: [String]) { state.change { $0.faults += faults } }
     /// A hostile user did what it meant to do.
@@ -46,6 +52,13 @@ final class Recorder: Sendable {
     /// Waits until a client is told that `typist` has done so.
     func hasTyping(_ action: String, by typist: String, within limit: Duration) async -> Bool {
         await state.first(within: limit) { $0.typing.contains { $0.typist == typist && $0.action == action } ? true : nil } ?? false
+    }
+
+    /// Waits until the server has acknowledged so many operations more.
+    @discardableResult
+    func hasAcknowledged(_ count: Int, within limit: Duration) async -> Bool {
+        let goal = state.change { $0.acknowledged } + count
+        return await state.first(within: limit) { $0.acknowledged >= goal ? true : nil } ?? false
     }
 
     /// How many operations came out how.

@@ -114,7 +114,7 @@ enum ServerState {
         let psql = try (try? Programs.findPostgres("psql")) ?? Programs.find("psql")
         let exit = try await ChildProcess.run(
             Launch(
-                psql, ["-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", sql, system.databaseURL],
+                psql, arguments: ["-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", sql, system.databaseURL],
                 output: .capture(limit: 256 << 20)))
         guard exit.isSuccess else { throw LoadError("psql: \(exit.output.suffix(500))") }
         return exit.output.split(separator: "\n")

@@ -53,7 +53,7 @@ struct OfflineClientTests {
         let client = try clients.client((ana, "a"))
         #expect(await code { try await client.setPresence(.busy) } == .notConnected)
         #expect(await client.pendingChangeCount == 0)
-        #expect(await client.engine?.presence == .auto)
+        #expect(await client.engine?.connection.presence == .auto)
     }
 
     @Test("the own presence shows offline after a restart", .proves("PRES-4"))

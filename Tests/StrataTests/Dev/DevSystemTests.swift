@@ -102,7 +102,7 @@ struct DevSystemTests {
             let port = try #require(try stage.process("postgres").port)
             for (role, password) in [("strata_conversations", secrets.conversations), ("strata_metadata", secrets.metadata)] {
                 let words = ["-X", "-A", "-t", "-w", "-d", "postgresql://\(role):\(password)@127.0.0.1:\(port)/strata", "-c", "SELECT current_user"]
-                #expect(try await ChildProcess.run(Launch(try Programs.findPostgres("psql"), words)).output == "\(role)\n")
+                #expect(try await ChildProcess.run(Launch(try Programs.findPostgres("psql"), arguments: words)).output == "\(role)\n")
             }
             await stage.system.stop()
         }

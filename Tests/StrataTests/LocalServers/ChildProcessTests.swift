@@ -10,11 +10,11 @@ struct ChildProcessTests {
     @Test("returns its status, its output and the signal that ended it")
     func exits() async throws {
         let shell = try Programs.find("sh")
-        let returned = try await ChildProcess.run(Launch(shell, ["-c", "cat; echo two >&2; exit 7"], input: "one\n"))
+        let returned = try await ChildProcess.run(Launch(shell, arguments: ["-c", "cat; echo two >&2; exit 7"], input: "one\n"))
         #expect(returned.status == 7)
         #expect(returned.signal == nil)
         #expect(returned.output == "one\ntwo\n")
-        let killed = try await ChildProcess.run(Launch(shell, ["-c", "kill -9 $$"]))
+        let killed = try await ChildProcess.run(Launch(shell, arguments: ["-c", "kill -9 $$"]))
         #expect(killed.status == 137)
         #expect(killed.signal == SIGKILL)
     }
@@ -24,7 +24,7 @@ struct ChildProcessTests {
         let shell = try Programs.find("sh")
         let script = #"echo "$GREETING"; pwd; ls /proc/self/fd | wc -l; env | grep -c '^HOME=' || true"#
         let exit = try await ChildProcess.run(
-            Launch(shell, ["-c", script], environment: ["GREETING": "hello", "PATH": "/usr/bin:/bin"], directory: "/usr"))
+            Launch(shell, arguments: ["-c", script], environment: ["GREETING": "hello", "PATH": "/usr/bin:/bin"], directory: "/usr"))
         // Three streams, and the one `ls` itself has open.
         #expect(exit.output.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) } == ["hello", "/usr", "4", "0"])
     }
@@ -35,7 +35,7 @@ struct ChildProcessTests {
             let mark = directory + "/ready"
             let script = "trap '' TERM; echo ready; while :; do sleep 0.05; done"
             let child = try await ChildProcess.start(
-                Launch(try Programs.find("sh"), ["-c", script], deathSignal: .kill, output: .append(to: mark)))
+                Launch(try Programs.find("sh"), arguments: ["-c", script], deathSignal: .kill, output: .append(to: mark)))
             try await until { LogTail.last(1, of: mark) == "ready" }
             let exit = await child.stop(SIGTERM, patience: .milliseconds(200))
             #expect(exit?.signal == SIGKILL)
@@ -45,7 +45,7 @@ struct ChildProcessTests {
 
     @Test("a wait can be cancelled without touching the child")
     func cancelledWait() async throws {
-        let child = try await ChildProcess.start(Launch(try Programs.find("sleep"), ["60"], deathSignal: .kill))
+        let child = try await ChildProcess.start(Launch(try Programs.find("sleep"), arguments: ["60"], deathSignal: .kill))
         let waiting = Task { await child.waitForExit() }
         waiting.cancel()
         #expect(await waiting.value == nil)
@@ -69,7 +69,7 @@ struct ChildProcessTests {
             let file = directory + "/pid"
             let setpriv = try Programs.find("setpriv")
             let script = #"( echo $BASHPID > "$1.new"; mv "$1.new" "$1"; exec \#(setpriv) --pdeathsig=KILL -- sleep 60 ) & wait"#
-            let parent = try await ChildProcess.start(Launch(try Programs.find("bash"), ["-c", script, "sh", file], deathSignal: .kill))
+            let parent = try await ChildProcess.start(Launch(try Programs.find("bash"), arguments: ["-c", script, "sh", file], deathSignal: .kill))
             try await until { FileManager.default.fileExists(atPath: file) }
             let pid = try #require(Int32(LogTail.last(1, of: file)))
             try await until { (try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8)) == "sleep\n" }

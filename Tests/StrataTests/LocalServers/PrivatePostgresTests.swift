@@ -46,7 +46,7 @@ struct PrivatePostgresTests {
             #expect(try await server.runSQL("SHOW fsync") == "on\n")
             #expect(try await server.runSQL("SHOW synchronous_commit") == "on\n")
             let words = ["-X", "-w", "-d", server.url(password: "another-word"), "-c", "SELECT 1"]
-            let exit = try await ChildProcess.run(Launch(try Programs.findPostgres("psql"), words))
+            let exit = try await ChildProcess.run(Launch(try Programs.findPostgres("psql"), arguments: words))
             #expect(exit.status == 2)
             #expect(exit.output.contains("password authentication failed"))
             await server.stop()
@@ -60,7 +60,7 @@ struct PrivatePostgresTests {
             let first = try await PrivatePostgres.start(options)
             await first.stop()
             let sleeper = try await ChildProcess.start(
-                Launch(try Programs.find("sleep"), ["60"], user: SystemUser.forPostgres, deathSignal: .kill))
+                Launch(try Programs.find("sleep"), arguments: ["60"], user: SystemUser.forPostgres, deathSignal: .kill))
             let file = "\(sleeper.pid)\n\(directory)/pg/data\n1700000000\n\(first.port)\n\n127.0.0.1\n  0 0\nready   \n"
             try file.write(toFile: directory + "/pg/data/postmaster.pid", atomically: false, encoding: .utf8)
             let second = try await PrivatePostgres.start(options)

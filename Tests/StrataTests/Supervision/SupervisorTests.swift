@@ -13,7 +13,7 @@ struct SupervisorTests {
 
     private func supervisor(_ script: String, _ events: AsyncStream<Supervisor.Event>.Continuation, patience: Duration = .seconds(20)) -> Supervisor {
         Supervisor(name: "fake-1", backOff: backOff, patience: patience) {
-            try await ChildProcess.start(Launch(try Programs.find("sh"), ["-c", script], deathSignal: .kill))
+            try await ChildProcess.start(Launch(try Programs.find("sh"), arguments: ["-c", script], deathSignal: .kill))
         } report: {
             events.yield($0)
         }

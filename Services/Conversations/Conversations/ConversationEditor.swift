@@ -7,8 +7,8 @@ import Postgres
 import RPC
 import StrataModel
 
-/// Patches that concern participants, alone or together with metadata, and the ways a conversation goes away.
-struct ParticipantChanges: Sendable {
+/// Patches of conversations, of their participants and metadata, and the ways a conversation goes away.
+struct ConversationEditor: Sendable {
     private let support: CallSupport
     private var database: Database { support.database }
 
@@ -31,46 +31,42 @@ struct ParticipantChanges: Sendable {
     }
 
     /// - Returns: the changes it came to, published already; none if they were published before.
-    func patch(_ request: ProtoPatchConversationRequest, _ context: RPCContext) async throws -> ([Change], ChangePlace) {
+    func patchConversation(_ request: ProtoPatchConversationRequest, in context: RPCContext) async throws -> ([Change], ChangePlace) {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             mutation: request.hasMutation ? request.mutation : nil, context)
         return try await support.once(caller) {
-            try await patch(request, caller)
+            try await patchConversation(request, for: caller)
         } answer: {
             ([], $0.place)
         }
     }
 
-    private func patch(_ request: ProtoPatchConversationRequest, _ caller: Caller) async throws -> ([Change], ChangePlace)? {
+    private func patchConversation(_ request: ProtoPatchConversationRequest, for caller: Caller) async throws -> ([Change], ChangePlace)? {
         let id = try ConversationID(contract: request.conversationID)
         let metadata = request.metadata.map { MetadataOperation($0) }
         try support.metadataValidation.checkOperations(metadata)
-        try await support.ensureUsers(Self.mentioned(request.participants), caller) { () throws(Failure) in
-            try await support.answer(.conversationHas, [.uuid(id.rawValue), .text(caller.user.rawValue)], deadline: caller.deadline)
+        try await support.ensureUsers(Self.mentioned(request.participants), for: caller) { () throws(Failure) in
+            try await support.answer(IsParticipant(conversation: id, user: caller.user), deadline: caller.deadline)
         }
         let limits = support.metadataLimits
-        let values: [Value] =
-            [
-                .uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue),
-                .jsonb(try OperationsJSON.participants(request.participants)), .int8(Int64(support.participantsLimit)),
-                metadata.isEmpty ? .null : .jsonb(MetadataJSON.encode(request.metadata.map { MetadataOperation($0) })),
-            ] + caller.originValues + [limits.keys.map { .int8(Int64($0)) } ?? .null, limits.bytes.map { .int8(Int64($0)) } ?? .null]
+        let query = PatchConversation(
+            app: caller.app, user: caller.user, conversation: id, participants: try OperationsJSON.participants(request.participants),
+            participantsLimit: support.participantsLimit, metadata: metadata.isEmpty ? nil : MetadataJSON.encode(metadata), origin: caller.origin,
+            maxKeys: limits.keys, maxBytes: limits.bytes)
         // Whom it adds may be added elsewhere at this moment, and then it waits for what says who follows whom: alone in its transaction.
-        guard let written = try await support.write(.conversationPatch, values, for: caller, on: metadata.isLarge ? .large : .alone) else {
-            return nil
-        }
+        guard let written = try await support.write(query, for: caller, on: metadata.isLarge ? .large : .alone) else { return nil }
         var patched = try support.reading { try self.patched(written) }
         if !patched.added.isEmpty { patched.epoch = try await support.epoch.current(deadline: caller.deadline) }
         let identities = try await support.directory.basic(
             patched.added.isEmpty ? [] : patched.all, in: caller.app, deadline: caller.deadline)
         var changes: [Change] = []
         if let place = patched.participants {
-            changes.append(participantsChange(patched, at: place, of: id, identities, caller))
+            changes.append(participantsChange(patched, at: place, of: id, naming: identities, by: caller))
         }
         if let (position, createdAt, effects) = patched.metadata {
             changes.append(
-                caller.change(id, at: position, createdAt, messageCount: patched.messageCount, .metadataChanged(effects)))
+                caller.change(in: id, at: position, createdAt: createdAt, messageCount: patched.messageCount, content: .metadataChanged(effects)))
         }
         support.publisher.publish(changes)
         if let place = patched.participants {
@@ -94,7 +90,7 @@ struct ParticipantChanges: Sendable {
     }
 
     private func patched(_ written: Written) throws -> Patched {
-        let (row, columns) = (written.rows[0], try written.rows.columns(ConversationPatchColumns.self))
+        let (row, columns) = (written.rows[0], try written.columns(of: PatchConversation.self))
         let outcome = try row[columns.outcome]
         if outcome == "too_many" { throw Failure.invalid("participants", reason: "would be more than \(support.participantsLimit) users") }
         if outcome == "too_many_keys" { throw support.metadataLimits.tooManyKeys }
@@ -124,7 +120,7 @@ struct ParticipantChanges: Sendable {
 
     private func participantsChange(
         _ patched: Patched, at place: (position: Position, createdAt: StrataModel.Timestamp), of id: ConversationID,
-        _ identities: [UserID: BasicIdentity], _ caller: Caller
+        naming identities: [UserID: BasicIdentity], by caller: Caller
     ) -> Change {
         let conversation =
             patched.added.isEmpty
@@ -134,30 +130,30 @@ struct ParticipantChanges: Sendable {
                 participants: patched.all.map { identities[$0] ?? BasicIdentity(userID: $0) }, metadata: nil, position: place.position,
                 epoch: patched.epoch, receiptPolicy: patched.receiptPolicy)
         return caller.change(
-            id, at: place.position, place.createdAt, messageCount: patched.messageCount, numbers: patched.numbers,
-            .participantsChanged(
+            in: id, at: place.position, createdAt: place.createdAt, messageCount: patched.messageCount, numbers: patched.numbers,
+            content: .participantsChanged(
                 added: patched.added.map { identities[$0] ?? BasicIdentity(userID: $0) }, removed: patched.removed,
                 distinctCleared: patched.distinctCleared, conversation: conversation))
     }
 
     // MARK: Delete
 
-    func delete(_ request: ProtoDeleteConversationRequest, _ context: RPCContext) async throws -> ChangePlace {
+    func deleteConversation(_ request: ProtoDeleteConversationRequest, in context: RPCContext) async throws -> ChangePlace {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             mutation: request.hasMutation ? request.mutation : nil, context)
-        return try await support.once(caller) { try await delete(request, caller) }
+        return try await support.once(caller) { try await deleteConversation(request, for: caller) }
     }
 
-    private func delete(_ request: ProtoDeleteConversationRequest, _ caller: Caller) async throws -> ChangePlace? {
+    private func deleteConversation(_ request: ProtoDeleteConversationRequest, for caller: Caller) async throws -> ChangePlace? {
         let id = try ConversationID(contract: request.conversationID)
         guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", reason: "must be all_participants or my_devices") }
         // It touches the rows of every participant: alone in its transaction.
-        let values: [Value] =
-            [.uuid(caller.app.rawValue), .text(caller.user.rawValue), .uuid(id.rawValue), .text(mode.rawValue), .bool(request.leave)]
-            + caller.originValues + [request.hasUpTo ? .int8(request.upTo) : .null]
-        guard let written = try await support.write(.conversationDelete, values, for: caller) else { return nil }
-        let deleted = try support.reading { try self.deleted(written, id, mode, caller) }
+        let query = DeleteConversation(
+            app: caller.app, user: caller.user, conversation: id, mode: mode, leaves: request.leave, origin: caller.origin,
+            upTo: request.hasUpTo ? request.upTo : nil)
+        guard let written = try await support.write(query, for: caller) else { return nil }
+        let deleted = try support.reading { try self.deleted(written, of: id, mode: mode, by: caller) }
         if let change = deleted.change { support.publisher.publish([change]) }
         support.publisher.notify(deleted.former)
         let place = written.place ?? ChangePlace(position: deleted.change?.position, userPosition: deleted.hidden?.position)
@@ -181,8 +177,8 @@ struct ParticipantChanges: Sendable {
         var former: [UserNotice] = []
     }
 
-    private func deleted(_ written: Written, _ id: ConversationID, _ mode: DeletionMode, _ caller: Caller) throws -> Deleted {
-        let (row, columns) = (written.rows[0], try written.rows.columns(ConversationDeleteColumns.self))
+    private func deleted(_ written: Written, of id: ConversationID, mode: DeletionMode, by caller: Caller) throws -> Deleted {
+        let (row, columns) = (written.rows[0], try written.columns(of: DeleteConversation.self))
         try Refusal.check(try row[columns.outcome], what: "conversation")
         let position = try row[optional: columns.position].map { Position($0) }
         let createdAt = try row[optional: columns.createdAt].map { StrataModel.Timestamp($0) }
@@ -199,7 +195,7 @@ struct ParticipantChanges: Sendable {
                 mode == .allParticipants
                 ? .conversationDeleted
                 : .participantsChanged(added: [], removed: [caller.user], distinctCleared: distinctCleared, conversation: nil)
-            deleted.change = caller.change(id, at: position, createdAt, messageCount: messageCount, content)
+            deleted.change = caller.change(in: id, at: position, createdAt: createdAt, messageCount: messageCount, content: content)
         }
         if let userPosition, let userTime { deleted.hidden = (upTo, isPartial, userPosition, userTime) }
         return deleted

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import GRDB
+import StrataModel
+
+/// The store of one user, for reads that do not wait for writes.
+struct StoreAccess: Sendable {
+    let database: any DatabaseWriter
+    let me: UserID
+    /// Where content is kept; nil: this store has none.
+    let contentFolder: URL?
+    /// Of the snapshots that are read.
+    let owner: SnapshotOwner
+
+    /// Reads one consistent state.
+    func read<Value: Sendable>(_ body: @escaping @Sendable (StoreReader) throws -> Value) async throws -> Value {
+        do {
+            return try await database.read { db in try body(reader(db)) }
+        } catch let error as DatabaseError {
+            throw StrataError(.devicePersistenceFailure, "The store could not be read: \(error.resultCode)", underlying: [error])
+        }
+    }
+
+    /// Removes files that no part refers to, which a killed process may have left.
+    /// - Parameter needed: by changes that are not sent yet.
+    func clearContentFolder(except needed: Set<String>) throws {
+        guard let contentFolder else { return }
+        let inUse = try database.read { db in try reader(db).contentInUse() }
+        ContentFolder(existing: contentFolder).removeLeftovers(keeping: inUse.files.union(needed), resumable: inUse.resumable)
+    }
+
+    private func reader(_ db: Database) -> StoreReader { StoreReader(db: db, me: me, contentFolder: contentFolder, owner: owner) }
+}
