@@ -127,13 +127,13 @@ struct PresenceCallsTests {
         let harness = try await GatewayHarness()
         let socket = try await harness.socket(of: Fixture.ben, at: 4)
         try await harness.onLoop { harness in
-            socket.socket.hasPresence = true
+            socket.socket.presence.chosen("auto", isOpen: true)
             harness.home.startUpkeep()
         }
         for _ in 0..<119 { await harness.loop.advanceTime(by: .seconds(1)) }
-        #expect(try await harness.onLoop { _ in socket.socket.hasPresence && !socket.socket.isClosing })
+        #expect(try await harness.onLoop { _ in socket.socket.presence.isHeld && !socket.socket.isClosing })
         for _ in 0..<3 { await harness.loop.advanceTime(by: .seconds(1)) }
-        #expect(try await harness.onLoop { _ in !socket.socket.hasPresence && socket.socket.isClosing && socket.socket.isOpen })
+        #expect(try await harness.onLoop { _ in !socket.socket.presence.isHeld && socket.socket.isClosing && socket.socket.isOpen })
         try await harness.onLoop { $0.home.stopUpkeep() }
     }
 }

@@ -82,9 +82,9 @@ package final class LoopRegistry: @unchecked Sendable {
 
     var conversations: [ConversationID: LocalConversation] = [:]
     var userSockets: [UserKey: UserSockets] = [:]
-    private var watchers: [UserKey: [any RegisteredSocket]] = [:]
+    var watchers = PresenceWatchers()
     private var limits = StampLimits()
-    private var flushing = FlushQueue()
+    var flushing = FlushQueue()
     var deferring = Deferring()
     private var isDraining = false
     /// As ``FanOut/era``.
@@ -223,98 +223,6 @@ package final class LoopRegistry: @unchecked Sendable {
     /// The users who have sockets in a conversation. Callable from anywhere.
     func users(in id: ConversationID) -> EventLoopFuture<Set<UserID>> {
         loop.submit { Set(self.conversations[id]?.members.map(\.registration.key.user) ?? []) }
-    }
-
-    // MARK: Presence
-
-    /// The client has subscribed to presence.
-    package func watch(_ users: [UserKey], by socket: any RegisteredSocket) {
-        socket.registration.wantsPresence = true
-        addWatched(users, by: socket)
-    }
-
-    /// A socket that has subscribed to presence hears from now on also of those the user has just begun to follow.
-    package func watchPresence(of identities: [BasicIdentity], by socket: any RegisteredSocket) {
-        let registration = socket.registration
-        guard registration.wantsPresence else { return }
-        addWatched(identities.map { UserKey(app: registration.key.app, user: $0.userID) }, by: socket)
-    }
-
-    private func addWatched(_ users: [UserKey], by socket: any RegisteredSocket) {
-        let registration = socket.registration
-        var new: [UserKey] = []
-        for user in users where registration.watched.insert(user).inserted {
-            if watchers[user] == nil { new.append(user) }
-            watchers[user, default: []].append(socket)
-        }
-        if !new.isEmpty { fanOut.retainPresence(of: new, for: self) }
-    }
-
-    func unwatch(_ user: UserKey, by socket: any RegisteredSocket) {
-        guard user != socket.registration.key, socket.registration.watched.remove(user) != nil else { return }
-        watchers[user]?.removeAll { $0 === socket }
-        guard watchers[user]?.isEmpty == true else { return }
-        watchers[user] = nil
-        fanOut.releasePresence(of: [user], for: self)
-    }
-
-    /// The client does not want to hear of presence any more.
-    package func unwatchAll(_ socket: any RegisteredSocket) {
-        let registration = socket.registration
-        registration.wantsPresence = false
-        var released: [UserKey] = []
-        for user in registration.watched {
-            watchers[user]?.removeAll { $0 === socket }
-            if watchers[user]?.isEmpty == true {
-                watchers[user] = nil
-                released.append(user)
-            }
-        }
-        registration.watched = []
-        if !released.isEmpty { fanOut.releasePresence(of: released, for: self) }
-    }
-
-    func presenceChanged(_ publication: PresencePublication) {
-        let key = UserKey(app: publication.appID, user: publication.user)
-        guard let sockets = watchers[key] else { return }
-        let stamp = stamp()
-        let shown = output.renderer.presenceChanged(publication.user, to: publication.presence.forOthers)
-        let real = output.renderer.presenceChanged(publication.user, to: publication.presence)
-        for socket in sockets {
-            socket.sendEphemeral(socket.registration.key == key ? real : shown, presenceOf: publication.user, stamp: stamp)
-        }
-    }
-
-    // MARK: Flushing
-
-    private static let flushPause = TimeAmount.milliseconds(4)
-
-    /// The socket has something to flush at the end of this turn.
-    package func touched(_ socket: any RegisteredSocket) {
-        if flushing.touched(socket) { loop.execute { self.turnEnded() } }
-    }
-
-    /// An empty buffer for what a socket will be sent.
-    package func takeBuffer() -> ByteBuffer { flushing.takeBuffer() }
-
-    /// Takes back a buffer that was handed to the channel. If that still needs it, this one gets other memory.
-    package func giveBack(_ buffer: consuming ByteBuffer) { flushing.giveBack(buffer) }
-
-    /// A large conversation costs milliseconds to flush, nearly all of it in the kernel: if many sockets are touched, what arrives in the meantime
-    /// goes with them. A few sockets never wait.
-    private func turnEnded() {
-        guard flushing.areMany else { return flush() }
-        loop.scheduleTask(in: Self.flushPause) { self.flush() }
-    }
-
-    private func flush() {
-        let sockets = flushing.begin()
-        var (count, bytes) = (0, 0)
-        while let socket = flushing.next(after: count, of: sockets, bytes: bytes) {
-            bytes += socket.flush()
-            count += 1
-        }
-        if flushing.ended(after: count) { loop.execute { self.flush() } }
     }
 
     // MARK: Upkeep

@@ -7,17 +7,13 @@ import StrataWire
 /// Sockets whose clients ask for more than their session may (docs/conformance.md §1.10).
 extension Socket {
     /// Whether the frame that has come is within the session's limit.
-    var isAdmitted: Bool { home.services.limiter.admit(session: rateKey) == nil }
+    var isAdmitted: Bool { home.services.limiter.admit(session: frameLimit.key) == nil }
 
     /// A frame beyond the limit is not worked on; a request is told so. Who pays no heed to that, and goes on as fast as before, is cut off.
     /// - Parameter frame: nil for one that has no answer.
     func refuseFrame(_ frame: ByteBuffer?) {
         guard let limit = home.services.limiter.limits.session else { return }
-        let now = ContinuousClock.now
-        var left = patience ?? TokenBucket(limit, at: now)
-        let isAbuse = left.take(limit, at: now) != nil
-        patience = left
-        if isAbuse { return close(.protocolAbuse) }
+        if frameLimit.refuse(limit, at: .now) { return close(.protocolAbuse) }
         guard let frame else { return }
         let packet: ClientPacket
         do {

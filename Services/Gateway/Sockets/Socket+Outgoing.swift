@@ -132,7 +132,7 @@ extension Socket {
 
     private func sayGoodbye(_ reason: CloseReason) {
         guard let context else { return }
-        isClosing = true
+        link.closes()
         if !outbox.isWaiting {
             context.writeAndFlush(NIOAny(WebSocketFrame(fin: true, opcode: .connectionClose, data: reason.payload)), promise: nil)
         } else {

@@ -12,8 +12,8 @@ extension Socket {
     func runInOrder(presence request: SocketRequest, method: SocketMethod) {
         requests.began(inOrder: request)
         reportRequests()
-        let before = presenceTurn
-        presenceTurn = Task {
+        let before = presence.turn
+        presence.turn = Task {
             await before?.value
             let answer = await rendered(request, isRefusable: true) { (socket, request, lease) async throws(Failure) in
                 switch method {
@@ -66,12 +66,8 @@ extension Socket {
         try await home.services.setPresence(word, connection: id, for: GatewayServices.Call(key, answers: lease))
         try? await registry.loop
             .submit {
-                self.presenceStatus = word
-                if self.isOpen {
-                    self.hasPresence = true
-                } else {
-                    self.releasePresence()
-                }
+                self.presence.chosen(word, isOpen: self.isOpen)
+                if !self.isOpen { self.releasePresence() }
             }
             .get()
         return .nothing
@@ -110,15 +106,13 @@ extension Socket {
 
     /// The status of this connection counts no longer. That of a silent peer does not until the connection has ended, which takes another two seconds.
     func givePresenceUp() {
-        guard hasPresence else { return }
-        hasPresence = false
-        releasePresence()
+        if presence.giveUp() { releasePresence() }
     }
 
     /// The presence service has forgotten this connection's lease.
     func presenceForgotten() {
-        guard isOpen, hasPresence else { return }
-        let (services, status, key, id) = (home.services, presenceStatus, key, id)
+        guard isOpen, presence.isHeld else { return }
+        let (services, status, key, id) = (home.services, presence.status, key, id)
         Task { try? await services.setPresence(status, connection: id, for: GatewayServices.Call(key)) }
     }
 

@@ -30,12 +30,12 @@ extension Socket: RegisteredSocket {
 
     func upkeep(turn: Int) {
         let slot = Int(truncatingIfNeeded: id & 0xffff)
-        if lastHeard + SocketLoop.silence < home.loop.now {
+        if link.lastHeard + SocketLoop.silence < home.loop.now {
             givePresenceUp()
             return close(.idle)
         }
         if (slot + turn) % SocketLoop.pingPeriod == 0 { ping() }
-        if hasPresence, (slot + turn) % home.services.renewalPeriod.seconds == 0 { home.renewPresence(of: self) }
+        if presence.isHeld, (slot + turn) % home.services.renewalPeriod.seconds == 0 { home.renewPresence(of: self) }
         if (slot + turn) % SocketLoop.sessionPeriod == 0 { home.checkSession(of: self) }
     }
 }

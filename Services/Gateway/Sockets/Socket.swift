@@ -76,29 +76,19 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     var phase: CatchUpSchedule.Phase { catchUps.schedule.phase }
     var isOpen: Bool { catchUps.schedule.isOpen }
 
-    // Outgoing
-    private(set) var context: ChannelHandlerContext?
-    /// The frame encoder's context: what is written there is on the wire as it is.
-    private(set) var rawContext: ChannelHandlerContext?
     var outbox: Outbox
 
-    // Requests
     var requests: RequestQueue
     var catchUps: SocketCatchUps
+    var link: SocketLink
+    var frameLimit: FrameLimit
+    var presence = SocketPresence()
 
-    // Limits
-    let rateKey: RateKey
-    /// Frames that may still be refused before the socket is closed; nil while none was.
-    var patience: TokenBucket?
-
-    // Liveness and presence
-    var lastHeard: NIODeadline
-    var hasPresence = false
-    var presenceStatus = "auto"
-    /// The last request about presence: the next one waits for it.
-    var presenceTurn: Task<Void, Never>?
+    var context: ChannelHandlerContext? { link.context }
+    /// The frame encoder's context: what is written there is on the wire as it is.
+    var rawContext: ChannelHandlerContext? { link.rawContext }
     /// A close frame has been sent, or the peer is gone: nothing may follow it (RFC 6455, 5.5.1).
-    var isClosing = false
+    var isClosing: Bool { link.isClosing }
 
     init(id: UInt64 = .random(in: .min ... .max), session: Session, version: WireVersion, home: SocketLoop) {
         self.id = id
@@ -109,9 +99,9 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         requests = RequestQueue(limits: RequestQueue.Limits(requests: settings.sockets.requests, bytes: settings.sockets.requestBytes))
         outbox = Outbox(bound: settings.sockets.backlogBytes, answers: home.services.answers)
         era = home.registry.era
-        rateKey = RateKey(tokenDigest: session.tokenDigest)
+        frameLimit = FrameLimit(of: RateKey(tokenDigest: session.tokenDigest))
         registration = Registration(key: session.key, version: version, tokenDigest: session.tokenDigest, since: home.loop.now)
-        lastHeard = registration.since
+        link = SocketLink(openedAt: registration.since)
         let known = CatchUpSchedule.Session(of: session.key.user, createdAt: session.createdAt, replayableSince: session.replayableSince)
         catchUps = SocketCatchUps(schedule: CatchUpSchedule(known, since: registration.since))
     }
@@ -119,8 +109,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
     // MARK: Channel events
 
     func handlerAdded(context: ChannelHandlerContext) {
-        self.context = context
-        rawContext = try? context.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self)
+        link.opened(context, rawContext: try? context.pipeline.syncOperations.context(handlerType: WebSocketFrameEncoder.self))
         outbox.opened(at: beginning)
         registry.add(self)
         catchUps.listening = registry.loop.scheduleTask(in: CatchUpTiming.listenAfter) { [weak self] in self?.clientListens() }
@@ -140,8 +129,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         dropOutgoing()
         registry.remove(self)
         givePresenceUp()
-        context = nil
-        rawContext = nil
+        link.ended()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -152,7 +140,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             if frame.opcode == .connectionClose { context.close(promise: nil) }
             return
         }
-        lastHeard = registry.loop.now
+        link.heard(at: registry.loop.now)
         switch frame.opcode {
         case .text: if isAdmitted { textFrameReceived(frame.unmaskedData) } else { refuseFrame(frame.unmaskedData) }
         case .ping: if isAdmitted { sendControl(.pong, data: frame.unmaskedData) } else { refuseFrame(nil) }
@@ -161,7 +149,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             // RFC 6455 §5.5.1: what is in it begins with a code.
             if frame.unmaskedData.readableBytes == 1 { return close(.protocolError) }
             sendControl(.connectionClose, data: frame.unmaskedData)
-            isClosing = true
+            link.closes()
             context.close(promise: nil)
         default: close(.binary)
         }
@@ -179,7 +167,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
             close(.goingAway)
         } else if event as? ChannelEvent == .inputClosed {
             // The port allows half-closed connections, for HTTP. A socket whose client will never send again, not even a close frame, is lost.
-            isClosing = true
+            link.closes()
             context.close(promise: nil)
         } else {
             context.fireUserInboundEventTriggered(event)
@@ -194,7 +182,7 @@ final class Socket: ChannelInboundHandler, @unchecked Sendable {
         // the connection would be reset, and the peer might never see the reason.
         case is ByteToMessageDecoderError where isClosing: break
         default:
-            isClosing = true
+            link.closes()
             context.close(promise: nil)
         }
     }
