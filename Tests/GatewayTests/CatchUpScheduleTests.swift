@@ -26,7 +26,7 @@ struct CatchUpScheduleTests {
             case .answerReplay: "answer"
             case .sayHeldTyping: "typing"
             case .leftOut: "left out"
-            case .lookAgain: "look again"
+            case .retryLater: "retry later"
             case .retry: "retry"
             case .closeUnlessReplayed: "close unless replayed"
             case .closeBehind: "close"
@@ -71,8 +71,8 @@ struct CatchUpScheduleTests {
         var outcome = CatchUp.Outcome()
         outcome.setAside = [Fixture.conversation: Position(4)]
         schedule.willEnd(.present(outcome))
-        #expect(words(schedule.ended(.present(outcome), at: moment) { _ in false }) == ["caught up", "left out", "look again", "typing"])
-        #expect(words(schedule.lookAgain(at: moment) { _ in false }) == ["owes", "run 4"])
+        #expect(words(schedule.ended(.present(outcome), at: moment) { _ in false }) == ["caught up", "left out", "retry later", "typing"])
+        #expect(words(schedule.retrySetAside(at: moment) { _ in false }) == ["owes", "run 4"])
     }
 
     @Test("a replay that cannot be understood begins nothing where something is owed already")

@@ -14,8 +14,8 @@ struct ConversationFeedTests {
             case .openGap(let time): "open gap \(time)"
             case .closeGap: "close gap"
             case .read(let position): "read after \(position)"
-            case .lookAgain: "look again"
-            case .look(let position, _, _): "look for \(position)"
+            case .checkLater: "check later"
+            case .checkArrival(let position, _, _): "check the arrival of \(position)"
             }
         }
     }
@@ -23,10 +23,10 @@ struct ConversationFeedTests {
     @Test("what another log told before this one was first read is missing, too")
     func expectedBeforeTheStart() {
         var feed = ConversationFeed()
-        #expect(described([feed.expected(Position(6), since: Fixture.time(3))]) == ["look for 6"])
-        #expect(feed.looked(for: Position(6), since: Fixture.time(3)).isEmpty)
-        #expect(described(feed.readElsewhere(to: Position(4))) == ["open gap \(Fixture.time(3))", "look again"])
-        #expect(described(feed.lookAgain()) == ["read after \(Position(4))"])
+        #expect(described([feed.expected(Position(6), since: Fixture.time(3))]) == ["check the arrival of 6"])
+        #expect(feed.repairUnlessArrived(Position(6), since: Fixture.time(3)).isEmpty)
+        #expect(described(feed.readElsewhere(to: Position(4))) == ["open gap \(Fixture.time(3))", "check later"])
+        #expect(described(feed.repairIfBehind()) == ["read after \(Position(4))"])
     }
 
     @Test("what heads told before the log was first read is missing to a reader that had ended before it")
@@ -34,8 +34,8 @@ struct ConversationFeedTests {
         var feed = ConversationFeed()
         #expect(described([feed.headSeen(Position(13), since: Fixture.time(5))].compactMap(\.self)).isEmpty)
         #expect(described([feed.headSeen(Position(12), since: Fixture.time(7))].compactMap(\.self)).isEmpty)
-        #expect(described(feed.readElsewhere(to: Position(10))) == ["open gap \(Fixture.time(5))", "look again"])
-        #expect(described(feed.lookAgain()) == ["read after \(Position(10))"])
+        #expect(described(feed.readElsewhere(to: Position(10))) == ["open gap \(Fixture.time(5))", "check later"])
+        #expect(described(feed.repairIfBehind()) == ["read after \(Position(10))"])
     }
 
     @Test("nothing is missing to a reader who has come as far as heads told")
@@ -43,17 +43,17 @@ struct ConversationFeedTests {
         var feed = ConversationFeed()
         #expect(described([feed.headSeen(Position(13), since: Fixture.time(5))].compactMap(\.self)).isEmpty)
         #expect(feed.readElsewhere(to: Position(13)).isEmpty)
-        #expect(described(feed.lookAgain()) == ["close gap"])
+        #expect(described(feed.repairIfBehind()) == ["close gap"])
     }
 
     @Test("numbers that are missing are read although no change is")
     func numbersMissing() {
         var feed = ConversationFeed()
         _ = feed.readElsewhere(to: Position(4))
-        #expect(described([feed.numbersMissing()]) == ["look again"])
-        #expect(described(feed.lookAgain()) == ["read after \(Position(4))"])
+        #expect(described([feed.numbersMissing()]) == ["check later"])
+        #expect(described(feed.repairIfBehind()) == ["read after \(Position(4))"])
         let page = ChangePage(changes: [], head: Position(4), numbers: [Fixture.ana: UserNumbers(uncounted: 1, hidden: 0, position: Position(4))])
         #expect(described(feed.repaired(page)) == ["close gap"])
-        #expect(described(feed.lookAgain()) == ["close gap"])
+        #expect(described(feed.repairIfBehind()) == ["close gap"])
     }
 }

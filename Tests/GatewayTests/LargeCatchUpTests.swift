@@ -22,7 +22,7 @@ struct LargeCatchUpTests {
 
     /// The catch-up that began has ended, and what could not be shown will be looked at again.
     private func rests(_ ben: TestSocket, _ harness: GatewayHarness) async throws {
-        try await harness.until { _ in ben.socket.catchUps.task == nil && ben.socket.catchUps.nextLook != nil }
+        try await harness.until { _ in ben.socket.catchUps.task == nil && ben.socket.catchUps.nextRetry != nil }
     }
 
     @Test("a conversation that cannot be shown holds up no other one, and is looked at again, ever less often, until it can be")
@@ -62,7 +62,7 @@ struct LargeCatchUpTests {
             await harness.loop.advanceTime(by: .nanoseconds(CatchUpTiming.longestLook.nanoseconds / 100 * 126))
             try await harness.until { _ in ben.socket.registration.conversations.count == 2 && ben.socket.catchUps.task == nil }
             #expect(shown(try await ben.packets()) == [large.layerID])
-            let isOver = try await harness.onLoop { _ in ben.socket.catchUps.nextLook == nil }
+            let isOver = try await harness.onLoop { _ in ben.socket.catchUps.nextRetry == nil }
             #expect(isOver)
             // From then on it is told like any other.
             try await harness.publish(Fixture.change(2, of: large))

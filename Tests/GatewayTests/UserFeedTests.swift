@@ -17,7 +17,7 @@ struct UserFeedTests {
             case .openGap: "open gap"
             case .closeGap: "close gap"
             case .read(let position): "read after \(position)"
-            case .lookAgain: "look again"
+            case .checkLater: "check later"
             }
         }
     }
@@ -54,8 +54,8 @@ struct UserFeedTests {
         #expect(text(feed.changePublished(entry(5))) == ["open gap", "read after 0"])
         #expect(text(feed.headSeen(Position(6), since: Fixture.time(0))) == ["open gap"])
         #expect(text(feed.repaired([entry(1), entry(2)])) == ["deliver 1", "deliver 2", "read after 2"])
-        #expect(text(feed.repairFailed()) == ["look again"])
-        #expect(text(feed.lookAgain()) == ["read after 2"])
+        #expect(text(feed.repairFailed()) == ["check later"])
+        #expect(text(feed.repairIfBehind()) == ["read after 2"])
         #expect(text(feed.repaired([entry(3), entry(4), entry(5), entry(6)])) == ["deliver 3", "deliver 4", "deliver 5", "deliver 6", "close gap"])
     }
 

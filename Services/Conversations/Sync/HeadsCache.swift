@@ -68,6 +68,7 @@ final class HeadsCache: Sendable {
                 response.heads.append(
                     .with {
                         $0.conversationID = Data(uuid: conversation)
+                        // The contract has one message for a place in a log. Here it is the head.
                         $0.after = position
                     })
             case (2, let app?, let user?, let conversation?):

@@ -18,16 +18,16 @@ struct ConversationFeed {
         case closeGap(numbers: [UserID: UserNumbers])
         /// Read the log after this; then call ``repaired(_:)`` or ``repairFailed()``.
         case read(after: Position)
-        /// Call ``lookAgain()`` then.
-        case lookAgain(Wait)
-        /// Call ``looked(for:since:)`` then.
-        case look(for: Position, since: Timestamp, Wait)
+        /// Call ``repairIfBehind()`` then.
+        case checkLater(Wait)
+        /// Call ``repairUnlessArrived(_:since:)`` then.
+        case checkArrival(of: Position, since: Timestamp, Wait)
     }
 
     /// What to do after a change arrived. An enumeration of its own, since this is the way of every delivery: it costs no array of actions.
     enum Reception {
         case deliver([Change])
-        /// Open the gap, and call ``lookAgain()`` after ``Wait/gapPatience``.
+        /// Open the gap, and call ``repairIfBehind()`` after ``Wait/gapPatience``.
         case awaitPredecessor(since: Timestamp)
         case nothing
     }
@@ -75,16 +75,16 @@ struct ConversationFeed {
         let changes = sequencer.advanced(to: position)
         var actions: [Action] = changes.isEmpty ? [] : [.deliver(changes)]
         // What lies before these was published before this gateway listened, or got lost.
-        if let early = sequencer.firstEarly { actions += [.openGap(since: early.createdAt), .lookAgain(.gapPatience)] }
+        if let early = sequencer.firstEarly { actions += [.openGap(since: early.createdAt), .checkLater(.gapPatience)] }
         // The reading may have ended long ago: a client that does not read its packets holds up what follows.
-        if let missingSince, let last, target > last { actions += [.openGap(since: missingSince), .lookAgain(.gapPatience)] }
+        if let missingSince, let last, target > last { actions += [.openGap(since: missingSince), .checkLater(.gapPatience)] }
         return actions
     }
 
     /// The conversation has come as far as `position`, as another log tells. By the database's clock it did so at `time` or before.
     mutating func expected(_ position: Position, since time: Timestamp) -> Action {
         heard(of: position, since: time)
-        return .look(for: position, since: time, .gapPatience)
+        return .checkArrival(of: position, since: time, .gapPatience)
     }
 
     /// A comparison of heads shows the conversation at `position`. What is missing happened at `time` or later, by the database's clock. Its publication may be on
@@ -92,7 +92,7 @@ struct ConversationFeed {
     mutating func headSeen(_ position: Position, since time: Timestamp) -> Action? {
         if let last, position <= last { return nil }
         heard(of: position, since: time)
-        return last == nil ? nil : .look(for: position, since: time, .repairPause)
+        return last == nil ? nil : .checkArrival(of: position, since: time, .repairPause)
     }
 
     /// Later heads do not tell it again.
@@ -101,14 +101,14 @@ struct ConversationFeed {
         if last == nil { missingSince = min(missingSince ?? time, time) }
     }
 
-    /// What was to be looked for should have come by now. No action: it has.
-    mutating func looked(for position: Position, since time: Timestamp) -> [Action] {
+    /// What was expected should have arrived by now. No action: it has.
+    mutating func repairUnlessArrived(_ position: Position, since time: Timestamp) -> [Action] {
         guard let last, position > last else { return [] }
-        return [.openGap(since: time)] + lookAgain()
+        return [.openGap(since: time)] + repairIfBehind()
     }
 
     /// Time to see whether something is still missing.
-    mutating func lookAgain() -> [Action] {
+    mutating func repairIfBehind() -> [Action] {
         guard !isRepairing, let last else { return [] }
         guard isBehind || areNumbersMissing else { return [.closeGap(numbers: [:])] }
         areNumbersMissing = false
@@ -119,13 +119,13 @@ struct ConversationFeed {
     /// A socket was handed changes of the log, and the numbers of its user were not read along, since it came while the log was being read.
     mutating func numbersMissing() -> Action {
         areNumbersMissing = true
-        return .lookAgain(.repairPause)
+        return .checkLater(.repairPause)
     }
 
     /// The log could not be read: the gap stays, and so do the sockets' older timestamps.
     mutating func repairFailed() -> [Action] {
         isRepairing = false
-        return [.lookAgain(.repairPause)]
+        return [.checkLater(.repairPause)]
     }
 
     /// A page of the log came.
@@ -139,7 +139,7 @@ struct ConversationFeed {
         if page.changes.isEmpty, let last, page.head <= last { target = last }
         target = max(target, page.head)
         if isBehind {
-            actions.append(.lookAgain(page.changes.isEmpty ? .repairPause : .none))
+            actions.append(.checkLater(page.changes.isEmpty ? .repairPause : .none))
         } else {
             actions.append(.closeGap(numbers: page.numbers))
         }

@@ -20,10 +20,10 @@ extension FanOut {
             case .openGap(let time): subscription.loops.forEach { registries[$0].enqueue { $0.gapOpened(.conversation(id), since: time) } }
             case .closeGap(let numbers): subscription.loops.forEach { registries[$0].enqueue { $0.gapClosed(id, numbers: numbers) } }
             case .read(let position): readLog(of: id, after: position, for: subscription)
-            case .lookAgain(let wait):
-                loop.scheduleTask(in: timing.amount(wait)) { self.onFeed(of: id) { $0.lookAgain() } }
-            case .look(let position, let time, let wait):
-                loop.scheduleTask(in: timing.amount(wait)) { self.onFeed(of: id) { $0.looked(for: position, since: time) } }
+            case .checkLater(let wait):
+                loop.scheduleTask(in: timing.amount(wait)) { self.onFeed(of: id) { $0.repairIfBehind() } }
+            case .checkArrival(let position, let time, let wait):
+                loop.scheduleTask(in: timing.amount(wait)) { self.onFeed(of: id) { $0.repairUnlessArrived(position, since: time) } }
             }
         }
     }
@@ -66,7 +66,7 @@ extension FanOut {
             case .openGap(let time): subscription.loops.forEach { registries[$0].enqueue { $0.gapOpened(.user(key), since: time) } }
             case .closeGap: subscription.loops.forEach { registries[$0].enqueue { $0.gapClosed(.user(key)) } }
             case .read(let position): readUserLog(of: key, after: position)
-            case .lookAgain: loop.scheduleTask(in: timing.repairPause) { self.onFeed(of: key) { $0.lookAgain() } }
+            case .checkLater: loop.scheduleTask(in: timing.repairPause) { self.onFeed(of: key) { $0.repairIfBehind() } }
             }
         }
     }
@@ -135,7 +135,7 @@ extension FanOut {
         for subscription in users.values { subscription.feed = UserFeed() }
         for registry in registries { registry.enqueue { [era] in $0.startAnew(era: era) } }
         // Whatever clock was known, it may be another one, or have been set, perhaps after these heads were read.
-        trust(nil)
+        useClock(nil)
         doubt()
     }
 
@@ -159,10 +159,12 @@ extension FanOut {
         if let time = finding.missedBefore { sendAway(openedBefore: time) }
         for (id, position) in answer.conversations {
             guard let subscription = conversations[id] else { continue }
-            guard case .look(let position, let time, let wait)? = subscription.feed.headSeen(position, since: finding.missingSince) else { continue }
+            guard case .checkArrival(let position, let time, let wait)? = subscription.feed.headSeen(position, since: finding.missingSince) else {
+                continue
+            }
             loop.scheduleTask(in: timing.amount(wait)) {
                 self.onFeed(of: id) { feed in
-                    let actions = feed.looked(for: position, since: time)
+                    let actions = feed.repairUnlessArrived(position, since: time)
                     if !actions.isEmpty { self.metrics.headsFound.increment() }
                     return actions
                 }
@@ -177,11 +179,11 @@ extension FanOut {
         }
         // Behind the gaps that were found.
         let (clock, era) = (DatabaseClock(asOf: answer.asOf, heardAt: loop.now), era)
-        loop.scheduleTask(in: timing.amount(.repairPause)) { if era == self.era { self.trust(clock) } }
+        loop.scheduleTask(in: timing.amount(.repairPause)) { if era == self.era { self.useClock(clock) } }
     }
 
     /// Packets carry times of this clock from now on; nil: what it shows is not known.
-    func trust(_ clock: DatabaseClock?) {
+    func useClock(_ clock: DatabaseClock?) {
         for registry in registries { registry.enqueue { $0.clock = clock } }
     }
 

@@ -143,7 +143,7 @@ package final class FanOut: @unchecked Sendable {
     func retainUser(_ user: UserKey, for registry: LoopRegistry) {
         loop.execute {
             let isFirst = self.heads.reconciler.woke(at: self.loop.now)
-            if isFirst { self.trust(nil) }
+            if isFirst { self.useClock(nil) }
             let subscription = self.users[user] ?? UserSubscription()
             if subscription.loops.isEmpty {
                 self.users[user] = subscription
@@ -246,7 +246,7 @@ package final class FanOut: @unchecked Sendable {
         switch subscription.feed.changePublished(change) {
         case .deliver(let changes): dispatchChanges(changes, of: subscription)
         case .awaitPredecessor(let time):
-            perform([.openGap(since: time), .lookAgain(.gapPatience)], for: change.conversationID, subscription: subscription)
+            perform([.openGap(since: time), .checkLater(.gapPatience)], for: change.conversationID, subscription: subscription)
         case .nothing: break
         }
     }

@@ -13,8 +13,8 @@ struct UserFeed {
         case closeGap
         /// Read the log after this; then call ``repaired(_:)`` or ``repairFailed()``.
         case read(after: Position)
-        /// Call ``lookAgain()`` after the pause that follows a failed repair.
-        case lookAgain
+        /// Call ``repairIfBehind()`` after the pause that follows a failed repair.
+        case checkLater
     }
 
     /// Last position handed on; nil until told.
@@ -59,11 +59,11 @@ struct UserFeed {
 
     private mutating func missing(_ position: Position, since time: Timestamp) -> [Action] {
         target = max(target, position)
-        return [.openGap(since: time)] + lookAgain()
+        return [.openGap(since: time)] + repairIfBehind()
     }
 
     /// Time to read what is missing, unless that is being done.
-    mutating func lookAgain() -> [Action] {
+    mutating func repairIfBehind() -> [Action] {
         guard !isRepairing, let last else { return [] }
         guard target > last else { return [.closeGap] }
         isRepairing = true
@@ -73,7 +73,7 @@ struct UserFeed {
     /// The log could not be read: what is missing stays so.
     mutating func repairFailed() -> [Action] {
         isRepairing = false
-        return [.lookAgain]
+        return [.checkLater]
     }
 
     /// A page of the log after ``last`` came. Should it not reach as far as it must, there is another one.
@@ -86,6 +86,6 @@ struct UserFeed {
         }
         // A log that holds less than it must has been put back: it will not come.
         if actions.isEmpty { target = last ?? .zero }
-        return actions + lookAgain()
+        return actions + repairIfBehind()
     }
 }

@@ -13,7 +13,7 @@ struct SocketCatchUps {
     /// When the socket goes live although its client has asked for nothing.
     var listening: Scheduled<Void>?
     /// When conversations that could not be shown are looked at again.
-    var nextLook: Scheduled<Void>?
+    var nextRetry: Scheduled<Void>?
     /// What a catch-up is about to send and what is too long to be rendered on the loop, and then its rendering.
     var ahead: RenderingAhead?
 
@@ -27,8 +27,8 @@ struct SocketCatchUps {
     mutating func closed() {
         schedule.closed()
         stopListening()
-        nextLook?.cancel()
-        nextLook = nil
+        nextRetry?.cancel()
+        nextRetry = nil
         stop()
         ahead = nil
     }
@@ -105,7 +105,7 @@ extension Socket {
             case .answerReplay(let result): answerReplay(result)
             case .sayHeldTyping: sayHeldTyping()
             case .leftOut(let count, let example): home.services.leftOut(count, example: example, of: "a catch-up")
-            case .lookAgain(let pause): planNextLook(after: pause)
+            case .retryLater(let pause): planRetry(after: pause)
             case .retry(let attempt):
                 whileCurrent(attempt, in: .milliseconds(Int64.random(in: CatchUpTiming.servicePause))) { socket in
                     socket.perform(socket.catchUps.schedule.retry(at: socket.moment) { socket.registration.isIn($0) })
@@ -161,11 +161,11 @@ extension Socket {
         }
     }
 
-    private func planNextLook(after pause: TimeAmount) {
-        catchUps.nextLook = registry.loop.scheduleTask(in: .nanoseconds(pause.nanoseconds / 1000 * .random(in: 750...1250))) { [weak self] in
+    private func planRetry(after pause: TimeAmount) {
+        catchUps.nextRetry = registry.loop.scheduleTask(in: .nanoseconds(pause.nanoseconds / 1000 * .random(in: 750...1250))) { [weak self] in
             guard let self, isOpen, !isClosing else { return }
-            catchUps.nextLook = nil
-            perform(catchUps.schedule.lookAgain(at: moment) { registration.isIn($0) })
+            catchUps.nextRetry = nil
+            perform(catchUps.schedule.retrySetAside(at: moment) { registration.isIn($0) })
         }
     }
 

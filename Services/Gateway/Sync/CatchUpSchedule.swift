@@ -33,8 +33,8 @@ package struct CatchUpSchedule: Sendable {
         case sayHeldTyping
         /// So many conversations more, this one among them, cannot be shown.
         case leftOut(Int, example: ConversationID)
-        /// Wait for about so long, and call ``lookAgain(at:isIn:)``.
-        case lookAgain(after: TimeAmount)
+        /// Wait for about so long, and call ``retrySetAside(at:isIn:)``.
+        case retryLater(after: TimeAmount)
         /// Wait for ``CatchUpTiming/servicePause``, and call ``retry(at:isIn:)`` if this attempt still counts.
         case retry(after: Int)
         /// Wait for ``CatchUpTiming/replayPatience``, and close the socket if this attempt still counts.
@@ -257,11 +257,11 @@ package struct CatchUpSchedule: Sendable {
         guard !willLookAgain else { return actions }
         willLookAgain = true
         let pause = min(CatchUpTiming.longestLook, CatchUpTiming.firstLook * (1 << min(membership.vainLooks, 16)))
-        return actions + [.lookAgain(after: pause)]
+        return actions + [.retryLater(after: pause)]
     }
 
     /// The time has come to look at what was set aside.
-    package mutating func lookAgain(at moment: Moment, isIn: (ConversationID) -> Bool) -> [Action] {
+    package mutating func retrySetAside(at moment: Moment, isIn: (ConversationID) -> Bool) -> [Action] {
         willLookAgain = false
         return join(membership.takeSetAside(), at: moment, isIn: isIn)
     }

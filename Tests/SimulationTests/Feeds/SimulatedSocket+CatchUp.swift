@@ -42,10 +42,10 @@ extension SimulatedSocket {
         case .answerReplay(let result): answerReplay(result)
         case .sayHeldTyping: break
         case .leftOut(let count, _): world.counts["left out", default: 0] += count
-        case .lookAgain(let pause) where sabotage != .setAsideForgotten:
+        case .retryLater(let pause) where sabotage != .setAsideForgotten:
             home.loop.scheduleTask(in: pause) { [self] in
                 guard isOpen, !isClosing else { return }
-                perform(schedule.lookAgain(at: moment) { registration.isIn($0) })
+                perform(schedule.retrySetAside(at: moment) { registration.isIn($0) })
             }
         case .retry(let attempt):
             whileCurrent(attempt, in: .microseconds(1000 * world.simulation.span(CatchUpTiming.servicePause))) { [self] in
@@ -54,7 +54,7 @@ extension SimulatedSocket {
         case .closeUnlessReplayed(let attempt):
             if sabotage != .noReplayPatience { whileCurrent(attempt, in: CatchUpTiming.replayPatience) { [self] in close() } }
         case .closeBehind: close()
-        case .lookAgain: break
+        case .retryLater: break
         }
     }
 
