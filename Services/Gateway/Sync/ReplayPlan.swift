@@ -18,33 +18,43 @@ package struct ReplayPlan: Sendable {
 
     /// How far the catch-up is in one conversation's log, and what it knows of the conversation.
     private struct ConversationProgress {
-        var position: Position
-        /// There is, or may be, more in the log.
-        var isOwed: Bool
-        /// Nothing of it has been read yet, since what is owed of it begins later than what the other logs hold.
-        var isWaiting = false
-        /// Not read since the channel was subscribed.
-        var isUnverified: Bool
-        var fanOutLast = Position.zero
+        /// How far its log has been read.
+        struct Reading {
+            var position: Position
+            /// There is, or may be, more in the log.
+            var isOwed: Bool
+            /// Nothing of it has been read yet, since what is owed of it begins later than what the other logs hold.
+            var isWaiting = false
+            /// Not read since the channel was subscribed.
+            var isUnverified: Bool
+            var fanOutLast = Position.zero
+        }
+
+        /// What the client was shown of it.
+        struct Showing {
+            /// The client was shown the conversation as of this position, with these participants.
+            var position = Position.zero
+            var participants: Set<UserID> = []
+            /// The client does not know the conversation: before anything else it is shown whole, and until then the socket is not attached.
+            var isNeeded = false
+            /// The user has deleted it on their devices, as the log tells, and nothing has brought it back since: they are told nothing of it.
+            var isGone = false
+            /// It cannot be shown at present: the rest goes on without it, and it is looked at again later.
+            var isSetAside = false
+        }
+
+        var reading: Reading
+        var showing = Showing()
         var numbers: UserNumbers
         var messageCount: Int64
-        /// As last read: it is on the user's list.
-        var isListed = true
-        /// The client was shown the conversation as of this position, with these participants.
-        var shownAt = Position.zero
-        var shownParticipants: Set<UserID> = []
         /// A summary of its counts is owed to the client at the end of the catch-up.
         var owesSummary = false
+        /// As last read: it is on the user's list.
+        var isListed = true
         /// The user is a participant, and is to be attached.
         var isMember: Bool
-        /// The client does not know the conversation: before anything else it is shown whole, and until then the socket is not attached.
-        var needsShowing = false
-        /// The user has deleted it on their devices, as the log tells, and nothing has brought it back since: they are told nothing of it.
-        var isGone = false
-        /// It cannot be shown at present: the rest goes on without it, and it is looked at again later.
-        var isSetAside = false
         var isAttached = false
-        var isAttachable: Bool { isMember && !isAttached && (!needsShowing || isGone) }
+        var isAttachable: Bool { isMember && !isAttached && (!showing.isNeeded || showing.isGone) }
     }
 
     private var conversations: [ConversationID: ConversationProgress] = [:]
@@ -75,8 +85,8 @@ package struct ReplayPlan: Sendable {
         width = Self.width
         for (id, after) in conversations {
             self.conversations[id] = ConversationProgress(
-                position: after, isOwed: true, isUnverified: false, numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero),
-                messageCount: 0, isMember: true, needsShowing: true)
+                reading: .init(position: after, isOwed: true, isUnverified: false), showing: .init(isNeeded: true),
+                numbers: UserNumbers(uncounted: 0, hidden: 0, position: .zero), messageCount: 0, isMember: true)
         }
     }
 
@@ -86,13 +96,14 @@ package struct ReplayPlan: Sendable {
         for entry in baseline.entries {
             let isOwed = entry.after < entry.position
             conversations[entry.id] = ConversationProgress(
-                position: entry.after, isOwed: isOwed, isUnverified: !isOwed, numbers: entry.numbers, messageCount: entry.messageCount,
+                reading: .init(position: entry.after, isOwed: isOwed, isUnverified: !isOwed), numbers: entry.numbers,
+                messageCount: entry.messageCount,
                 isMember: entry.isParticipant)
             if isOwed, let oldestAt = entry.oldestAt { waiting.append((entry.id, oldestAt)) }
         }
         if waiting.count > width {
             waiting.sort { $0.startsAt > $1.startsAt }
-            for (id, _) in waiting { conversations[id]?.isWaiting = true }
+            for (id, _) in waiting { conversations[id]?.reading.isWaiting = true }
         } else {
             waiting = []
         }
@@ -109,31 +120,33 @@ package struct ReplayPlan: Sendable {
 
     /// Conversations to be attached in the end.
     var members: [ConversationID] { ids { $0.isMember && !$0.isAttached } }
-    var isEverythingRead: Bool { !userOwed && !conversations.values.contains { $0.isOwed } }
+    var isEverythingRead: Bool { !userOwed && !conversations.values.contains { $0.reading.isOwed } }
     /// The logs to read now, and after which positions. Those that wait hold nothing earlier.
-    var owedCursors: [ConversationID: Position] { conversations.filter { $0.value.isOwed && !$0.value.isWaiting }.mapValues(\.position) }
+    var owedCursors: [ConversationID: Position] {
+        conversations.filter { $0.value.reading.isOwed && !$0.value.reading.isWaiting }.mapValues(\.reading.position)
+    }
     var memberPositions: [(id: ConversationID, position: Position)] {
         ids(where: \.isAttachable).map { ($0, position(of: $0)) }
     }
 
     /// Members that have not been read since their channels were subscribed; each is named once.
     mutating func takeUnverified() -> [ConversationID] {
-        let ids = conversations.filter { $0.value.isUnverified && $0.value.isMember }.map(\.key)
-        for id in ids { conversations[id]?.isUnverified = false }
+        let ids = conversations.filter { $0.value.reading.isUnverified && $0.value.isMember }.map(\.key)
+        for id in ids { conversations[id]?.reading.isUnverified = false }
         return ids
     }
 
     /// Those whose time has come are read with the others from now on.
     mutating func admitWaiting() {
         guard !waiting.isEmpty else { return }
-        let reading = conversations.values.count { $0.isOwed && !$0.isWaiting }
+        let reading = conversations.values.count { $0.reading.isOwed && !$0.reading.isWaiting }
         // Some come each time: those that are read may hold nothing before the next one begins.
         var room = max(width - reading, (width + 3) / 4)
         while let next = waiting.last, room > 0 {
             // All that begin at the same moment come together, or else none of that moment could be told.
             while let last = waiting.last, last.startsAt == next.startsAt {
                 waiting.removeLast()
-                conversations[last.id]?.isWaiting = false
+                conversations[last.id]?.reading.isWaiting = false
                 room -= 1
             }
         }
@@ -148,13 +161,13 @@ package struct ReplayPlan: Sendable {
     }
 
     mutating func owe(_ ids: some Sequence<ConversationID>) {
-        for id in ids { conversations[id]?.isOwed = true }
+        for id in ids { conversations[id]?.reading.isOwed = true }
     }
 
     /// The fan-out has handed on everything up to `last`: if the reading is not there yet, it must go on.
     mutating func fanOutIsAt(_ last: Position, in id: ConversationID) {
-        conversations[id]?.fanOutLast = last
-        if let progress = conversations[id], progress.position < last { conversations[id]?.isOwed = true }
+        conversations[id]?.reading.fanOutLast = last
+        if let progress = conversations[id], progress.reading.position < last { conversations[id]?.reading.isOwed = true }
     }
 
     /// The same for the user's own log.
@@ -165,11 +178,11 @@ package struct ReplayPlan: Sendable {
 
     // MARK: What was read
 
-    func position(of id: ConversationID) -> Position { conversations[id]?.position ?? .zero }
+    func position(of id: ConversationID) -> Position { conversations[id]?.reading.position ?? .zero }
 
     mutating func advance(_ id: ConversationID, to position: Position) {
-        guard let progress = conversations[id], position > progress.position else { return }
-        conversations[id]?.position = position
+        guard let progress = conversations[id], position > progress.reading.position else { return }
+        conversations[id]?.reading.position = position
     }
 
     /// An entry of the user's own log changes what the conversation is to the user: its counts are read anew, unless they come with the same page.
@@ -194,18 +207,19 @@ package struct ReplayPlan: Sendable {
     /// The page was sent.
     mutating func finish(_ page: LogPage) {
         if page.reachesHeads { userOwed = false }
-        for (id, progress) in conversations where progress.isOwed && !progress.isWaiting {
+        for (id, progress) in conversations where progress.reading.isOwed && !progress.reading.isWaiting {
             if let numbers = page.numbers[id] {
                 conversations[id]?.numbers = numbers.numbers
                 conversations[id]?.messageCount = numbers.messageCount
             }
             // Where it ended when the page was read: this one need not wait until all others have come so far.
             let hasReachedHead =
-                page.reachesHeads || page.numbers[id].map { $0.numbers.position > .zero && progress.position >= $0.numbers.position } ?? false
+                page.reachesHeads || page.numbers[id].map { $0.numbers.position > .zero && progress.reading.position >= $0.numbers.position } ?? false
             // Counts or an object that are newer than what was read mean that there is more to read.
-            let known = progress.isMember && !progress.isGone ? max(page.numbers[id]?.numbers.position ?? .zero, progress.shownAt) : .zero
-            if hasReachedHead, progress.position >= known {
-                conversations[id]?.isOwed = false
+            let known =
+                progress.isMember && !progress.showing.isGone ? max(page.numbers[id]?.numbers.position ?? .zero, progress.showing.position) : .zero
+            if hasReachedHead, progress.reading.position >= known {
+                conversations[id]?.reading.isOwed = false
                 concludeReading(of: id, with: page.numbers[id])
             }
         }
@@ -220,45 +234,45 @@ package struct ReplayPlan: Sendable {
         guard let numbers else { return }
         conversations[id]?.isMember = numbers.isParticipant
         // Deleted on the user's devices, it waits for what brings it back.
-        if numbers.isParticipant, conversations[id]?.needsShowing == true { conversations[id]?.isGone = !numbers.isListed }
+        if numbers.isParticipant, conversations[id]?.showing.isNeeded == true { conversations[id]?.showing.isGone = !numbers.isListed }
     }
 
     /// Members whose log held nothing by which they could be shown to the client, and which are on the user's list all the same.
     var unshown: [ConversationID] {
-        ids { $0.isMember && !$0.isAttached && $0.needsShowing && !$0.isGone && !$0.isSetAside }
+        ids { $0.isMember && !$0.isAttached && $0.showing.isNeeded && !$0.showing.isGone && !$0.showing.isSetAside }
     }
 
     /// Members that the socket is not attached to because they could not be shown, and up to where their logs were read.
     var setAside: [ConversationID: Position] {
-        conversations.filter { $0.value.isSetAside && $0.value.isMember && !$0.value.isAttached }.mapValues(\.position)
+        conversations.filter { $0.value.showing.isSetAside && $0.value.isMember && !$0.value.isAttached }.mapValues(\.reading.position)
     }
 
-    func isSetAside(_ id: ConversationID) -> Bool { conversations[id]?.isSetAside ?? false }
+    func isSetAside(_ id: ConversationID) -> Bool { conversations[id]?.showing.isSetAside ?? false }
 
     /// The conversation is there, and cannot be shown whatever is tried, as when it is larger than an answer may be. What is told of it would mean nothing to a
     /// client that does not know it, so that nothing is until a later catch-up shows it.
     mutating func setAside(_ id: ConversationID) {
-        conversations[id]?.isSetAside = true
-        conversations[id]?.needsShowing = true
+        conversations[id]?.showing.isSetAside = true
+        conversations[id]?.showing.isNeeded = true
     }
 
     /// The client was shown the conversation whole.
     mutating func shown(_ view: ConversationView) {
         let id = view.conversation.id
-        conversations[id]?.shownAt = view.conversation.position
-        conversations[id]?.shownParticipants = Set(view.conversation.participants.map(\.userID))
+        conversations[id]?.showing.position = view.conversation.position
+        conversations[id]?.showing.participants = Set(view.conversation.participants.map(\.userID))
         conversations[id]?.isMember = view.isParticipant
-        conversations[id]?.needsShowing = false
-        conversations[id]?.isSetAside = false
+        conversations[id]?.showing.isNeeded = false
+        conversations[id]?.showing.isSetAside = false
     }
 
     /// The client does not know it, or not as it is since the user came to it.
-    mutating func mustBeShown(_ id: ConversationID) { conversations[id]?.needsShowing = true }
+    mutating func mustBeShown(_ id: ConversationID) { conversations[id]?.showing.isNeeded = true }
 
-    func needsShowing(_ id: ConversationID) -> Bool { conversations[id]?.needsShowing ?? false }
+    func needsShowing(_ id: ConversationID) -> Bool { conversations[id]?.showing.isNeeded ?? false }
 
     /// Whether what this change did to participants or metadata was contained in what the client was shown.
-    func isContained(_ change: Change) -> Bool { change.position <= (conversations[change.conversationID]?.shownAt ?? .zero) }
+    func isContained(_ change: Change) -> Bool { change.position <= (conversations[change.conversationID]?.showing.position ?? .zero) }
 
     /// What is told of a change. Of one that is contained in what the client was shown, this: that users were added. They have read everything before, also in
     /// messages that the client has from before that, or that were read before they came. Users who have left since are removed again behind it, for clients
@@ -268,7 +282,7 @@ package struct ReplayPlan: Sendable {
             case .participantsChanged(let added, _, _, let conversation) = change.content
         else { return change }
         var change = change
-        let participants = conversations[change.conversationID]?.shownParticipants ?? []
+        let participants = conversations[change.conversationID]?.showing.participants ?? []
         change.content = .participantsChanged(
             added: added, removed: added.map(\.userID).filter { !participants.contains($0) }, distinctCleared: false, conversation: conversation)
         return change
@@ -276,23 +290,23 @@ package struct ReplayPlan: Sendable {
 
     /// The user has no part in it any more. If they come back, it is shown anew.
     mutating func left(_ id: ConversationID) {
-        conversations[id]?.isSetAside = false
+        conversations[id]?.showing.isSetAside = false
         conversations[id]?.isMember = false
-        conversations[id]?.needsShowing = true
+        conversations[id]?.showing.isNeeded = true
     }
 
     /// The user has deleted the conversation on their devices, and nothing has brought it back so far.
     mutating func hidden(_ id: ConversationID) {
         guard conversations[id]?.isAttached == false else { return }
-        conversations[id]?.isGone = true
-        conversations[id]?.needsShowing = true
+        conversations[id]?.showing.isGone = true
+        conversations[id]?.showing.isNeeded = true
     }
 
-    func isGone(_ id: ConversationID) -> Bool { conversations[id]?.isGone ?? false }
+    func isGone(_ id: ConversationID) -> Bool { conversations[id]?.showing.isGone ?? false }
 
     /// A message brings the conversation back; before that it has to be shown.
     mutating func returns(_ id: ConversationID) {
-        conversations[id]?.isGone = false
+        conversations[id]?.showing.isGone = false
     }
 
     mutating func countsChanged(in id: ConversationID) { conversations[id]?.owesSummary = true }
@@ -304,7 +318,7 @@ package struct ReplayPlan: Sendable {
             .compactMap { id in
                 guard let progress = conversations[id] else { return nil }
                 return JoinPoint(
-                    id: id, position: progress.position, fanOutLast: progress.fanOutLast, numbers: progress.numbers,
+                    id: id, position: progress.reading.position, fanOutLast: progress.reading.fanOutLast, numbers: progress.numbers,
                     messageCount: progress.messageCount, isHidden: !progress.isListed)
             }
     }
@@ -314,8 +328,8 @@ package struct ReplayPlan: Sendable {
         conversations.filter { !$0.value.isMember }
             .mapValues { progress in
                 LeaveRecord(
-                    position: progress.position, seenUpTo: progress.isListed ? progress.position : .zero, numbers: progress.numbers,
-                    messageCount: progress.messageCount, lastMessageTold: progress.position)
+                    position: progress.reading.position, seenUpTo: progress.isListed ? progress.reading.position : .zero, numbers: progress.numbers,
+                    messageCount: progress.messageCount, lastMessageTold: progress.reading.position)
             }
     }
 
@@ -350,7 +364,7 @@ package struct ReplayPlan: Sendable {
         }
         for id in refused {
             conversations[id]?.isAttached = false
-            conversations[id]?.isOwed = true
+            conversations[id]?.reading.isOwed = true
         }
     }
 }
