@@ -200,8 +200,16 @@ struct HistoryRun: Sendable {
         }
     }
 
+    /// An idle connection may end at the moment when it is used again. Then a POST is sent once more, as clients do: each has an id, or sets a state.
     private func rest(_ method: String, _ path: String, _ body: JSONValue?, _ client: ReplicaClient) async throws -> String? {
-        let answer = try await client.user.call(method, path, body)
+        let answer: RESTAnswer
+        do {
+            answer = try await client.user.call(method, path, body)
+        } catch let error as ProtocolClientError where error.code == .transport && method == "POST" {
+            answer = try await client.user.call(method, path, body)
+            // The first one had come through.
+            if answer.errorID == "id_in_use" { return nil }
+        }
         if answer.status >= 500 { fail("\(method) \(path) was answered with \(answer.status)") }
         return answer.isSuccess ? nil : answer.errorID ?? "\(answer.status)"
     }
