@@ -88,13 +88,13 @@ final class RESTRoutes {
 
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
     var beforeServerRoutes: some RouterMiddleware<RESTContext> {
-        ServerTokenMiddleware(tokens: services.serverTokens, errors: errors)
+        ServerTokenMiddleware(tokens: services.serverTokens, limiter: services.limiter, errors: errors)
         ServerVersionMiddleware(errors: errors)
     }
 
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
     var beforeRoutesOnBehalf: some RouterMiddleware<RESTContext> {
-        ServerTokenMiddleware(tokens: services.serverTokens, errors: errors)
+        ServerTokenMiddleware(tokens: services.serverTokens, limiter: services.limiter, errors: errors)
         ServerVersionMiddleware(errors: errors)
         OnBehalfMiddleware(services: services, errors: errors)
         AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)

@@ -38,11 +38,15 @@ final class ServerTokenDirectory: Sendable {
         return caller
     }
 
-    /// Says what is wrong with a request that shows no token: a wrong app is told before a missing token.
-    /// - Returns: never without throwing.
-    func refuse(withoutTokenFor app: AppID, trace: TraceID) async throws(Failure) {
-        // No token has this digest: it is too short for SHA-256.
-        _ = try await find([0], of: app, trace: trace)
+    /// For a request that shows no token: what is wrong with the app is told before that.
+    /// - Throws: `invalid_app_id`, `app_suspended`, `service_unavailable`.
+    func checkApp(_ app: AppID, trace: TraceID) async throws(Failure) {
+        do throws(Failure) {
+            // No token has this digest: it is too short for SHA-256.
+            _ = try await find([0], of: app, trace: trace)
+        } catch {
+            if error.code != .authenticationRequired { throw error }
+        }
     }
 
     /// The caller, if the token was found a moment ago.

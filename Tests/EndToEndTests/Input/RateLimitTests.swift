@@ -40,6 +40,9 @@ extension EndToEnd {
             }
             var answer: RESTAnswer
             repeat { answer = try await ask(server, from: "10.0.0.5") } while answer.isSuccess
+            // However the path is spelled.
+            let headers = ["X-Forwarded-For": "10.0.0.5"]
+            #expect(try await server.call("GET", "//users/ana/conversations", app: "/" + server.appID, headers: headers).status == 429)
             #expect("\(answer.status) \(answer.errorID ?? "")" == "429 rate_limit_exceeded")
             #expect(answer.header("Retry-After") != nil)
             // Another app's server, which nothing is known of there.

@@ -63,6 +63,15 @@ extension EndToEnd {
             #expect(refusal.json["url"].string?.contains("/apps/") == false)
         }
 
+        @Test("an id that looks like another user's whole id is not that user")
+        func lookalike() async throws {
+            let app = try await Cluster.shared().app()
+            _ = try await app.signIn("ben")
+            #expect(try await AppServer(app).call("GET", "/users/ben/conversations").status == 200)
+            let answer = try await AppServer(app).call("GET", "/users/layer%3A%2F%2F%2Fidentities%2Fben/conversations")
+            #expect("\(answer.status) \(answer.errorID ?? "")" == "404 not_found")
+        }
+
         @Test("a user sees the same as through the server, and only their own")
         func same() async throws {
             let cluster = try await Cluster.shared()

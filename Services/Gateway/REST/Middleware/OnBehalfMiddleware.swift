@@ -12,12 +12,15 @@ struct OnBehalfMiddleware: RESTMiddleware {
     let services: GatewayServices
     let errors: ErrorObjects
 
+    /// The user of the path, decoded once. An id that looks like a whole identity id is not taken for one: it would be another user's.
+    private static func user(in segment: String) -> UserID? { segment.removingPercentEncoding.flatMap { UserID($0) } }
+
     @concurrent
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
         var context = context
         do throws(Failure) {
             guard let server = context.server else { throw Failure(.authenticationRequired, "The request needs a server token.") }
-            guard let user = context.parameters.get("owner").flatMap({ UserID(pathSegment: $0) }) else { throw .notFound("user") }
+            guard let user = context.parameters.get("owner").flatMap({ Self.user(in: $0) }) else { throw .notFound("user") }
             context.user = try await services.knownUser(UserKey(app: server.app, user: user), trace: context.trace)
             context.renderer = services.renderer.below("/apps/\(server.app)/users/\(user.percentEncoded)")
         } catch {

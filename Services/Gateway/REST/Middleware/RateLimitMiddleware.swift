@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Foundation
 import HTTPTypes
 import Hummingbird
 import StrataModel
@@ -12,30 +13,35 @@ struct RateLimitMiddleware: RESTMiddleware {
     @concurrent
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
         if let wait = wait(before: request, in: context) {
-            let seconds = max(1, wait.components.seconds + (wait.components.attoseconds > 0 ? 1 : 0))
-            throw errors.failed(.rateLimited, in: context, headers: [.retryAfter: "\(seconds)"])
+            throw errors.failed(.rateLimited, in: context, headers: Self.headers(toWait: wait))
         }
         return try await next(request, context)
+    }
+
+    /// What says how long to wait.
+    static func headers(toWait wait: Duration) -> HTTPFields {
+        [.retryAfter: "\(max(1, wait.components.seconds + (wait.components.attoseconds > 0 ? 1 : 0)))"]
     }
 
     /// Probes of the connection are never refused: a client must always be able to find out whether it is online.
     private func wait(before request: Request, in context: RESTContext) -> Duration? {
         if request.uri.path == "/ping" { return nil }
-        if let caller = knownServer(of: request) { return limiter.admit(server: caller) }
+        if isKnownServer(request) { return nil }
         let forwarded = request.headers[values: .forwardedFor]
         if let wait = limiter.admit(address: context.channel.remoteAddress, forwarded: forwarded) { return wait }
         guard let header = request.headers[.authorization], let token = SessionToken(authorization: header) else { return nil }
         return limiter.admit(session: RateKey(tokenDigest: token.digest))
     }
 
-    /// The app's own server that asks, if its token was found good a moment ago. All of an app's requests may come from one address, so that is not counted;
-    /// those that only try tokens are counted like all others.
-    private func knownServer(of request: Request) -> ServerCaller? {
-        let path = request.uri.path
-        guard path.hasPrefix("/apps/"), let header = request.headers[.authorization], let token = ServerToken(authorization: header),
-            let app = AppID(parsing: path.dropFirst("/apps/".count).prefix { $0 != "/" })
-        else { return nil }
-        return serverTokens.known(token, for: app)
+    /// Whether an app's own server asks whose token was found good a moment ago. All of its requests may come from one address, so that is not counted:
+    /// ``ServerTokenMiddleware`` counts the token. Those that only try tokens are counted like all others.
+    private func isKnownServer(_ request: Request) -> Bool {
+        // As the router sees it: without empty parts.
+        let parts = request.uri.path.split(separator: "/", maxSplits: 2)
+        guard parts.count > 1, parts[0] == "apps", let header = request.headers[.authorization], let token = ServerToken(authorization: header),
+            let app = AppID(parsing: parts[1].removingPercentEncoding ?? String(parts[1]))
+        else { return false }
+        return serverTokens.known(token, for: app) != nil
     }
 }
 

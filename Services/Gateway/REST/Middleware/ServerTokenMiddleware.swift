@@ -7,6 +7,7 @@ import StrataModel
 /// Finds out whether a request comes from the own server of the app in its path.
 struct ServerTokenMiddleware: RESTMiddleware {
     let tokens: ServerTokenDirectory
+    let limiter: RateLimiter
     let errors: ErrorObjects
 
     @concurrent
@@ -18,6 +19,9 @@ struct ServerTokenMiddleware: RESTMiddleware {
         } catch {
             throw errors.failed(error, in: context, headers: error.code == .authenticationRequired ? [.wwwAuthenticate: "Bearer"] : [:])
         }
+        if let server = context.server, let wait = limiter.admit(server: server) {
+            throw errors.failed(.rateLimited, in: context, headers: RateLimitMiddleware.headers(toWait: wait))
+        }
         return try await next(request, context)
     }
 
@@ -27,7 +31,7 @@ struct ServerTokenMiddleware: RESTMiddleware {
             throw Failure(.invalidAppID, "There is no such app.")
         }
         guard let token = request.headers[.authorization].flatMap({ ServerToken(authorization: $0) }) else {
-            try await tokens.refuse(withoutTokenFor: app, trace: context.trace)
+            try await tokens.checkApp(app, trace: context.trace)
             throw Failure(.authenticationRequired, "The request needs a server token, as Authorization: Bearer <token>.")
         }
         return try await tokens.caller(with: token, for: app, trace: context.trace)
