@@ -5,7 +5,7 @@ import RPC
 import StrataModel
 import SwiftProtobuf
 
-/// Answers the calls about sessions and identities.
+/// Answers the calls about sessions, identities and the tokens of apps' own servers.
 struct AccountHandler: CallHandler {
     private let signIn: SignIn
     private let sessions: Sessions

@@ -2,7 +2,7 @@
 import FoundationEssentials
 import NIOCore
 
-/// Whom a bucket belongs to: a session, or the address of a client.
+/// Whom a bucket belongs to: a session, the address of a client, or a token of an app's own server.
 struct RateKey: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64

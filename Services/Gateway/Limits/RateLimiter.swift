@@ -4,8 +4,8 @@ import Metrics
 import NIOCore
 import Synchronization
 
-/// Keeps any one client from taking more than its share of this gateway (docs/conformance.md §1.10): so many requests for each session, and for each
-/// address.
+/// Keeps any one client from taking more than its share of this gateway (docs/conformance.md §1.10): so many requests for each session, for each
+/// address, and for each token of an app's own server if a limit is set.
 ///
 /// It is asked before anything else is done for a request. The limits are far beyond what people cause; each gateway counts for itself.
 final class RateLimiter: Sendable {

@@ -15,7 +15,7 @@ struct RESTContext: RequestContext {
     let trace: TraceID
     /// The connection it came on.
     let channel: any Channel
-    /// The protocol version asked for, as ``VersionMiddleware`` found it.
+    /// The protocol version asked for, as ``VersionMiddleware`` or ``ServerVersionMiddleware`` found it.
     var version = WireVersion.v3
     /// Whose request it is, as ``SessionMiddleware`` or ``OnBehalfMiddleware`` found it.
     var user: UserKey?
