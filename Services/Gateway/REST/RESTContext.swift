@@ -23,6 +23,8 @@ struct RESTContext: RequestContext {
     var isServerRequest = false
     /// The app whose own server sent it, as ``ServerTokenMiddleware`` found it.
     var server: ServerCaller?
+    /// The version of the Server API that it speaks, as ``ServerVersionMiddleware`` found it.
+    var serverVersion: ServerVersion?
     /// What writes objects for its sender; nil: it finds them where all clients do.
     var renderer: Renderer?
     /// What its answer holds, from what services answered to the last byte, since ``AnswerLimitMiddleware``.
@@ -92,7 +94,32 @@ struct SignedInContext: ChildRequestContext {
     }
 }
 
-/// What a context of either kind has.
+/// The same for routes of an app's own server.
+struct ServerContext: ChildRequestContext {
+    private(set) var request: RESTContext
+    /// Who asks.
+    let server: ServerCaller
+    /// In which version of the Server API.
+    let version: ServerVersion
+
+    /// - Throws: an error if no middleware before the route finds these out.
+    init(context: RESTContext) throws {
+        guard let server = context.server, let version = context.serverVersion else { throw HTTPError(.internalServerError) }
+        request = context
+        self.server = server
+        self.version = version
+    }
+
+    var coreContext: CoreRequestContextStorage {
+        get { request.coreContext }
+        set { request.coreContext = newValue }
+    }
+
+    /// The app in whose name the server asks.
+    var app: AppID { server.app }
+}
+
+/// What a context of any kind has.
 protocol RESTRouteContext: RequestContext {
     var request: RESTContext { get }
 }
@@ -102,3 +129,5 @@ extension RESTContext: RESTRouteContext {
 }
 
 extension SignedInContext: RESTRouteContext {}
+
+extension ServerContext: RESTRouteContext {}

@@ -17,7 +17,7 @@ import StrataWire
 /// 7. ``PreflightMiddleware``, which ends the way of `OPTIONS`;
 /// 8. where a route needs a version, ``VersionMiddleware``;
 /// 9. where it needs a session, ``SessionMiddleware``, whose lookup knows the version that a refusal is written in; below `/apps`, where apps' own
-///    servers ask, ``ServerTokenMiddleware``, ``ServerVersionMiddleware`` and ``OnBehalfMiddleware`` in place of 8 and 9;
+///    servers ask, ``ServerTokenMiddleware``, ``ServerVersionMiddleware`` and ``OnBehalfMiddleware`` or ``SystemRendererMiddleware`` in place of 8 and 9;
 /// 10. ``AnswerLimitMiddleware``, which makes the user wait for their turn: it has to know who that is;
 /// 11. ``BodyLimitMiddleware``;
 /// 12. where it needs a session, ``NamedChangeMiddleware``, which reads the body and so needs room for it;

@@ -92,6 +92,16 @@ final class RESTRoutes {
         ServerVersionMiddleware(errors: errors)
     }
 
+    /// For what a server asks in its own name.
+    @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
+    var beforeSystemRoutes: some RouterMiddleware<RESTContext> {
+        ServerTokenMiddleware(tokens: services.serverTokens, limiter: services.limiter, errors: errors)
+        ServerVersionMiddleware(errors: errors)
+        SystemRendererMiddleware(renderer: services.renderer)
+        AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
+        BodyLimitMiddleware(bodies: services.bodies)
+    }
+
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
     var beforeRoutesOnBehalf: some RouterMiddleware<RESTContext> {
         ServerTokenMiddleware(tokens: services.serverTokens, limiter: services.limiter, errors: errors)
@@ -118,6 +128,14 @@ final class RESTRoutes {
     func signedIn(_ path: RouterPath) -> Group<SignedInContext> {
         let group = router.group(path).add(middleware: beforeSignedInRoutes).group(context: SignedInContext.self)
         return Group(routes: self, mounts: [Mount(access: .signedIn, path: path, group: group), mountOnBehalf(path)])
+    }
+
+    /// Routes that an app's own server uses in its own name, below `/apps/:app`. A user in such a path is called `:owner`, as in the paths on behalf of
+    /// users; whether the app knows them is the route's business.
+    func server(_ path: RouterPath) -> Group<ServerContext> {
+        let path = RouterPath("/apps/:app").appendingPath(path)
+        let group = router.group(path).add(middleware: beforeSystemRoutes).group(context: ServerContext.self)
+        return Group(routes: self, mounts: [Mount(access: .server, path: path, group: group)])
     }
 
     /// Routes that an app's own server finds below the path of the user on whose behalf it asks.

@@ -16,6 +16,7 @@ struct ServerVersionMiddleware: RESTMiddleware {
             throw errors.failed(failure, in: context)
         }
         var context = context
+        context.serverVersion = version
         context.version = version.clientVersion
         return try await next(request, context)
     }
