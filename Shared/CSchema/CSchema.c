@@ -124,6 +124,12 @@ static const unsigned char step_48_clock_set_back[] = {
 static const unsigned char step_49_server_tokens[] = {
 #embed "../Schema/Tables/0049_server_tokens.sql"
 };
+static const unsigned char step_54_users[] = {
+#embed "../Schema/Tables/0054_users.sql"
+};
+static const unsigned char step_55_erasures[] = {
+#embed "../Schema/Tables/0055_erasures.sql"
+};
 
 // Functions.
 
@@ -184,6 +190,15 @@ static const unsigned char functions_devices[] = {
 static const unsigned char functions_content[] = {
 #embed "../Schema/Functions/content.sql"
 };
+static const unsigned char functions_users[] = {
+#embed "../Schema/Functions/users.sql"
+};
+static const unsigned char functions_pushes[] = {
+#embed "../Schema/Functions/pushes.sql"
+};
+static const unsigned char functions_erasing[] = {
+#embed "../Schema/Functions/erasing.sql"
+};
 static const unsigned char functions_upkeep[] = {
 #embed "../Schema/Functions/upkeep.sql"
 };
@@ -243,6 +258,8 @@ static const struct StrataScript steps[] = {
     STEP(46, deletion_up_to),
     STEP(48, clock_set_back),
     STEP(49, server_tokens),
+    STEP(54, users),
+    STEP(55, erasures),
 };
 
 /// In the order in which a new database can make them.
@@ -266,6 +283,9 @@ static const struct StrataScript functions[] = {
     FUNCTIONS(announcements),
     FUNCTIONS(devices),
     FUNCTIONS(content),
+    FUNCTIONS(users),
+    FUNCTIONS(pushes),
+    FUNCTIONS(erasing),
     FUNCTIONS(upkeep),
     FUNCTIONS(app_deletion),
     FUNCTIONS(metadata),

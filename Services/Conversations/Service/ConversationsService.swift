@@ -21,6 +21,7 @@ public final class ConversationsService: StrataService {
     private let redis: RedisClient
     private let epoch: EpochSource
     private let maintenance: Maintenance
+    private let erasures: Erasures
     private let server: RPCServer
 
     /// Puts the service together; nothing is connected before it runs.
@@ -34,13 +35,17 @@ public final class ConversationsService: StrataService {
         (self.database, self.redis, self.epoch) = (database, redis, epoch)
         maintenance = Maintenance(
             database: database, retention: settings.retention, interval: settings.maintenanceInterval, logger: logger)
+        let directory = IdentityDirectory(database: database)
+        let erasures = Erasures(database: database, directory: directory, publisher: publisher, logger: logger)
+        self.erasures = erasures
         server = RPCServer(
-            Self.handlers(settings, database: database, epoch: epoch, publisher: publisher, logger: logger), configuration: settings.rpc,
-            eventLoopGroup: loops, logger: logger)
+            Self.handlers(
+                settings, database: database, directory: directory, epoch: epoch, publisher: publisher, erasures: erasures, logger: logger),
+            configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
     }
 
     /// Everything that has to run, in the order of dependency.
-    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, maintenance, server] }
+    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, maintenance, erasures, server] }
 
     /// The port at which calls are answered. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
@@ -62,9 +67,9 @@ public final class ConversationsService: StrataService {
     }
 
     private static func handlers(
-        _ settings: ConversationsSettings, database: Database, epoch: EpochSource, publisher: Publisher, logger: Logger
+        _ settings: ConversationsSettings, database: Database, directory: IdentityDirectory, epoch: EpochSource, publisher: Publisher,
+        erasures: Erasures, logger: Logger
     ) -> [any CallHandler] {
-        let directory = IdentityDirectory(database: database)
         let signIn = SignIn(
             database: database, directory: directory, publisher: publisher, keys: AppKeys(database: database),
             nonceKey: Nonce.Key(clusterSecret: settings.rpc.clusterSecret), sessionLifetime: settings.sessionLifetime, logger: logger)
@@ -76,17 +81,18 @@ public final class ConversationsService: StrataService {
             metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas)
         let accounts = AccountHandler(
             signIn: signIn, sessions: sessions, directory: directory, serverTokens: ServerTokens(database: database))
-        return [accounts] + handlers(support, receiptWindow: settings.receiptWindow)
+        return [accounts] + handlers(support, receiptWindow: settings.receiptWindow, erasures: erasures)
     }
 
     /// What answers every call but those of accounts.
-    static func handlers(_ support: CallSupport, receiptWindow: Duration) -> [any CallHandler] {
+    static func handlers(_ support: CallSupport, receiptWindow: Duration, erasures: Erasures) -> [any CallHandler] {
         let receipts = ReceiptGatherer(
             database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit)
         return [
             FollowingHandler(support), ConversationHandler(support), FirstLoadHandler(support), MessageHandler(support, receipts: receipts),
             BulkReceiptHandler(support),
             PartHandler(support), SyncHandler(support), AnnouncementHandler(support), ContentHandler(support), PushTokenHandler(support),
+            UserHandler(support, erasures: erasures),
         ]
     }
 }

@@ -42,12 +42,10 @@ extension EndToEnd {
                 try await ana.does("POST", "/push_tokens", device)
                 content = try await ana.upload(Data("x".utf8))
                 try await ana.does("POST", conversation.path + "/messages", content.message)
-                let service = "127.0.0.1:\(cluster.instances(of: .conversations)[0].port)"
-                let announcement = try await StrataProgram()
-                    .run(
-                        ["announce", "--service", service, "--app", app.id, "--to", "ana", "News"],
-                        environment: ["STRATA_CLUSTER_SECRET": Cluster.secret])
-                try #require(announcement.status == 0, "\(announcement.complaints)")
+                _ = try await cluster.announce("News", in: app, to: ["ana"])
+                let server = AppServer(app)
+                #expect(try await server.call("PUT", "/users/ana/badge", ["external_unread_count": 3]).status == 200)
+                #expect(try await server.call("DELETE", "/users/dora").status == 202)
             }
 
             private static func part(of message: String, _ user: TestUser) async throws -> String {
