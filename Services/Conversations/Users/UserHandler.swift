@@ -88,7 +88,8 @@ struct UserHandler: CallHandler {
         let (app, user) = (try AppID(contract: request.appID), try Self.user(request.userID))
         let from = request.hasFromID ? UUID(contract: request.fromID) : nil
         let rows = try await database.run(
-            ListSessions(app: app, user: user, pageSize: Int64(min(max(request.pageSize, 1), Self.pageLimit)), from: from), deadline: context.deadline)
+            ListSessions(app: app, user: user, pageSize: Int64(min(max(request.pageSize, 1), Self.pageLimit)), from: from), deadline: context.deadline
+        )
         let (header, columns) = (try support.row(rows), try rows.columns(of: ListSessions.self))
         guard try header[columns.outcome] == "ok" else { throw Failure.invalid("from_id", reason: "is not the id of a session in this list") }
         return try .with {

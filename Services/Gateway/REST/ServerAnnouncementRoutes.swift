@@ -18,8 +18,9 @@ struct ServerAnnouncementRoutes: RESTFeature {
         let (id, body) = (asked.id, asked.body)
         let sent = try await services.announce(body, as: id, in: context.app, trace: context.request.trace)
         return .json(.accepted) {
-            renderer(for: context).writeSentAnnouncement(
-                id, sender: sent.sender, recipients: body.recipients, sentAt: sent.sentAt, parts: sent.parts, version: context.version, into: &$0)
+            renderer(for: context)
+                .writeSentAnnouncement(
+                    id, sender: sent.sender, recipients: body.recipients, sentAt: sent.sentAt, parts: sent.parts, version: context.version, into: &$0)
         }
     }
 

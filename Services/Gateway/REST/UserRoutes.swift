@@ -98,7 +98,9 @@ struct UserRoutes: RESTFeature {
 
     // MARK: Sessions
 
-    private func listSessions(_ asked: ObjectRequest<OwnerRequest, ListRequest<SessionsQuery>>, in context: ServerContext) async throws(Failure)
+    private func listSessions(
+        _ asked: ObjectRequest<OwnerRequest, ListRequest<SessionsQuery>>, in context: ServerContext
+    ) async throws(Failure)
         -> RESTAnswer
     {
         let (user, query) = (asked.id.user, asked.content.query)

@@ -64,7 +64,8 @@ struct ServerAPI: Sendable {
         let answer: RESTAnswer
         do {
             answer = try await gateway.call(
-                method, "/apps/\(app.uuidString.lowercased())\(path)", body: body, headers: own.merging(headers) { $1 }, deadline: .now + Self.patience)
+                method, "/apps/\(app.uuidString.lowercased())\(path)", body: body, headers: own.merging(headers) { $1 },
+                deadline: .now + Self.patience)
         } catch let error as ProtocolClientError {
             if error.code == .untrusted {
                 let way = "Name the certificates to trust with --ca FILE (STRATA_CA), or accept any with --insecure"

@@ -83,7 +83,9 @@ public struct IdentityBody: Hashable, Sendable {
         guard case .string(let text) = value else { throw .invalid(name, reason: "must be a string") }
         guard name != "display_name" || !text.isEmpty else { throw .invalid(name, reason: "is empty") }
         let limit = IdentityLimits.texts[name] ?? 0
-        guard IdentityLimits.fits(text, within: limit) else { throw .invalid(name, reason: "is longer than \(limit) characters, or has a NUL among them") }
+        guard IdentityLimits.fits(text, within: limit) else {
+            throw .invalid(name, reason: "is longer than \(limit) characters, or has a NUL among them")
+        }
         return text
     }
 

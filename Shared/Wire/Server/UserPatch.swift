@@ -53,7 +53,9 @@ public struct AppPatch: Hashable, Sendable {
             case "badge_counts": badgeCounts = try AppPatch.counts(operation)
             case "badge_counts_announcements":
                 try operation.requireSet()
-                guard case .bool(let flag) = try operation.requiredValue() else { throw .invalid(operation.property, reason: "must be true or false") }
+                guard case .bool(let flag) = try operation.requiredValue() else {
+                    throw .invalid(operation.property, reason: "must be true or false")
+                }
                 badgeAnnouncements = flag
             default: throw operation.isUnknown
             }

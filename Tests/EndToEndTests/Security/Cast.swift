@@ -73,7 +73,8 @@ struct Cast: Sendable {
         for gateway in cluster.urls.indices {
             for who in [Who.expired, .ended, .suspendedUser, .suspendedApp] {
                 try await eventually("\(who.rawValue): the session is good for ever") {
-                    try await cluster.client(gateway).call("GET", "/channels", token: token(of: who), deadline: Waiting.deadline).status == 401
+                    try await cluster.client(gateway).call("GET", "/channels", token: token(of: who), deadline: Waiting.deadline).status
+                        == (who == .suspendedUser ? 403 : 401)
                 }
             }
         }

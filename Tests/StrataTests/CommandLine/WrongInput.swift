@@ -142,7 +142,9 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         ]
         var rows: [WrongInput] = []
         for (command, first, last) in commands {
-            func row(_ option: String, _ words: [String], _ says: String, _ status: CommandFailure.Status = .usage, _ environment: [String: String] = [:]) {
+            func row(
+                _ option: String, _ words: [String], _ says: String, _ status: CommandFailure.Status = .usage, _ environment: [String: String] = [:]
+            ) {
                 rows.append(WrongInput(command, option, first + words + last, says, status, environment))
             }
             row("--url", ["--url", "nonsense"], "nonsense is not the base URL of a gateway")
