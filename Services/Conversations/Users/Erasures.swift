@@ -24,9 +24,9 @@ final class Erasures: Service {
     private let failures = Counter(label: "strata_conversations_erasure_failures_total")
 
     /// Messages in one transaction: a few milliseconds, in which other changes of the conversation wait.
-    private static let batch: Int64 = 100
-    /// Between two transactions, so that an erasure takes a part of the database only.
-    private static let pause = Duration.milliseconds(5)
+    private static let batch: Int64 = 25
+    /// Between two transactions at least. A pause is as long as the transaction before it took, so that half of the time is left to others.
+    private static let pause = Duration.milliseconds(2)
 
     /// - Parameter interval: how often it is looked whether there is something to do that another instance left, or that has become due.
     init(database: Database, directory: IdentityDirectory, publisher: Publisher, interval: Duration = .seconds(5), logger: Logger) {
@@ -56,7 +56,11 @@ final class Erasures: Service {
 
     private func turn() async {
         do {
-            while try await step(deadline: .now + .seconds(30)), (try? await Task.sleep(for: Self.pause)) != nil {}
+            while true {
+                let start = ContinuousClock.now
+                guard try await step(deadline: start + .seconds(30)) else { return }
+                guard (try? await Task.sleep(for: max(Self.pause, ContinuousClock.now - start))) != nil else { return }
+            }
         } catch {
             failures.increment()
             logger.warning("the erasure of a user could not go on", metadata: ["error.code": "\(Failure(reading: error).code.id)"])

@@ -14,6 +14,7 @@ public struct AnnouncementBody: Hashable, Sendable {
     /// Unicode scalars of a sender's name.
     public static let nameScalars = 128
 
+    /// In whose name it is sent.
     public var sender: Sender
     /// Each once.
     public var recipients: [UserID]

@@ -6,11 +6,14 @@ public import StrataModel
 public struct SessionSummary: Hashable, Sendable {
     /// By which it is ended. It tells nothing of the token.
     public var id: UUID
+    /// When the user signed in.
     public var createdAt: Timestamp
     /// At most a day before the last use.
     public var lastUsedAt: Timestamp
+    /// When it ends, if it is not used before.
     public var expiresAt: Timestamp
 
+    /// As the database has it.
     public init(id: UUID, createdAt: Timestamp, lastUsedAt: Timestamp, expiresAt: Timestamp) {
         self.id = id
         self.createdAt = createdAt
@@ -23,9 +26,12 @@ public struct SessionSummary: Hashable, Sendable {
 public struct BadgeSummary: Hashable, Sendable {
     /// As the app's own server says.
     public var external: Int64
+    /// Conversations with unread messages.
     public var conversations: Int64
+    /// Unread messages.
     public var messages: Int64
 
+    /// None of them is negative.
     public init(external: Int64, conversations: Int64, messages: Int64) {
         self.external = external
         self.conversations = conversations

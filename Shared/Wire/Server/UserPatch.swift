@@ -41,6 +41,7 @@ public struct AppPatch: Hashable, Sendable {
 
     /// Seconds that a session lives unused; 0: as the server is set.
     public var sessionTTL: Int64?
+    /// What the number on the app's icon counts.
     public var badgeCounts: BadgeCounts?
     /// Whether unread announcements count, too.
     public var badgeAnnouncements: Bool?

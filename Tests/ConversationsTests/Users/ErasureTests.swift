@@ -141,7 +141,7 @@ extension StoreTests {
                 for _ in 0..<4 { #expect(try await calls.erasures.step(deadline: .soon)) }
                 let half = try await calls.number(
                     "SELECT count(*) FROM conversations.message WHERE conversation_id = '\(conversation)' AND octet_length(parts) = 0")
-                #expect(half == 300)
+                #expect(half == 75)
                 let steps = try await calls.workOffErasures()
                 #expect(steps >= 10)
                 #expect(
