@@ -43,9 +43,13 @@ extension EndToEnd {
                 content = try await ana.upload(Data("x".utf8))
                 try await ana.does("POST", conversation.path + "/messages", content.message)
                 _ = try await cluster.announce("News", in: app, to: ["ana"])
-                let server = AppServer(app)
-                #expect(try await server.call("PUT", "/users/ana/badge", ["external_unread_count": 3]).status == 200)
-                #expect(try await server.call("DELETE", "/users/dora").status == 202)
+                #expect(try await AppServer(app).call("PUT", "/users/ana/badge", ["external_unread_count": 3]).status == 200)
+                // One that is not due yet.
+                try await cluster.sql(
+                    """
+                    INSERT INTO conversations.erasure (app_id, user_id, requested_at, not_before)
+                    VALUES ('\(app.app.id)', 'gone', now(), 'infinity')
+                    """)
             }
 
             private static func part(of message: String, _ user: TestUser) async throws -> String {
@@ -84,7 +88,7 @@ extension EndToEnd {
             [
                 "conversation", "roster", "participant", "user_conversation", "message", "kept_receipts", "message_place", "distinct_set", "change",
                 "user_log", "user_change", "app_key", "server_token", "session", "identity", "follow", "announcement", "announcement_recipient",
-                "push_token", "content", "content_reference", "later",
+                "push_token", "content", "content_reference", "badge", "erasure", "later",
             ]
             .map { "conversations.\($0)" } + ["metadata.leaf", "metadata.tree", "metadata.later"])
 
