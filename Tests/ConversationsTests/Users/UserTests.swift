@@ -125,7 +125,7 @@ extension StoreTests {
             arguments: [
                 ("unread_messages", false, 7), ("unread_conversations", false, 6), ("external", false, 5), ("external", true, 6),
                 ("unread_messages", true, 8),
-            ])
+            ] as [(String, Bool, Int64)])
         func number(_ counts: String, _ announcements: Bool, _ expected: Int64) async throws {
             try await CallsFixture.run { calls in
                 try await calls.register()

@@ -2,7 +2,6 @@
 
 import Foundation
 import ProtocolClient
-import StrataModel
 import TestCluster
 import TestSupport
 import Testing
@@ -180,11 +179,9 @@ extension EndToEnd {
             _ = try await app.signIn("ana")
             let server = AppServer(app)
             func remaining() async throws -> [Double] {
-                try await server.call("GET", "/users/ana/sessions").json.array?
-                    .compactMap { session in
-                        session["expires_at"].string.flatMap { ISO8601.parse($0) }
-                            .map { Double($0.microseconds) / 1_000_000 - Date().timeIntervalSince1970 }
-                    } ?? []
+                let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+                let sessions = try await server.call("GET", "/users/ana/sessions").json.array ?? []
+                return try sessions.map { try Date($0["expires_at"].string ?? "", strategy: format).timeIntervalSinceNow }
             }
             #expect(try await remaining().allSatisfy { $0 > 86_400 })
             let answer = try await server.call("PATCH", "", [set("session_ttl_in_seconds", 3600)])
