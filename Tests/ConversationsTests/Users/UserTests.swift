@@ -157,31 +157,6 @@ extension StoreTests {
             }
         }
 
-        @Test("a push has the tokens, the text, with what differs for the recipient, and the badge")
-        func push() async throws {
-            try await CallsFixture.run { calls in
-                try await calls.register()
-                try await calls.users("ana", "ben")
-                try await calls.send(calls.conversation(), by: "ana")
-                _ = try await calls.call(
-                    AccountAPI.setPushToken,
-                    .with {
-                        $0.appID = Data(calls.app)
-                        $0.userID = "ben"
-                        $0.token = .with { ($0.deviceID, $0.type, $0.token) = ("d", "gcm", "t") }
-                    })
-                let found = try await calls.number(
-                    """
-                    SELECT count(*) FROM conversations.push_of('\(calls.app)', 'ben', '{"text": "x"}', NULL) p
-                    WHERE p -> 'badge' = '1' AND p -> 'tokens' -> 0 ->> 'token' = 't' AND p -> 'notification' ->> 'text' = 'x' AND p ->> 'user_id' = 'ben'
-                    """)
-                #expect(found == 1)
-                #expect(
-                    try await calls.number(
-                        "SELECT jsonb_array_length(conversations.push_of('\(calls.app)', 'ben', '{}', 'apns') -> 'tokens')") == 0)
-            }
-        }
-
         @Test("an announcement is sent once under an id: the same request again is answered as the first, another one is refused")
         func announcing() async throws {
             try await CallsFixture.run { calls in
