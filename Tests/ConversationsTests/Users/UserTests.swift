@@ -157,6 +157,54 @@ extension StoreTests {
             }
         }
 
+        @Test("a push is handed to the webhooks for each recipient, with what differs for them and the badge; so is a badge that changes")
+        func push() async throws {
+            try await CallsFixture.run(on: try await ServiceFixture.migratedDatabase()) { calls in
+                try await calls.register()
+                try await calls.users("ana", "ben")
+                try await calls.send(calls.conversation(), by: "ana")
+                // In place of what records events: it notes what it is given.
+                try await calls.execute(
+                    """
+                    DO $made$ BEGIN
+                    CREATE SCHEMA IF NOT EXISTS webhooks;
+                    GRANT USAGE ON SCHEMA webhooks TO strata_conversations;
+                    CREATE TABLE public.pushed (users text[], badges bigint[], notification jsonb);
+                    GRANT INSERT ON public.pushed TO strata_conversations;
+                    CREATE OR REPLACE FUNCTION webhooks.push(
+                        p_app uuid, p_id uuid, p_users text[], p_badges bigint[], p_notification jsonb, p_conversation uuid DEFAULT NULL,
+                        p_message uuid DEFAULT NULL) RETURNS bigint LANGUAGE plpgsql AS
+                    'BEGIN INSERT INTO public.pushed VALUES (p_users, p_badges, p_notification); RETURN 1; END';
+                    END $made$
+                    """)
+                _ = try await calls.call(
+                    UsersAPI.notify,
+                    .with {
+                        $0.appID = Data(calls.app)
+                        $0.recipients = ["ana", "ben"]
+                        $0.notification = #"{"text":"x","sound":"s"}"#
+                        $0.overrides = #"{"ben":{"text":"y"}}"#
+                    })
+                _ = try await calls.call(
+                    AccountAPI.setPushToken,
+                    .with {
+                        $0.appID = Data(calls.app)
+                        $0.userID = "ben"
+                        $0.token = .with { ($0.deviceID, $0.type, $0.token) = ("d", "apns", "t") }
+                    })
+                for count: Int64 in [4, 4] { _ = try await calls.badge(of: "ben", setting: count) }
+                for (users, badges, notification) in [
+                    ("{ana}", "{0}", #"{"text":"x","sound":"s"}"#), ("{ben}", "{1}", #"{"text":"y","sound":"s"}"#), ("{ben}", "{5}", nil),
+                ] as [(String, String, String?)] {
+                    let condition = notification.map { "notification = '\($0)'" } ?? "notification IS NULL"
+                    let found = try await calls.number(
+                        "SELECT count(*) FROM public.pushed WHERE users = '\(users)' AND badges = '\(badges)' AND \(condition)")
+                    #expect(found == 1, "\(users) \(badges)")
+                }
+                #expect(try await calls.number("SELECT count(*) FROM public.pushed") == 3)
+            }
+        }
+
         @Test("an announcement is sent once under an id: the same request again is answered as the first, another one is refused")
         func announcing() async throws {
             try await CallsFixture.run { calls in
