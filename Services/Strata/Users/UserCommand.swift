@@ -42,7 +42,7 @@ struct UserEraseCommand: AsyncParsableCommand {
         let app = try KeyRing(home: StrataHome()).appID(self.app)
         try confirm()
         let path = "/users/\(UserID(trusted: user).percentEncoded)"
-        try await api.with(app: app, purpose: "strata user erase") { server in try await server.call("DELETE", path) }
+        _ = try await api.with(app: app, purpose: "strata user erase") { server in try await server.call("DELETE", path) }
         if json { return try Console.standard.say(json: ["app": LayerID.app.text(app), "user": user]) }
         Console.standard.say("\(user)  is erased. What they wrote goes now, some messages at a time.")
     }
