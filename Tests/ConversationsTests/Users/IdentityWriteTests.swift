@@ -2,6 +2,7 @@
 import Contracts
 import Foundation
 import StrataModel
+import SwiftProtobuf
 import Testing
 
 @testable import Conversations
