@@ -64,7 +64,9 @@ extension EndToEnd {
             let socket = try await other.open()
             try await eventually("all of the user's messages have lost their parts") {
                 try await cluster.sql(
-                    "SELECT count(*) FROM conversations.message WHERE sender = '\(user.user)' AND octet_length(parts) > 0").hasPrefix("0")
+                    "SELECT count(*) FROM conversations.message WHERE sender = '\(user.user)' AND octet_length(parts) > 0"
+                )
+                .hasPrefix("0")
             }
             // Once the service has been found again, and the changes that were never published have been missed.
             try await sendWhenPossible("after the erasure", by: other, to: conversation)

@@ -2,6 +2,7 @@
 
 import Foundation
 import ProtocolClient
+import StrataCommand
 import TestCluster
 import TestSupport
 import Testing
@@ -10,11 +11,6 @@ extension EndToEnd {
     /// What an app's own server does with users: identities, suspension, sessions, badges, announcements, erasing.
     @Suite("an app's own server and its users")
     struct UserManagementTests {
-        /// The operations of a patch.
-        private func set(_ property: String, _ value: JSONValue) -> JSONValue {
-            ["operation": "set", "property": .string(property), "value": value]
-        }
-
         // MARK: Identities
 
         @Test("an identity is created, read in each version, patched, replaced and deleted; its followers and its user are told at once")
@@ -208,8 +204,8 @@ extension EndToEnd {
             let conversation = try await ana.converse(with: [ben])
             for text in ["one", "two"] { try await ana.send(text, to: conversation) }
             let server = AppServer(app)
-            let expected: (JSONValue) -> JSONValue = {
-                ["external_unread_count": $0, "unread_conversation_count": 1, "unread_message_count": 2]
+            func expected(_ external: JSONValue) -> JSONValue {
+                ["external_unread_count": external, "unread_conversation_count": 1, "unread_message_count": 2]
             }
             #expect(try await server.call("GET", "/users/ben/badge").json == expected(0))
             let put = try await server.call("PUT", "/users/ben/badge", ["external_unread_count": 15])
@@ -274,7 +270,9 @@ extension EndToEnd {
             let sender: (String, JSONValue) = isFirst ? ("sender", ["name": "Team"]) : ("sender_id", "ana")
             let parts: JSONValue = [["mime_type": "text/plain", "body": "x"]]
             func body(_ members: [String: JSONValue]) -> JSONValue {
-                .object([sender.0: sender.1, "recipients": ["ana"], "parts": parts].merging(members) { $1 }.filter { $0.value != .null })
+                var all: [String: JSONValue] = [sender.0: sender.1, "recipients": ["ana"], "parts": parts]
+                all.merge(members) { $1 }
+                return .object(all.filter { $0.value != .null })
             }
             let content: JSONValue = ["id": .string("layer:///content/\(UUID().uuidString)"), "size": 1]
             let rows: [(JSONValue, String, String)] = [
