@@ -82,7 +82,8 @@ struct MetadataStore: Sendable {
         }
         return Change(
             appID: patch.app, conversationID: patch.conversation, position: Position(try row[columns.position]),
-            createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds), actor: patch.actor.isAppServer ? nil : patch.actor,
+            createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds),
+            actor: patch.actor.isAppServer ? nil : patch.actor,
             origin: patch.origin, messageCount: try row[columns.messageCount], numbers: [:],
             content: .metadataChanged(try MetadataJSON.effects(try row[columns.effects])))
     }
