@@ -10,10 +10,11 @@ public struct ServerMessageBody: Hashable, Sendable {
         case name(String)
     }
 
-    /// When a message is sent that is not sent at once. Both in milliseconds.
+    /// When a message is sent that is not sent at once.
     public struct Schedule: Hashable, Sendable {
+        /// For how long it waits, in milliseconds.
         public var delay: Int64
-        /// For this long before it is sent, the sender is shown as typing; 0: not at all.
+        /// For this long before it is sent, in milliseconds, the sender is shown as typing; 0: not at all.
         public var typing: Int64
         /// Checks nothing: ``ServerMessageBody`` has.
         public init(delay: Int64, typing: Int64) {

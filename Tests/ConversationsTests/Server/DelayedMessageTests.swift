@@ -78,6 +78,26 @@ extension StoreTests {
             }
         }
 
+        @Test("an app has only so many that wait; there is room again when they are sent")
+        func quota() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ana"], by: "").id
+                let most = try #require(CallsFixture.quotas.delayedMessages)
+                let last = MessageID.random()
+                for number in 1...most { try await calls.delay(id, name: "C", id: number == most ? last : .random(), milliseconds: 1000) }
+                let refusal = try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 1000) }
+                #expect(refusal?.code == .invalidProperty && refusal?.detail == .property("schedule"))
+                // A repetition is not one more; another app has its own.
+                try await calls.delay(id, name: "C", id: last, milliseconds: 1000)
+                let other = calls.with(app: .random())
+                try await other.delay(try await other.create(["ana"], by: "").id, name: "C", milliseconds: 1000)
+                try await pass(1000, calls)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try await calls.messages(id, as: "").total == Int64(most))
+                try await calls.delay(id, name: "C", milliseconds: 1000)
+            }
+        }
+
         @Test("what cannot be sent is refused at once, and dropped without a word if that is so when its time comes")
         func dropped() async throws {
             try await CallsFixture.run { calls in
