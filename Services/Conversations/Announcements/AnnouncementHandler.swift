@@ -65,7 +65,7 @@ struct AnnouncementHandler: CallHandler {
     private struct Sent {
         let sentAt: StrataModel.Timestamp
         let parts: [MessagePart]
-        let sender: Announcement.Sender
+        let sender: MessageSender
         /// The same request was carried out before.
         let isRepeated: Bool
     }
@@ -125,7 +125,7 @@ struct AnnouncementHandler: CallHandler {
     private struct Sender {
         var name: String?
         var user: UserID?
-        let shown: Announcement.Sender
+        let shown: MessageSender
     }
 
     private func sender(

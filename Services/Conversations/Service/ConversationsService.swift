@@ -22,6 +22,7 @@ public final class ConversationsService: StrataService {
     private let epoch: EpochSource
     private let maintenance: Maintenance
     private let erasures: Erasures
+    private let delayedMessages: DelayedMessages
     private let server: RPCServer
 
     /// Puts the service together; nothing is connected before it runs.
@@ -36,16 +37,22 @@ public final class ConversationsService: StrataService {
         maintenance = Maintenance(
             database: database, retention: settings.retention, interval: settings.maintenanceInterval, logger: logger)
         let directory = IdentityDirectory(database: database)
+        let support = CallSupport(
+            database: database, directory: directory, publisher: publisher, epoch: epoch,
+            participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
+            receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
+            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas)
+        delayedMessages = DelayedMessages(support, logger: logger)
         let erasures = Erasures(database: database, directory: directory, publisher: publisher, logger: logger)
         self.erasures = erasures
         server = RPCServer(
-            Self.handlers(
-                settings, database: database, directory: directory, epoch: epoch, publisher: publisher, erasures: erasures, logger: logger),
-            configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
+            Self.handlers(settings, support, erasures: erasures, logger: logger), configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
     }
 
     /// Everything that has to run, in the order of dependency.
-    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, maintenance, erasures, server] }
+    public var services: [any Service] {
+        [redis, database.hot, database.exclusive, database.large, epoch, maintenance, delayedMessages, erasures, server]
+    }
 
     /// The port at which calls are answered. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
@@ -67,18 +74,13 @@ public final class ConversationsService: StrataService {
     }
 
     private static func handlers(
-        _ settings: ConversationsSettings, database: Database, directory: IdentityDirectory, epoch: EpochSource, publisher: Publisher,
-        erasures: Erasures, logger: Logger
+        _ settings: ConversationsSettings, _ support: CallSupport, erasures: Erasures, logger: Logger
     ) -> [any CallHandler] {
+        let (database, directory, publisher) = (support.database, support.directory, support.publisher)
         let signIn = SignIn(
             database: database, directory: directory, publisher: publisher, keys: AppKeys(database: database),
             nonceKey: Nonce.Key(clusterSecret: settings.rpc.clusterSecret), sessionLifetime: settings.sessionLifetime, logger: logger)
         let sessions = Sessions(database: database, publisher: publisher, lifetime: settings.sessionLifetime)
-        let support = CallSupport(
-            database: database, directory: directory, publisher: publisher, epoch: epoch,
-            participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
-            receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
-            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas)
         let accounts = AccountHandler(
             signIn: signIn, sessions: sessions, directory: directory, serverTokens: ServerTokens(database: database))
         return [accounts] + handlers(support, receiptWindow: settings.receiptWindow, erasures: erasures)

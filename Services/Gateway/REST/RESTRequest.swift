@@ -127,6 +127,11 @@ extension ConversationDeletionQuery: RESTRequest {
     }
 }
 
+extension RESTContext {
+    /// Who sent the request: an app's own server on behalf of a user counts as that user's client.
+    var sender: RequestSender { isServerRequest && user == nil ? .server : .client }
+}
+
 // MARK: Bodies
 
 extension Request {
@@ -152,13 +157,13 @@ extension SessionBody: RESTRequest {
 
 extension CreateConversationBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try CreateConversationBody(try await request.json(context))
+        self = try CreateConversationBody(try await request.json(context), from: context.sender)
     }
 }
 
 extension ConversationPatch: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try ConversationPatch(try await request.patch(context))
+        self = try ConversationPatch(try await request.patch(context), from: context.sender)
     }
 }
 
