@@ -21,6 +21,7 @@ public final class ConversationsService: StrataService {
     private let redis: RedisClient
     private let epoch: EpochSource
     private let maintenance: Maintenance
+    private let indexBuilder: IndexBuilder
     private let server: RPCServer
 
     /// Puts the service together; nothing is connected before it runs.
@@ -34,13 +35,14 @@ public final class ConversationsService: StrataService {
         (self.database, self.redis, self.epoch) = (database, redis, epoch)
         maintenance = Maintenance(
             database: database, retention: settings.retention, interval: settings.maintenanceInterval, logger: logger)
+        indexBuilder = IndexBuilder(database: database, logger: logger)
         server = RPCServer(
             Self.handlers(settings, database: database, epoch: epoch, publisher: publisher, logger: logger), configuration: settings.rpc,
             eventLoopGroup: loops, logger: logger)
     }
 
     /// Everything that has to run, in the order of dependency.
-    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, maintenance, server] }
+    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, maintenance, indexBuilder, server] }
 
     /// The port at which calls are answered. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
@@ -87,6 +89,7 @@ public final class ConversationsService: StrataService {
             FollowingHandler(support), ConversationHandler(support), FirstLoadHandler(support), MessageHandler(support, receipts: receipts),
             BulkReceiptHandler(support),
             PartHandler(support), SyncHandler(support), AnnouncementHandler(support), ContentHandler(support), PushTokenHandler(support),
+            IndexHandler(support),
         ]
     }
 }
