@@ -41,8 +41,10 @@ struct IndexBuilder: Service {
     private func turn() async -> Duration {
         let start = ContinuousClock.now
         do {
-            guard let done = try await step(deadline: start + .seconds(30)), done > 0 else { return Self.pause * Double.random(in: 0.8...1.2) }
-            return (.now - start) * Self.rest
+            guard let done = try await step(batch: Self.batch, deadline: start + .seconds(30)), done > 0 else {
+                return Self.pause * Double.random(in: 0.8...1.2)
+            }
+            return (ContinuousClock.now - start) * Self.rest
         } catch {
             failures.increment()
             logger.warning("an index of metadata could not be built further", metadata: ["error.code": "\(error.code.id)"])
@@ -52,7 +54,7 @@ struct IndexBuilder: Service {
 
     /// One batch.
     /// - Returns: how many conversations or entries it came to; 0: nothing can be done at the moment; nil: no index waits.
-    func step(batch: Int64 = IndexBuilder.batch, deadline: ContinuousClock.Instant) async throws(Failure) -> Int64? {
+    func step(batch: Int64, deadline: ContinuousClock.Instant) async throws(Failure) -> Int64? {
         let rows = try await database.runAlone(BuildIndexes(limit: batch), deadline: deadline)
         guard let row = rows.first else { return nil }
         do {

@@ -97,7 +97,8 @@ extension Request {
     func parameters(_ name: String) -> [String] { uri.queryParameters[values: name[...]].map { String($0) } }
     /// What the query asks of the metadata of conversations; nil: nothing.
     func metadataCondition() throws(Failure) -> MetadataCondition? {
-        try MetadataCondition(parameters: uri.queryParameters.map { (name: String($0.key), value: String($0.value)) })
+        try MetadataCondition(
+            parameters: uri.queryParameters.map { (name: $0.key.removingPercentEncoding ?? String($0.key), value: String($0.value)) })
     }
 }
 

@@ -37,7 +37,7 @@ struct AppIndexAddCommand: AsyncParsableCommand {
 
     @Argument(help: "The key path, as metadata.status.")
     var property: String
-    @OptionGroup var target: AppTokenTarget
+    @OptionGroup var target: AppTarget
     @Flag(help: "Print JSON.")
     var json = false
 
@@ -46,7 +46,8 @@ struct AppIndexAddCommand: AsyncParsableCommand {
         let app = try target.id
         let (outcome, index) = try await target.store.addIndex(path, to: app)
         if outcome == "too_many" {
-            throw CommandFailure(.usage, "The app has \(MetadataIndex.most) indexes, which is the most. \(OwnCommand.name) app index remove removes one.")
+            throw CommandFailure(
+                .usage, "The app has \(MetadataIndex.most) indexes, which is the most. \(OwnCommand.name) app index remove removes one.")
         }
         guard let index else { throw target.noSuchApp(app) }
         let row = AppIndexRow(index)
@@ -60,7 +61,7 @@ struct AppIndexListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Lists the indexes of an app: those that are ready, and those that are being built.")
 
-    @OptionGroup var target: AppTokenTarget
+    @OptionGroup var target: AppTarget
     @Flag(help: "Print JSON.")
     var json = false
 
@@ -83,7 +84,7 @@ struct AppIndexRemoveCommand: AsyncParsableCommand {
 
     @Argument(help: "The key path, as metadata.status.")
     var property: String
-    @OptionGroup var target: AppTokenTarget
+    @OptionGroup var target: AppTarget
 
     func run() async throws {
         let path = try IndexedProperty.path(property)
@@ -103,12 +104,12 @@ enum IndexedProperty {
         guard property.hasPrefix("metadata.") else {
             throw CommandFailure(.usage, "The key path must begin with metadata., as metadata.status.")
         }
-        do {
+        do throws(Failure) {
             let path = try MetadataPath(validating: property.dropFirst("metadata.".count))
             try path.checkSettable()
             return path.dotted
-        } catch let failure as Failure {
-            throw CommandFailure(.usage, failure.message)
+        } catch {
+            throw CommandFailure(.usage, error.message)
         }
     }
 }

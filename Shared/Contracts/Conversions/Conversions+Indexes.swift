@@ -2,6 +2,7 @@
 public import StrataModel
 
 extension ProtoMetadataIndex {
+    /// The index as it travels.
     public init(_ index: MetadataIndex) {
         self.init()
         path = index.path.dotted

@@ -17,6 +17,7 @@ public struct MetadataCondition: Hashable, Sendable {
     /// What is asked of it.
     public var test: Test
 
+    /// The path must have been checked.
     public init(path: MetadataPath, test: Test) {
         self.path = path
         self.test = test
@@ -37,6 +38,7 @@ public struct MetadataIndex: Hashable, Sendable {
     /// When all conversations that were there had been looked at; nil: they still are, and the index cannot be asked yet.
     public var readyAt: Timestamp?
 
+    /// The path must have been checked.
     public init(path: MetadataPath, createdAt: Timestamp, readyAt: Timestamp?) {
         self.path = path
         self.createdAt = createdAt

@@ -14,36 +14,33 @@ extension MetadataCondition {
             guard found == nil else { throw .invalid(Self.shown(parameter.name), reason: "is a second condition; a query can have one") }
             found = parameter
         }
-        guard let found else { return nil }
-        guard found.name.hasPrefix("metadata.") else {
+        guard let condition = found else { return nil }
+        guard condition.name.hasPrefix("metadata.") else {
             throw .invalid("metadata", reason: "must be followed by a key path, as in metadata.status=open")
         }
-        try self.init(parameter: found.name, value: found.value)
+        self = try Self.condition(condition.name, condition.value)
     }
 
-    private init(parameter name: String, value: String) throws(Failure) {
+    private static func condition(_ name: String, _ value: String) throws(Failure) -> MetadataCondition {
         guard value.utf8.count <= Limits.metadataValueBytes, !value.utf8.contains(0) else {
-            throw .invalid(Self.shown(name), reason: "is longer than \(Limits.metadataValueBytes) bytes, which no value is, or has a NUL")
+            throw .invalid(shown(name), reason: "is longer than \(Limits.metadataValueBytes) bytes, which no value is, or has a NUL")
         }
-        var path = name.dropFirst("metadata.".count)
+        let path = name.dropFirst("metadata.".count)
         let word = path.lastIndex(of: ".").map { path[path.index(after: $0)...] } ?? ""
+        let test: Test
         switch word {
         case "equals": test = .equals(value)
         case "exists":
-            guard value == "true" else { throw .invalid(Self.shown(name), reason: "must be true; conversations without a value cannot be listed") }
+            guard value == "true" else { throw .invalid(shown(name), reason: "must be true; conversations without a value cannot be listed") }
             test = .exists
         case "prefix":
-            guard value.utf8.count <= Self.prefixBytes else {
-                throw .invalid(Self.shown(name), reason: "is longer than \(Self.prefixBytes) bytes, the most that a prefix can have")
+            guard value.utf8.count <= prefixBytes else {
+                throw .invalid(shown(name), reason: "is longer than \(prefixBytes) bytes, the most that a prefix can have")
             }
             test = value.isEmpty ? .exists : .hasPrefix(value)
-        default:
-            test = .equals(value)
-            self.path = try MetadataPath(validating: path)
-            return
+        default: return MetadataCondition(path: try MetadataPath(validating: path), test: .equals(value))
         }
-        path = path.dropLast(word.count + 1)
-        self.path = try MetadataPath(validating: path)
+        return MetadataCondition(path: try MetadataPath(validating: path.dropLast(word.count + 1)), test: test)
     }
 
     /// A parameter's name comes from the client, and may be of any length.

@@ -22,7 +22,8 @@ extension StoreTests {
             try await run { calls in
                 var ids: [String: [ConversationID]] = [:]
                 for value in ["open", "opening", "op", "closed", "open", "", "ope", "open", "öffnen"] {
-                    ids[value, default: []].insert(try await calls.conversation(metadata: ["status": value, "x": "1"]), at: 0)
+                    let id = try await calls.conversation(metadata: ["status": value, "x": "1"])
+                    ids[value, default: []].insert(id, at: 0)
                 }
                 _ = try await calls.conversation(metadata: ["status.sub": "open"])
                 _ = try await calls.conversation()

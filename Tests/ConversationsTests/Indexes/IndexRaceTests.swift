@@ -87,12 +87,13 @@ extension StoreTests {
                         group.addTask { [ids] in
                             for step in 0..<60 {
                                 let id = ids[(step * 7 + writer) % ids.count]
-                                let calls = writer % 2 == 0 ? calls : calls.withoutPublishing
+                                let own = writer % 2 == 0 ? calls : calls.withoutPublishing
                                 switch (step + writer) % 4 {
-                                case 0: try await calls.patch(id, [step % 8 < 4 ? add("cleo") : remove("cleo")], metadata: [set("status", "v\(step)")])
-                                case 1: _ = try await calls.conversation(["ben"], metadata: ["status": "new"])
-                                case 2: try await calls.patch(id, [step % 8 < 4 ? add("dora") : remove("dora")])
-                                default: try await calls.patch(id, [], metadata: [step % 8 < 4 ? delete("status") : set("status", "w\(step)")])
+                                case 0:
+                                    try await own.patch(id, [step % 8 < 4 ? add("cleo") : remove("cleo")], metadata: [set("status", "v\(step)")])
+                                case 1: _ = try await own.conversation(["ben"], metadata: ["status": "new"])
+                                case 2: try await own.patch(id, [step % 8 < 4 ? add("dora") : remove("dora")])
+                                default: try await own.patch(id, [], metadata: [step % 8 < 4 ? delete("status") : set("status", "w\(step)")])
                                 }
                             }
                         }

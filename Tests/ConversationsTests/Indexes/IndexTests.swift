@@ -28,23 +28,27 @@ extension StoreTests {
             ]
             let metadata = operations.randomElement(using: &random) ?? []
             let other = users.randomElement(using: &random) ?? "ben"
-            guard let id = ids.randomElement(using: &random), Int.random(in: 0..<10, using: &random) > 0 else {
-                ids.append(try await calls.conversation([other], metadata: Bool.random(using: &random) ? ["status": value] : nil))
+            let (kind, isFirst) = (Int.random(in: 0..<20, using: &random), Bool.random(using: &random))
+            guard let id = ids.randomElement(using: &random), kind > 1 else {
+                ids.append(try await calls.conversation([other], metadata: isFirst ? ["status": value] : nil))
                 return
             }
+            let participants = [isFirst ? add(other) : remove(other)]
             _ = try await calls.refusal {
-                switch Int.random(in: 0..<20, using: &random) {
-                case 0: try await calls.delete(id, by: actor, .allParticipants)
-                case 1: try await calls.delete(id, by: actor, .myDevices, leave: Bool.random(using: &random))
-                case 2...5: try await calls.patch(id, by: actor, [Bool.random(using: &random) ? add(other) : remove(other)])
-                case 6...8: try await calls.patch(id, by: actor, [Bool.random(using: &random) ? add(other) : remove(other)], metadata: metadata)
-                case 9: try await calls.send(id, by: actor)
+                switch kind {
+                case 2: try await calls.delete(id, by: actor, .allParticipants)
+                case 3: try await calls.delete(id, by: actor, .myDevices, leave: isFirst)
+                case 4...7: try await calls.patch(id, by: actor, participants)
+                case 8...11: try await calls.patch(id, by: actor, participants, metadata: metadata)
+                case 12: try await calls.send(id, by: actor)
                 default: try await calls.execute(calls.sqlMetadata(id, by: actor, metadata))
                 }
+                return kind
             }
         }
 
-        @Test("whatever changes, an index holds what each reader's tree holds; so does one that is built afterwards", arguments: [1, 2, 3] as [UInt64])
+        @Test(
+            "whatever changes, an index holds what each reader's tree holds; so does one that is built afterwards", arguments: [1, 2, 3] as [UInt64])
         func kept(_ seed: UInt64) async throws {
             try await run { calls in
                 var random = SeededGenerator(seed: seed)
@@ -103,7 +107,8 @@ extension StoreTests {
                 // Nothing is left of the first one.
                 try await calls.eventually {
                     try await calls.buildIndexes()
-                    return try await calls.number("SELECT count(*) FROM metadata.index_path WHERE app_id = '\(calls.app)' AND removed_at IS NOT NULL") == 0
+                    return try await calls.number("SELECT count(*) FROM metadata.index_path WHERE app_id = '\(calls.app)' AND removed_at IS NOT NULL")
+                        == 0
                 }
                 let entries = try await calls.number("SELECT count(*) FROM metadata.index_entry WHERE app_id = '\(calls.app)'")
                 #expect(entries == 3)

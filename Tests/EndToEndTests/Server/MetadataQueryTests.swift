@@ -44,7 +44,7 @@ extension EndToEnd {
                 let answer = try await ben.does("GET", next)
                 found += ids(answer)
                 #expect(answer.header("Layer-Count") == "4")
-                path = answer.header("Link")?.firstMatch(of: /<[^>]*?(\/conversations[^>]*)>; rel="next"/).map { String($0.1) }
+                path = answer.header("Link")?.firstMatch(of: #/<[^>]*?(/conversations[^>]*)>; rel="next"/#).map { String($0.1) }
             }
             #expect(found == open)
 
