@@ -26,7 +26,7 @@ public struct MetadataCondition: Hashable, Sendable {
     /// Bytes of a prefix, at most: of longer values, an index holds this much and a digest.
     public static let prefixBytes = 224
     /// Conversations that match are counted up to this number.
-    public static let counted = 10_000
+    public static let counted = 1_000
 }
 
 /// A key path that an app has named, by which its conversations can be found.
