@@ -7,7 +7,7 @@ import StrataWire
 import SwiftProtobuf
 
 extension GatewayServices {
-    /// A page of the conversations on the user's list that match a condition, as the user sees them.
+    /// A page of the conversations on the user's list that match a condition, as the user sees them; for the app's own server, of all that the app has.
     func conversations(
         matching condition: MetadataCondition, pageSize: Int, from: ConversationID?, for call: Call
     ) async throws(Failure) -> ListPage<ConversationBatches> {

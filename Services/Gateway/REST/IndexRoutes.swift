@@ -15,6 +15,16 @@ struct IndexRoutes: RESTFeature {
         indexes.on(.post, use: create)
         indexes.on(.get, ":property", use: load)
         indexes.on(.delete, ":property", use: delete)
+        routes.server("/conversations").on(.get, use: find)
+    }
+
+    private func find(_ asked: ListRequest<FoundConversationsQuery>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let (query, renderer) = (asked.query, renderer(of: context))
+        let page = try await services.conversations(
+            matching: query.condition, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
+        return try await .list(page.objects, headers: headers(of: page, in: context, list: "/conversations", query: asked.text), to: context) {
+            renderer.writeConversation($0, into: &$1)
+        }
     }
 
     private func list(_ context: ServerContext) async throws(Failure) -> RESTAnswer {

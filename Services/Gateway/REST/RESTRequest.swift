@@ -138,6 +138,11 @@ extension ConversationDeletionQuery: RESTRequest {
     }
 }
 
+extension RESTContext {
+    /// Who sent the request: an app's own server on behalf of a user counts as that user's client.
+    var sender: RequestSender { isServerRequest && user == nil ? .server : .client }
+}
+
 // MARK: Bodies
 
 extension SessionBody: RESTRequest {
@@ -148,7 +153,7 @@ extension SessionBody: RESTRequest {
 
 extension CreateConversationBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try CreateConversationBody(try await request.json(context))
+        self = try CreateConversationBody(try await request.json(context), from: context.sender)
     }
 }
 
@@ -161,7 +166,7 @@ extension ConversationPatch: RESTRequest {
             throw Failure(
                 .invalidHeader, "The Content-Type of a patch must be application/vnd.layer-patch+json.", detail: .header("Content-Type"))
         }
-        self = try ConversationPatch(try await request.json(context))
+        self = try ConversationPatch(try await request.json(context), from: context.sender)
     }
 }
 

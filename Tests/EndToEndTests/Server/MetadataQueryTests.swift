@@ -56,6 +56,43 @@ extension EndToEnd {
             #expect(ids(try await ben.does("GET", "/conversations?metadata.status=closed")) == [closed.id, before.id])
         }
 
+        @Test("the app's server finds all conversations of the app, in each version's form, and no others; a list of all there is not")
+        func ofApp() async throws {
+            let cluster = try await Cluster.shared()
+            let app = try await cluster.app()
+            let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben"))
+            var server = AppServer(app)
+            try await IndexCommands(app, cluster).make("metadata.status")
+            var open: [String] = []
+            for _ in 0..<3 { open.insert(try await ana.converse(with: [ben], metadata: ["status": "open"], distinct: false).id, at: 0) }
+            _ = try await ben.converse(with: [ana], metadata: ["status": "closed"], distinct: false)
+            let other = AppServer(try await cluster.app())
+            for version in ["1.0", "1.1", "2.0", "3.0"] {
+                server.version = version
+                let answer = try await server.call("GET", "/conversations?metadata.status=open&page_size=2")
+                #expect(ids(answer) == Array(open[..<2]) && answer.header("Layer-Count") == "3")
+                let participant = answer.json[0]["participants"][0]
+                #expect((version < "2.0" ? participant.string : participant["user_id"].string) == "ana")
+                #expect(answer.json[0]["metadata"]["status"].string == "open")
+                #expect(answer.json[0]["unread_message_count"] == .null)
+                let path = try #require(answer.header("Link")?.firstMatch(of: #/<[^>]*?/apps/[^/]*(/conversations[^>]*)>; rel="next"/#).map { String($0.1) })
+                #expect(ids(try await server.call("GET", path)) == [open[2]])
+            }
+            let all = try await server.call("GET", "/conversations")
+            #expect(all.errorID == "missing_property" && all.json["data"]["property"].string == "metadata")
+            #expect(try await other.call("GET", "/conversations?metadata.status=open").errorID == "invalid_property")
+            // What the server itself creates and changes is found, too.
+            let made = try await server.call(
+                "POST", "/conversations", ["participants": ["layer:///identities/cleo"], "distinct": false, "metadata": ["status": "new"]])
+            #expect(ids(try await server.call("GET", "/conversations?metadata.status=new")) == [try #require(made.json["id"].string)])
+            let patch: JSONValue = [["operation": "set", "property": "metadata.status", "value": "old"]]
+            #expect(try await server.call("PATCH", layerPath(made.json["id"].string ?? ""), patch).status == 204)
+            #expect(ids(try await server.call("GET", "/conversations?metadata.status=new")) == [])
+            #expect(ids(try await server.call("GET", "/conversations?metadata.status.prefix=ol")).count == 1)
+            #expect(try await server.call("DELETE", layerPath(made.json["id"].string ?? "")).status == 204)
+            #expect(ids(try await server.call("GET", "/conversations?metadata.status=old")) == [])
+        }
+
         @Test("indexes are added, listed, read and removed over the Server API and by the command; a query that has none is refused by its name")
         func indexes() async throws {
             let cluster = try await Cluster.shared()
