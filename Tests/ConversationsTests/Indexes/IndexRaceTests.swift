@@ -66,7 +66,7 @@ extension StoreTests {
                             id, by: "ana", participants: #"[{"kind":"remove","users":["ben"]}]"#, metadata: #"[{"path":"status","delete":true}]"#)
                     default: calls.sqlDelete(id, by: "ana")
                     }
-                try await calls.holding(statement, until: 0) { try await calls.buildIndexes() }
+                _ = try await calls.holding(statement, until: 0) { try await calls.buildIndexes() }
                 try await calls.eventually {
                     try await calls.buildIndexes()
                     return try await calls.indexes()[0].readyAt != nil

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
 import Foundation
 import SeededRandom
 import StrataModel

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import LocalServers
 import ProtocolClient
+import StrataCommand
 import TestCluster
 import Testing
 
