@@ -52,6 +52,13 @@ struct ServerRequestTests {
         #expect(try message(body("")).content.parts[0].size == 0)
     }
 
+    @Test("an empty text for an id or an encoding is none")
+    func empty() throws {
+        let body = try message(#"{"id":"","sender_id":"a","parts":[{"id":"","mime_type":"x","body":"","encoding":""}]}"#)
+        #expect(body.content.id == nil && body.content.parts.map(\.body) == [""])
+        #expect(try CreateConversationBody(json(#"{"id":"","participants":["a"]}"#), from: .server).id == nil)
+    }
+
     @Test("a delay has from 1 to 300 s, and typing no more than that; none is 0")
     func schedules() throws {
         func schedule(_ text: String) throws -> ServerMessageBody.Schedule? {
@@ -111,8 +118,7 @@ struct ServerRequestTests {
                  {"operation":"remove","property":"participants","id":"","value":"layer:///identities/ben"},
                  {"operation":"set","property":"participants","value":["a","b"]},
                  {"operation":"set","property":"participants","id":["layer:///identities/c"]}]
-                """
-                .replacing(#""id":"","#, with: "")), from: .server)
+                """), from: .server)
         #expect(
             patch.participants == [
                 .add(UserID(trusted: "50%")), .add(UserID(trusted: "team/ana")), .remove(UserID(trusted: "ben")),

@@ -191,7 +191,7 @@ extension EndToEnd {
             let added = try await scene.server.call("POST", path, ["mime_type": "text/plain", "body": "two"])
             #expect(added.status == 201 && added.json["body"] == "two" && added.json["message_url"].string?.hasSuffix(layerPath(id)) == true)
             #expect(added.json["updated_at"] != .null)
-            _ = try await bens.change("create", "MessagePart", added.json["id"].string)
+            _ = try await bens.change("update", "Message", id) { $0.array?.contains { $0["property"].string == "parts" } == true }
             let part = try #require(added.json["url"].string?.components(separatedBy: scene.server.appID).last)
             #expect(try await scene.server.call("GET", part).json == added.json)
             let replaced = try await scene.server.call("PUT", part, ["mime_type": "text/html", "body": "<b>two</b>"])
@@ -222,7 +222,7 @@ extension EndToEnd {
             #expect(outcome(try await scene.server.call("GET", path)) == "404 not_found")
             func send(to path: String) async throws -> RESTAnswer {
                 let part: JSONValue = ["mime_type": "image/png", "content": ["id": .string(id), "size": .integer(Int64(bytes.count))]]
-                return try await scene.server.call("POST", path + "/messages", .object(["parts": [part]]).merging(scene.sender))
+                return try await scene.server.call("POST", path + "/messages", JSONValue.object(["parts": [part]]).merging(scene.sender))
             }
             #expect(outcome(try await send(to: scene.path)) == "422 invalid_property")
             let upload = try await Cluster.shared().put(bytes, to: try #require(created.json["upload_url"].string), via: 0)
