@@ -79,7 +79,7 @@ extension EndToEnd {
             #expect(list.header("Layer-Count") == "1")
             let read = list.json[0]
             for path in [scene.path + "/messages/\(id)", "/messages/\(id)"] { #expect(try await scene.server.call("GET", path).json == read) }
-            #expect(read["receipts_url"] == .null && read["is_unread"] == .null && read["received_at"] == .null && read["notification"] == .null)
+            for key in ["receipts_url", "is_unread", "received_at", "notification"] { #expect(read[key] == .null) }
             #expect((read["position"] == .null) == (version < "2"))
             // The URLs of the answers lead to it.
             for json in [sent.json, read] {
@@ -206,7 +206,8 @@ extension EndToEnd {
             #expect(outcome(try await scene.server.call("DELETE", last)) == "422 invalid_operation")
             #expect(try await scene.ben.does("GET", layerPath(id)).json["parts"][0]["body"] == "all new")
             let read = try await scene.server.call("GET", scene.path + layerPath(id)).json
-            #expect(read["updated_at"] != .null && read["sent_at"] == sent.json["sent_at"] && read["position"] == sent.json["position"])
+            #expect(read["updated_at"] != .null)
+            for key in ["sent_at", "position"] { #expect(read[key] == sent.json[key]) }
         }
 
         @Test("content is uploaded for a conversation, sent there only, and found again by its description")
