@@ -49,7 +49,9 @@ public final class ConversationsService: StrataService {
     }
 
     /// Everything that has to run, in the order of dependency.
-    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, maintenance, indexBuilder, delayedMessages, server] }
+    public var services: [any Service] {
+        [redis, database.hot, database.exclusive, database.large, epoch, maintenance, indexBuilder, delayedMessages, server]
+    }
 
     /// The port at which calls are answered. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }

@@ -77,7 +77,8 @@ extension EndToEnd {
                 #expect((version < "2.0" ? participant.string : participant["user_id"].string) == "ana")
                 #expect(answer.json[0]["metadata"]["status"].string == "open")
                 #expect(answer.json[0]["unread_message_count"] == .null)
-                let path = try #require(answer.header("Link")?.firstMatch(of: #/<[^>]*?/apps/[^/]*(/conversations[^>]*)>; rel="next"/#).map { String($0.1) })
+                let path = try #require(
+                    answer.header("Link")?.firstMatch(of: #/<[^>]*?/apps/[^/]*(/conversations[^>]*)>; rel="next"/#).map { String($0.1) })
                 #expect(ids(try await server.call("GET", path)) == [open[2]])
             }
             let all = try await server.call("GET", "/conversations")
