@@ -159,7 +159,8 @@ public enum ServerAPI {
 /// What the `conversations` service answers about indexes of metadata, and by them.
 public enum IndexAPI {
     /// The ids of a page of conversations that match a condition on their metadata: of one user's list, or of all that an app has. At most 1000, as
-    /// the database's `metadata.find_conversations` orders them; `invalid_property` names a path that is not indexed or not yet, and a cursor that is not in the list.
+    /// the database's `metadata.find_conversations` orders them; `invalid_property` names a path that is not indexed or not yet; a cursor
+    /// that is not in the list is `invalid_property` to a user, and `not_found` to the app's own server.
     public static let findConversations = Endpoint<ProtoFindConversationsRequest, ProtoFindConversationsResponse>(330, effect: .read)
     /// All key paths that an app has named.
     public static let list = Endpoint<ProtoListIndexesRequest, ProtoListIndexesResponse>(331, effect: .read)

@@ -34,7 +34,7 @@ struct IndexHandler: CallHandler {
         let row = try support.row(rows)
         return try support.reading {
             let columns = try rows.columns(of: FindConversations.self)
-            try Self.check(try row[columns.outcome], of: condition.path)
+            try Self.check(try row[columns.outcome], of: condition.path, isOfUser: user != nil)
             let ids = try row[columns.ids]
             let (total, hasMore) = (try row[optional: columns.total], try row[columns.hasMore])
             return .with {
@@ -46,14 +46,15 @@ struct IndexHandler: CallHandler {
     }
 
     /// - Throws: what a client is told for an outcome that is no success.
-    private static func check(_ outcome: String, of path: MetadataPath) throws(Failure) {
+    private static func check(_ outcome: String, of path: MetadataPath, isOfUser: Bool) throws(Failure) {
         switch outcome {
         case "not_indexed":
             throw .invalid("metadata.\(path.dotted)", reason: "is not indexed. The app's own server can add an index of it")
         case "building":
             throw .invalid("metadata.\(path.dotted)", reason: "cannot be asked for yet, since its index is being built")
         case "unknown_cursor":
-            throw ConversationHandler.unknownCursor
+            // Apps' own servers are told so in all of their lists.
+            throw isOfUser ? ConversationHandler.unknownCursor : .notFound("conversation in this list")
         default: break
         }
     }
