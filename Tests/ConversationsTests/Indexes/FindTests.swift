@@ -145,8 +145,8 @@ extension StoreTests {
                 try await load(4000, "closed")
                 for (query, before) in zip(queries, before) {
                     let after = try await pages(query.0, query.1, query.2)
-                    // The index has one more level now.
-                    #expect(after <= before + 30, "\(query): \(before) pages, then \(after)")
+                    // Indexes have one more level now, which the lookup of each match goes through; 4,000 conversations that were read would be thousands of pages.
+                    #expect(after <= before + 60, "\(query): \(before) pages, then \(after)")
                 }
             }
         }
