@@ -130,6 +130,9 @@ static const unsigned char step_50_app_server[] = {
 static const unsigned char step_51_delayed_messages[] = {
 #embed "../Schema/Tables/0051_delayed_messages.sql"
 };
+static const unsigned char step_65_metadata_indexes[] = {
+#embed "../Schema/Tables/0065_metadata_indexes.sql"
+};
 
 // Functions.
 
@@ -208,6 +211,9 @@ static const unsigned char functions_metadata[] = {
 static const unsigned char functions_metadata_trees[] = {
 #embed "../Schema/Functions/metadata_trees.sql"
 };
+static const unsigned char functions_metadata_indexes[] = {
+#embed "../Schema/Functions/metadata_indexes.sql"
+};
 
 #define STEP(version, name) {version, #name, step_##version##_##name, sizeof(step_##version##_##name)}
 #define FUNCTIONS(name) {0, #name, functions_##name, sizeof(functions_##name)}
@@ -257,6 +263,7 @@ static const struct StrataScript steps[] = {
     STEP(49, server_tokens),
     STEP(50, app_server),
     STEP(51, delayed_messages),
+    STEP(65, metadata_indexes),
 };
 
 /// In the order in which a new database can make them.
@@ -286,6 +293,7 @@ static const struct StrataScript functions[] = {
     FUNCTIONS(app_deletion),
     FUNCTIONS(metadata),
     FUNCTIONS(metadata_trees),
+    FUNCTIONS(metadata_indexes),
 };
 
 struct StrataScripts strata_schema_steps(void) { return LIST(steps); }

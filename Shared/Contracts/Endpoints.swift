@@ -156,6 +156,20 @@ public enum ServerAPI {
     public static let findUser = Endpoint<ProtoFindUserRequest, ProtoFindUserResponse>(251, effect: .read)
 }
 
+/// What the `conversations` service answers about indexes of metadata, and by them.
+public enum IndexAPI {
+    /// The ids of a page of conversations that match a condition on their metadata: of one user's list, or of all that an app has. At most 1000, as
+    /// the database's `metadata.find_conversations` orders them; `invalid_property` names a path that is not indexed or not yet; a cursor
+    /// that is not in the list is `invalid_property` to a user, and `not_found` to the app's own server.
+    public static let findConversations = Endpoint<ProtoFindConversationsRequest, ProtoFindConversationsResponse>(330, effect: .read)
+    /// All key paths that an app has named.
+    public static let list = Endpoint<ProtoListIndexesRequest, ProtoListIndexesResponse>(331, effect: .read)
+    /// Names a key path; one that is named already stays as it is. `invalid_property` beyond ``MetadataIndex/most``.
+    public static let add = Endpoint<ProtoAddIndexRequest, ProtoAddIndexResponse>(332)
+    /// Takes a key path back; `not_found` if it is not named. Not repeated: the second time it would be that.
+    public static let remove = Endpoint<ProtoRemoveIndexRequest, ProtoEmpty>(333, effect: .once)
+}
+
 /// What the `metadata` service answers.
 public enum MetadataAPI {
     /// Up to 1000 trees of one app in the order asked for, each with the position it was read at; 0 and no leaves where there is none. As many of the first of

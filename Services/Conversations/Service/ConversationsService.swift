@@ -21,6 +21,7 @@ public final class ConversationsService: StrataService {
     private let redis: RedisClient
     private let epoch: EpochSource
     private let maintenance: Maintenance
+    private let indexBuilder: IndexBuilder
     private let delayedMessages: DelayedMessages
     private let server: RPCServer
 
@@ -35,6 +36,7 @@ public final class ConversationsService: StrataService {
         (self.database, self.redis, self.epoch) = (database, redis, epoch)
         maintenance = Maintenance(
             database: database, retention: settings.retention, interval: settings.maintenanceInterval, logger: logger)
+        indexBuilder = IndexBuilder(database: database, logger: logger)
         let directory = IdentityDirectory(database: database)
         let support = CallSupport(
             database: database, directory: directory, publisher: publisher, epoch: epoch,
@@ -47,7 +49,9 @@ public final class ConversationsService: StrataService {
     }
 
     /// Everything that has to run, in the order of dependency.
-    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, maintenance, delayedMessages, server] }
+    public var services: [any Service] {
+        [redis, database.hot, database.exclusive, database.large, epoch, maintenance, indexBuilder, delayedMessages, server]
+    }
 
     /// The port at which calls are answered. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
@@ -87,6 +91,7 @@ public final class ConversationsService: StrataService {
             FollowingHandler(support), ConversationHandler(support), FirstLoadHandler(support), MessageHandler(support, receipts: receipts),
             BulkReceiptHandler(support),
             PartHandler(support), SyncHandler(support), AnnouncementHandler(support), ContentHandler(support), PushTokenHandler(support),
+            IndexHandler(support),
         ]
     }
 }

@@ -45,6 +45,7 @@ struct RESTRouter: Sendable {
             AnnouncementRoutes(services: services), DeviceRoutes(services: services), DocsRoutes(services: services),
             ContentRoutes(services: services), ServerConversationRoutes(services: services), ServerMessageRoutes(services: services),
             ServerPartRoutes(services: services), ServerContentRoutes(services: services),
+            IndexRoutes(services: services),
         ]
         for feature in features { feature.add(to: routes) }
         routes.refuseTheRest()
@@ -77,7 +78,8 @@ extension RESTFeature {
     ///   - list: the list's path.
     ///   - query: with which this page was asked for.
     func headers<Objects>(of page: ListPage<Objects>, in context: some RESTRouteContext, list: String, query: String?) -> HTTPFields {
-        var headers: HTTPFields = [.layerCount: String(page.total)]
+        var headers: HTTPFields = [:]
+        if let total = page.total { headers[.layerCount] = String(total) }
         if let id = page.nextFrom { headers[.link] = renderer(for: context).nextPage(ofList: list, query: query, after: id) }
         return headers
     }
