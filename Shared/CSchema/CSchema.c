@@ -124,6 +124,9 @@ static const unsigned char step_48_clock_set_back[] = {
 static const unsigned char step_49_server_tokens[] = {
 #embed "../Schema/Tables/0049_server_tokens.sql"
 };
+static const unsigned char step_60_webhooks[] = {
+#embed "../Schema/Tables/0060_webhooks.sql"
+};
 
 // Functions.
 
@@ -196,6 +199,12 @@ static const unsigned char functions_metadata[] = {
 static const unsigned char functions_metadata_trees[] = {
 #embed "../Schema/Functions/metadata_trees.sql"
 };
+static const unsigned char functions_webhooks[] = {
+#embed "../Schema/Functions/webhooks.sql"
+};
+static const unsigned char functions_webhook_delivery[] = {
+#embed "../Schema/Functions/webhook_delivery.sql"
+};
 
 #define STEP(version, name) {version, #name, step_##version##_##name, sizeof(step_##version##_##name)}
 #define FUNCTIONS(name) {0, #name, functions_##name, sizeof(functions_##name)}
@@ -243,6 +252,7 @@ static const struct StrataScript steps[] = {
     STEP(46, deletion_up_to),
     STEP(48, clock_set_back),
     STEP(49, server_tokens),
+    STEP(60, webhooks),
 };
 
 /// In the order in which a new database can make them.
@@ -270,6 +280,8 @@ static const struct StrataScript functions[] = {
     FUNCTIONS(app_deletion),
     FUNCTIONS(metadata),
     FUNCTIONS(metadata_trees),
+    FUNCTIONS(webhooks),
+    FUNCTIONS(webhook_delivery),
 };
 
 struct StrataScripts strata_schema_steps(void) { return LIST(steps); }
