@@ -20,6 +20,7 @@ public final class ConversationsService: StrataService {
     private let database: Database
     private let redis: RedisClient
     private let epoch: EpochSource
+    private let recordedApps: RecordedApps
     private let maintenance: Maintenance
     private let server: RPCServer
 
@@ -31,16 +32,18 @@ public final class ConversationsService: StrataService {
         let redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
         let epoch = EpochSource(database: database.exclusive, counter: "strata_conversations_epoch_checks_total")
         let publisher = Publisher(redis: redis, epoch: { epoch.known }, logger: logger)
-        (self.database, self.redis, self.epoch) = (database, redis, epoch)
+        let recordedApps = RecordedApps(database: database.hot, logger: logger)
+        (self.database, self.redis, self.epoch, self.recordedApps) = (database, redis, epoch, recordedApps)
         maintenance = Maintenance(
             database: database, retention: settings.retention, interval: settings.maintenanceInterval, logger: logger)
         server = RPCServer(
-            Self.handlers(settings, database: database, epoch: epoch, publisher: publisher, logger: logger), configuration: settings.rpc,
+            Self.handlers(settings, database: database, epoch: epoch, publisher: publisher, recordedApps: recordedApps, logger: logger),
+            configuration: settings.rpc,
             eventLoopGroup: loops, logger: logger)
     }
 
     /// Everything that has to run, in the order of dependency.
-    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, maintenance, server] }
+    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, recordedApps, maintenance, server] }
 
     /// The port at which calls are answered. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
@@ -62,7 +65,7 @@ public final class ConversationsService: StrataService {
     }
 
     private static func handlers(
-        _ settings: ConversationsSettings, database: Database, epoch: EpochSource, publisher: Publisher, logger: Logger
+        _ settings: ConversationsSettings, database: Database, epoch: EpochSource, publisher: Publisher, recordedApps: RecordedApps, logger: Logger
     ) -> [any CallHandler] {
         let directory = IdentityDirectory(database: database)
         let signIn = SignIn(
@@ -73,7 +76,7 @@ public final class ConversationsService: StrataService {
             database: database, directory: directory, publisher: publisher, epoch: epoch,
             participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
             receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
-            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas)
+            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas, recordedApps: recordedApps)
         let accounts = AccountHandler(
             signIn: signIn, sessions: sessions, directory: directory, serverTokens: ServerTokens(database: database))
         return [accounts] + handlers(support, receiptWindow: settings.receiptWindow)
@@ -82,7 +85,8 @@ public final class ConversationsService: StrataService {
     /// What answers every call but those of accounts.
     static func handlers(_ support: CallSupport, receiptWindow: Duration) -> [any CallHandler] {
         let receipts = ReceiptGatherer(
-            database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit)
+            database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit,
+            recordedApps: support.recordedApps)
         return [
             FollowingHandler(support), ConversationHandler(support), FirstLoadHandler(support), MessageHandler(support, receipts: receipts),
             BulkReceiptHandler(support),

@@ -152,7 +152,7 @@ BEGIN
 END
 $$;
 
--- Ends the work on lanes of a claim: removes what was delivered, up to a position and number (0: nothing). `p_delays`: NULL, the lane goes on at once if
+-- Ends the work on lanes of a claim: removes what was delivered, up to a position and number (0: nothing). `p_delays`: -1, the lane goes on at once if
 -- something is left; otherwise its next event has failed, `p_attempts` times by now, and is tried again after so many milliseconds. Returns the places in the
 -- arrays of those that another transaction had locked: they are to be ended again.
 CREATE OR REPLACE FUNCTION webhooks.finish(
@@ -174,7 +174,7 @@ BEGIN
     WHERE i.n = ANY (locked) AND x.hook_id = i.hook_id AND x.lane = i.lane
         AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = i.hook_id AND o.lane = i.lane);
     UPDATE webhooks.lane x
-    SET claim = NULL, attempts = CASE WHEN i.delay IS NULL THEN 0 ELSE i.attempts END, due_at = now_at + coalesce(i.delay, 0) * interval '1 millisecond'
+    SET claim = NULL, attempts = CASE WHEN i.delay < 0 THEN 0 ELSE i.attempts END, due_at = now_at + greatest(i.delay, 0) * interval '1 millisecond'
     FROM unnest(p_hooks, p_lanes, p_attempts, p_delays) WITH ORDINALITY i(hook_id, lane, attempts, delay, n)
     WHERE i.n = ANY (locked) AND x.hook_id = i.hook_id AND x.lane = i.lane;
     RETURN QUERY
