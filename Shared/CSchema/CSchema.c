@@ -124,6 +124,12 @@ static const unsigned char step_48_clock_set_back[] = {
 static const unsigned char step_49_server_tokens[] = {
 #embed "../Schema/Tables/0049_server_tokens.sql"
 };
+static const unsigned char step_50_app_server[] = {
+#embed "../Schema/Tables/0050_app_server.sql"
+};
+static const unsigned char step_51_delayed_messages[] = {
+#embed "../Schema/Tables/0051_delayed_messages.sql"
+};
 static const unsigned char step_60_webhooks[] = {
 #embed "../Schema/Tables/0060_webhooks.sql"
 };
@@ -186,6 +192,12 @@ static const unsigned char functions_devices[] = {
 };
 static const unsigned char functions_content[] = {
 #embed "../Schema/Functions/content.sql"
+};
+static const unsigned char functions_app_server[] = {
+#embed "../Schema/Functions/app_server.sql"
+};
+static const unsigned char functions_delayed_messages[] = {
+#embed "../Schema/Functions/delayed_messages.sql"
 };
 static const unsigned char functions_upkeep[] = {
 #embed "../Schema/Functions/upkeep.sql"
@@ -252,6 +264,8 @@ static const struct StrataScript steps[] = {
     STEP(46, deletion_up_to),
     STEP(48, clock_set_back),
     STEP(49, server_tokens),
+    STEP(50, app_server),
+    STEP(51, delayed_messages),
     STEP(60, webhooks),
 };
 
@@ -276,6 +290,8 @@ static const struct StrataScript functions[] = {
     FUNCTIONS(announcements),
     FUNCTIONS(devices),
     FUNCTIONS(content),
+    FUNCTIONS(app_server),
+    FUNCTIONS(delayed_messages),
     FUNCTIONS(upkeep),
     FUNCTIONS(app_deletion),
     FUNCTIONS(metadata),

@@ -84,6 +84,8 @@ public enum ConversationsAPI {
     public static let sendMessage = Endpoint<ProtoSendMessageRequest, ProtoSendMessageResponse>(20)
     /// A message with the statuses of all its recipients; `not_found` also for one that the user hid, or that came after the user had left.
     public static let getMessage = Endpoint<ProtoGetMessageRequest, ProtoMessage>(21, effect: .read)
+    /// Stores a message of the app's own server, to be sent after a delay; the refusals are those of ``sendMessage``, at the time of the call.
+    public static let scheduleMessage = Endpoint<ProtoScheduleMessageRequest, ProtoEmpty>(260)
     /// A page of what a user sees of a conversation, at most 1000, newest first; one deleted meanwhile still serves as a cursor
     /// (docs/conformance.md §1.8). It ends earlier where a number of bytes is used up.
     public static let listMessages = Endpoint<ProtoListMessagesRequest, ProtoListMessagesResponse>(22, effect: .read)

@@ -24,6 +24,7 @@ extension RPCMethod {
         ConversationsAPI.deleteConversation.method: "deleteConversation",
         ConversationsAPI.markAllRead.method: "markAllRead",
         ConversationsAPI.sendMessage.method: "sendMessage",
+        ConversationsAPI.scheduleMessage.method: "scheduleMessage",
         ConversationsAPI.getMessage.method: "getMessage",
         ConversationsAPI.listMessages.method: "listMessages",
         ConversationsAPI.deleteMessage.method: "deleteMessage",

@@ -30,7 +30,7 @@ struct ObjectTests {
         let ana = UserID(trusted: "ana")
         let ben = UserID(trusted: "ben")
         let message = Message(
-            id: .random(), conversationID: .random(), position: Position(2), ordinal: 1, sender: BasicIdentity(userID: ana),
+            id: .random(), conversationID: .random(), position: Position(2), ordinal: 1, sender: .user(BasicIdentity(userID: ana)),
             sentAt: Timestamp(microseconds: 0), parts: [], recipients: [.init(userID: ana, status: .read), .init(userID: ben, status: .delivered)])
         #expect(!message.isUnread(by: ana))
         #expect(message.isUnread(by: ben))

@@ -78,6 +78,7 @@ struct CallSupport: Sendable {
 /// Who asks, as every request carries it.
 struct Caller: Sendable {
     let app: AppID
+    /// ``StrataModel/UserID/appServer``: the app's own server, for no user.
     let user: UserID
     let origin: Change.Origin?
     /// The name of what they change, if they gave it one.
@@ -92,6 +93,9 @@ struct Caller: Sendable {
         deadline = context.deadline
     }
 
+    /// The app's own server asks, for no user.
+    var isServer: Bool { user.isAppServer }
+
     /// Names the user in this process.
     var number: UInt64 {
         var hasher = Hasher()
@@ -105,7 +109,7 @@ struct Caller: Sendable {
         numbers: [UserID: UserNumbers] = [:], content: Change.Content
     ) -> Change {
         Change(
-            appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: user, origin: origin,
+            appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: isServer ? nil : user, origin: origin,
             messageCount: messageCount, numbers: numbers, content: content)
     }
 }
@@ -113,4 +117,9 @@ struct Caller: Sendable {
 extension ConversationID {
     /// What sorts statements of one group by the conversation they lock.
     var lockKey: UInt64 { UInt64(hashing: rawValue) }
+}
+
+extension Value {
+    /// Who acts or reads, as the functions of the database take it: NULL is the app's own server.
+    static func actor(_ user: UserID) -> Value { user.isAppServer ? .null : .text(user.rawValue) }
 }

@@ -22,6 +22,7 @@ public final class ConversationsService: StrataService {
     private let epoch: EpochSource
     private let recordedApps: RecordedApps
     private let maintenance: Maintenance
+    private let delayedMessages: DelayedMessages
     private let server: RPCServer
 
     /// Puts the service together; nothing is connected before it runs.
@@ -36,14 +37,19 @@ public final class ConversationsService: StrataService {
         (self.database, self.redis, self.epoch, self.recordedApps) = (database, redis, epoch, recordedApps)
         maintenance = Maintenance(
             database: database, retention: settings.retention, interval: settings.maintenanceInterval, logger: logger)
+        let directory = IdentityDirectory(database: database)
+        let support = CallSupport(
+            database: database, directory: directory, publisher: publisher, epoch: epoch,
+            participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
+            receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
+            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas, recordedApps: recordedApps)
+        delayedMessages = DelayedMessages(support, logger: logger)
         server = RPCServer(
-            Self.handlers(settings, database: database, epoch: epoch, publisher: publisher, recordedApps: recordedApps, logger: logger),
-            configuration: settings.rpc,
-            eventLoopGroup: loops, logger: logger)
+            Self.handlers(settings, support, logger: logger), configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
     }
 
     /// Everything that has to run, in the order of dependency.
-    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, recordedApps, maintenance, server] }
+    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, recordedApps, maintenance, delayedMessages, server] }
 
     /// The port at which calls are answered. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
@@ -64,19 +70,12 @@ public final class ConversationsService: StrataService {
                 "conversations-large", mode: .exclusive, connections: settings.largeConnections, statementTimeout: patience, logger: logger))
     }
 
-    private static func handlers(
-        _ settings: ConversationsSettings, database: Database, epoch: EpochSource, publisher: Publisher, recordedApps: RecordedApps, logger: Logger
-    ) -> [any CallHandler] {
-        let directory = IdentityDirectory(database: database)
+    private static func handlers(_ settings: ConversationsSettings, _ support: CallSupport, logger: Logger) -> [any CallHandler] {
+        let (database, directory, publisher) = (support.database, support.directory, support.publisher)
         let signIn = SignIn(
             database: database, directory: directory, publisher: publisher, keys: AppKeys(database: database),
             nonceKey: Nonce.Key(clusterSecret: settings.rpc.clusterSecret), sessionLifetime: settings.sessionLifetime, logger: logger)
         let sessions = Sessions(database: database, publisher: publisher, lifetime: settings.sessionLifetime)
-        let support = CallSupport(
-            database: database, directory: directory, publisher: publisher, epoch: epoch,
-            participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
-            receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
-            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas, recordedApps: recordedApps)
         let accounts = AccountHandler(
             signIn: signIn, sessions: sessions, directory: directory, serverTokens: ServerTokens(database: database))
         return [accounts] + handlers(support, receiptWindow: settings.receiptWindow)

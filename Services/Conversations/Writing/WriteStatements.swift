@@ -31,7 +31,7 @@ struct CreateConversation: WriteQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .textArray(participants), .bool(isDistinct),
+            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .textArray(participants), .bool(isDistinct),
             Value(metadataPaths), Value(metadataValues), .int8(Int64(participantsLimit)),
             Value(origin?.connection), Value(origin?.request), .int8(receiptPolicy),
         ]
@@ -67,7 +67,7 @@ struct PatchConversation: WriteQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .jsonb(participants),
+            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .jsonb(participants),
             .int8(Int64(participantsLimit)), metadata.map { .jsonb($0) } ?? .null, Value(origin?.connection), Value(origin?.request),
             Value(maxKeys), Value(maxBytes),
         ]
@@ -97,7 +97,7 @@ struct DeleteConversation: WriteQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .text(mode.rawValue), .bool(leaves),
+            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .text(mode.rawValue), .bool(leaves),
             Value(origin?.connection), Value(origin?.request), Value(upTo),
         ]
     }
@@ -142,21 +142,37 @@ struct SendMessage: WriteQuery {
 
     typealias Columns = MessageSendColumns
 
+    fileprivate static let columns = """
+        r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
+        r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
+        """
+
     static let statement = WriteStatement(
-        "message.send",
-        columns: """
-            r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
-            r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
-            """,
-        function: "conversations.send_message", arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10"],
+        "message.send", columns: columns, function: "conversations.send_message", arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10"],
         place: WriteStatement.Place(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .uuid(message.rawValue), .bytes(parts),
+            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .uuid(message.rawValue), .bytes(parts),
             Value(notification), Value(origin?.connection), Value(origin?.request), Value(contents?.map(\.rawValue)), .bool(waits),
         ]
     }
+}
+
+/// Sends a message that the app's own server asks for. Clients' messages have a statement of their own (``SendMessage``): it is the one that is asked for most.
+struct SendServerMessage: WriteQuery {
+    let message: SendMessage
+    /// The sender, if it is no user.
+    let senderName: String?
+
+    typealias Columns = MessageSendColumns
+
+    static let statement = WriteStatement(
+        "message.send_by_server", columns: SendMessage.columns, function: "conversations.send_message",
+        arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10", "true", "$11"],
+        place: WriteStatement.Place(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
+
+    var parameters: [Value] { message.parameters + [Value(senderName)] }
 }
 
 /// Deletes a message for all, or for one user.
@@ -166,6 +182,8 @@ struct DeleteMessage: WriteQuery {
     let message: MessageID
     let mode: DeletionMode
     let origin: Change.Origin?
+    /// The message must lie in it; nil: in any.
+    var conversation: ConversationID?
 
     typealias Columns = MessageDeleteColumns
 
@@ -176,13 +194,13 @@ struct DeleteMessage: WriteQuery {
             r.number_uncounted, r.number_hidden, r.user_position, r.user_created_at, r.override_user, r.former_users, r.former_positions, r.former_times,
             \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
-        function: "conversations.delete_message", arguments: (1...6).map { "$\($0)" },
+        function: "conversations.delete_message", arguments: (1...7).map { "$\($0)" },
         place: WriteStatement.Place(conversation: "r.conversation_id", position: "r.position", userPosition: "r.user_position"))
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(message.rawValue), .text(mode.rawValue),
-            Value(origin?.connection), Value(origin?.request),
+            .uuid(app.rawValue), .actor(user), .uuid(message.rawValue), .text(mode.rawValue),
+            Value(origin?.connection), Value(origin?.request), Value(conversation?.rawValue),
         ]
     }
 }
@@ -213,7 +231,7 @@ struct EditParts: WriteQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(message.rawValue), .bytes(stored), .bytes(parts), .jsonb(edits),
+            .uuid(app.rawValue), .actor(user), .uuid(message.rawValue), .bytes(stored), .bytes(parts), .jsonb(edits),
             .timestamp(time), .uuidArray(contents.map(\.rawValue)), Value(origin?.connection), Value(origin?.request),
         ]
     }

@@ -48,7 +48,7 @@ struct RESTAnswer {
     /// The same for a page that may be long: what does not come with its first batch is fetched, rendered and sent a batch at a time, no faster than the client
     /// takes it. Should that fail, the connection ends before the array does.
     static func list<Page: Batches>(
-        _ page: Page, headers: HTTPFields, to context: SignedInContext, write: @escaping @Sendable (Page.Item, inout JSONWriter) -> Void
+        _ page: Page, headers: HTTPFields, to context: some RESTRouteContext, write: @escaping @Sendable (Page.Item, inout JSONWriter) -> Void
     ) async throws(Failure) -> RESTAnswer {
         var page = page
         let items = try await page.next() ?? []

@@ -117,10 +117,17 @@ struct ServerContext: ChildRequestContext {
 
     /// The app in whose name the server asks.
     var app: AppID { server.app }
+
+    /// A call to a service by the app's own server, for no user.
+    var call: GatewayServices.Call {
+        var call = GatewayServices.Call(UserKey(app: app, user: .appServer), trace: request.trace, answers: request.answer)
+        call.mutation = request.mutation
+        return call
+    }
 }
 
 /// What a context of any kind has.
-protocol RESTRouteContext: RequestContext {
+protocol RESTRouteContext: RequestContext, Sendable {
     var request: RESTContext { get }
 }
 

@@ -127,6 +127,11 @@ extension ConversationDeletionQuery: RESTRequest {
     }
 }
 
+extension RESTContext {
+    /// Who sent the request: an app's own server on behalf of a user counts as that user's client.
+    var sender: RequestSender { isServerRequest && user == nil ? .server : .client }
+}
+
 // MARK: Bodies
 
 extension SessionBody: RESTRequest {
@@ -137,7 +142,7 @@ extension SessionBody: RESTRequest {
 
 extension CreateConversationBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try CreateConversationBody(try await request.json(context))
+        self = try CreateConversationBody(try await request.json(context), from: context.sender)
     }
 }
 
@@ -150,7 +155,7 @@ extension ConversationPatch: RESTRequest {
             throw Failure(
                 .invalidHeader, "The Content-Type of a patch must be application/vnd.layer-patch+json.", detail: .header("Content-Type"))
         }
-        self = try ConversationPatch(try await request.json(context))
+        self = try ConversationPatch(try await request.json(context), from: context.sender)
     }
 }
 

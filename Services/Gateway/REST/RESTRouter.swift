@@ -43,7 +43,8 @@ struct RESTRouter: Sendable {
             RootRoutes(services: services), SessionRoutes(services: services, nonceKey: nonceKey), ConversationRoutes(services: services),
             MessageRoutes(services: services), PartRoutes(services: services), FollowingRoutes(services: services),
             AnnouncementRoutes(services: services), DeviceRoutes(services: services), DocsRoutes(services: services),
-            ContentRoutes(services: services),
+            ContentRoutes(services: services), ServerConversationRoutes(services: services), ServerMessageRoutes(services: services),
+            ServerPartRoutes(services: services), ServerContentRoutes(services: services),
         ]
         for feature in features { feature.add(to: routes) }
         routes.refuseTheRest()
@@ -61,6 +62,15 @@ protocol RESTFeature {
 extension RESTFeature {
     /// What writes the objects of an answer, with the URLs at which the sender of the request finds them.
     func renderer(for context: some RESTRouteContext) -> Renderer { context.request.renderer ?? services.renderer }
+
+    /// What writes the objects of an answer to an app's own server that asks in its own name.
+    func renderer(of context: ServerContext) -> ServerRenderer { ServerRenderer(renderer(for: context), version: context.version) }
+
+    /// What writes the objects of an answer on behalf of a user in a version that the Client API does not have; nil: it has the request's version.
+    func olderRenderer(for context: SignedInContext) -> ServerRenderer? {
+        guard let version = context.request.serverVersion, version < .v2 else { return nil }
+        return ServerRenderer(renderer(for: context), version: version, reader: context.reader)
+    }
 
     /// What the headers of a page say: how long the whole list is, and where the next page is, if there is one.
     /// - Parameters:

@@ -100,6 +100,7 @@ final class RESTRoutes {
         SystemRendererMiddleware(renderer: services.renderer)
         AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
         BodyLimitMiddleware(bodies: services.bodies)
+        NamedChangeMiddleware(errors: errors)
     }
 
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>

@@ -76,6 +76,7 @@ struct MetadataStore: Sendable {
         case "ok": break
         case "none": return nil
         case "not_found": throw Failure.notFound("conversation")
+        case "deleted": throw Failure(.objectDeleted, "The conversation has been deleted.")
         case "access_denied": throw Failure.accessDenied("You are not a participant of this conversation any more.")
         case "too_many_keys": throw limits.tooManyKeys
         case "too_large": throw limits.tooLarge
@@ -83,7 +84,7 @@ struct MetadataStore: Sendable {
         }
         return Change(
             appID: patch.app, conversationID: patch.conversation, position: Position(try row[columns.position]),
-            createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds), actor: patch.actor,
+            createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds), actor: patch.actor.isAppServer ? nil : patch.actor,
             origin: patch.origin, messageCount: try row[columns.messageCount], numbers: [:],
             content: .metadataChanged(try MetadataJSON.effects(try row[columns.effects])))
     }
@@ -155,7 +156,7 @@ struct PatchMetadata: WriteQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .uuid(conversation.rawValue), .text(actor.rawValue), .jsonb(operations),
+            .uuid(app.rawValue), .uuid(conversation.rawValue), actor.isAppServer ? .null : .text(actor.rawValue), .jsonb(operations),
             Value(origin?.connection), Value(origin?.request), Value(maxKeys), Value(maxBytes),
         ]
     }

@@ -81,12 +81,23 @@ public nonisolated struct ProtoChangePlace: Sendable {
   /// Clears the value of `userPosition`. Subsequent reads from it will return its default value.
   public mutating func clearUserPosition() {self._userPosition = nil}
 
+  /// Of MarkAllReadRequest: all messages up to this change position are read.
+  public var readUpTo: Int64 {
+    get {_readUpTo ?? 0}
+    set {_readUpTo = newValue}
+  }
+  /// Returns true if `readUpTo` has been explicitly set.
+  public var hasReadUpTo: Bool {self._readUpTo != nil}
+  /// Clears the value of `readUpTo`. Subsequent reads from it will return its default value.
+  public mutating func clearReadUpTo() {self._readUpTo = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _position: Int64? = nil
   fileprivate var _userPosition: Int64? = nil
+  fileprivate var _readUpTo: Int64? = nil
 }
 
 /// The end of a page of a list.
@@ -771,9 +782,21 @@ public nonisolated struct ProtoCreateContentRequest: Sendable {
 
   public var size: Int64 = 0
 
+  /// The app's own server uploads it for this conversation.
+  public var conversationID: Data {
+    get {_conversationID ?? Data()}
+    set {_conversationID = newValue}
+  }
+  /// Returns true if `conversationID` has been explicitly set.
+  public var hasConversationID: Bool {self._conversationID != nil}
+  /// Clears the value of `conversationID`. Subsequent reads from it will return its default value.
+  public mutating func clearConversationID() {self._conversationID = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _conversationID: Data? = nil
 }
 
 public nonisolated struct ProtoFinishContentRequest: Sendable {
@@ -800,9 +823,21 @@ public nonisolated struct ProtoGetContentRequest: Sendable {
 
   public var contentID: Data = Data()
 
+  /// The app's own server reads content of this conversation.
+  public var conversationID: Data {
+    get {_conversationID ?? Data()}
+    set {_conversationID = newValue}
+  }
+  /// Returns true if `conversationID` has been explicitly set.
+  public var hasConversationID: Bool {self._conversationID != nil}
+  /// Clears the value of `conversationID`. Subsequent reads from it will return its default value.
+  public mutating func clearConversationID() {self._conversationID = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _conversationID: Data? = nil
 }
 
 public nonisolated struct ProtoContent: Sendable {
@@ -1424,6 +1459,18 @@ public nonisolated struct ProtoSendMessageRequest: Sendable {
   /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
   public mutating func clearMutation() {self._mutation = nil}
 
+  /// The app's own server sends it, for the actor or, without one, under a name. A bot and a name need not take part in the conversation.
+  public var byServer: Bool = false
+
+  public var senderName: String {
+    get {_senderName ?? String()}
+    set {_senderName = newValue}
+  }
+  /// Returns true if `senderName` has been explicitly set.
+  public var hasSenderName: Bool {self._senderName != nil}
+  /// Clears the value of `senderName`. Subsequent reads from it will return its default value.
+  public mutating func clearSenderName() {self._senderName = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1431,37 +1478,37 @@ public nonisolated struct ProtoSendMessageRequest: Sendable {
   fileprivate var _notification: String? = nil
   fileprivate var _origin: ProtoOrigin? = nil
   fileprivate var _mutation: ProtoMutation? = nil
+  fileprivate var _senderName: String? = nil
 }
 
-public nonisolated struct ProtoSendMessageResponse: Sendable {
+public nonisolated struct ProtoSendMessageResponse: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
   public var message: ProtoMessage {
-    get {_message ?? ProtoMessage()}
-    set {_message = newValue}
+    get {_storage._message ?? ProtoMessage()}
+    set {_uniqueStorage()._message = newValue}
   }
   /// Returns true if `message` has been explicitly set.
-  public var hasMessage: Bool {self._message != nil}
+  public var hasMessage: Bool {_storage._message != nil}
   /// Clears the value of `message`. Subsequent reads from it will return its default value.
-  public mutating func clearMessage() {self._message = nil}
+  public mutating func clearMessage() {_uniqueStorage()._message = nil}
 
   public var place: ProtoChangePlace {
-    get {_place ?? ProtoChangePlace()}
-    set {_place = newValue}
+    get {_storage._place ?? ProtoChangePlace()}
+    set {_uniqueStorage()._place = newValue}
   }
   /// Returns true if `place` has been explicitly set.
-  public var hasPlace: Bool {self._place != nil}
+  public var hasPlace: Bool {_storage._place != nil}
   /// Clears the value of `place`. Subsequent reads from it will return its default value.
-  public mutating func clearPlace() {self._place = nil}
+  public mutating func clearPlace() {_uniqueStorage()._place = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
-  fileprivate var _message: ProtoMessage? = nil
-  fileprivate var _place: ProtoChangePlace? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 public nonisolated struct ProtoGetMessageRequest: Sendable {
@@ -1475,9 +1522,21 @@ public nonisolated struct ProtoGetMessageRequest: Sendable {
 
   public var messageID: Data = Data()
 
+  /// The message must lie in this conversation.
+  public var conversationID: Data {
+    get {_conversationID ?? Data()}
+    set {_conversationID = newValue}
+  }
+  /// Returns true if `conversationID` has been explicitly set.
+  public var hasConversationID: Bool {self._conversationID != nil}
+  /// Clears the value of `conversationID`. Subsequent reads from it will return its default value.
+  public mutating func clearConversationID() {self._conversationID = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _conversationID: Data? = nil
 }
 
 public nonisolated struct ProtoListMessagesRequest: Sendable {
@@ -1573,12 +1632,23 @@ public nonisolated struct ProtoDeleteMessageRequest: Sendable {
   /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
   public mutating func clearMutation() {self._mutation = nil}
 
+  /// The message must lie in this conversation.
+  public var conversationID: Data {
+    get {_conversationID ?? Data()}
+    set {_conversationID = newValue}
+  }
+  /// Returns true if `conversationID` has been explicitly set.
+  public var hasConversationID: Bool {self._conversationID != nil}
+  /// Clears the value of `conversationID`. Subsequent reads from it will return its default value.
+  public mutating func clearConversationID() {self._conversationID = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _origin: ProtoOrigin? = nil
   fileprivate var _mutation: ProtoMutation? = nil
+  fileprivate var _conversationID: Data? = nil
 }
 
 public nonisolated struct ProtoEditPartsRequest: Sendable {
@@ -1644,6 +1714,16 @@ public nonisolated struct ProtoEditPartsRequest: Sendable {
   /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
   public mutating func clearMutation() {self._mutation = nil}
 
+  /// The message must lie in this conversation.
+  public var conversationID: Data {
+    get {_conversationID ?? Data()}
+    set {_conversationID = newValue}
+  }
+  /// Returns true if `conversationID` has been explicitly set.
+  public var hasConversationID: Bool {self._conversationID != nil}
+  /// Clears the value of `conversationID`. Subsequent reads from it will return its default value.
+  public mutating func clearConversationID() {self._conversationID = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated enum OneOf_Edit: Equatable, Sendable {
@@ -1689,6 +1769,7 @@ public nonisolated struct ProtoEditPartsRequest: Sendable {
 
   fileprivate var _origin: ProtoOrigin? = nil
   fileprivate var _mutation: ProtoMutation? = nil
+  fileprivate var _conversationID: Data? = nil
 }
 
 public nonisolated struct ProtoPartReference: Sendable {
@@ -1725,38 +1806,40 @@ public nonisolated struct ProtoPartReference: Sendable {
   public init() {}
 }
 
-public nonisolated struct ProtoEditPartsResponse: Sendable {
+public nonisolated struct ProtoEditPartsResponse: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
   public var message: ProtoMessage {
-    get {_message ?? ProtoMessage()}
-    set {_message = newValue}
+    get {_storage._message ?? ProtoMessage()}
+    set {_uniqueStorage()._message = newValue}
   }
   /// Returns true if `message` has been explicitly set.
-  public var hasMessage: Bool {self._message != nil}
+  public var hasMessage: Bool {_storage._message != nil}
   /// Clears the value of `message`. Subsequent reads from it will return its default value.
-  public mutating func clearMessage() {self._message = nil}
+  public mutating func clearMessage() {_uniqueStorage()._message = nil}
 
   /// The index of the part that was added or replaced.
-  public var index: Int32 = 0
+  public var index: Int32 {
+    get {_storage._index}
+    set {_uniqueStorage()._index = newValue}
+  }
 
   public var place: ProtoChangePlace {
-    get {_place ?? ProtoChangePlace()}
-    set {_place = newValue}
+    get {_storage._place ?? ProtoChangePlace()}
+    set {_uniqueStorage()._place = newValue}
   }
   /// Returns true if `place` has been explicitly set.
-  public var hasPlace: Bool {self._place != nil}
+  public var hasPlace: Bool {_storage._place != nil}
   /// Clears the value of `place`. Subsequent reads from it will return its default value.
-  public mutating func clearPlace() {self._place = nil}
+  public mutating func clearPlace() {_uniqueStorage()._place = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
-  fileprivate var _message: ProtoMessage? = nil
-  fileprivate var _place: ProtoChangePlace? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 public nonisolated struct ProtoGiveReceiptRequest: Sendable {
@@ -2531,6 +2614,33 @@ public nonisolated struct ProtoGetPresenceResponse: Sendable {
   public init() {}
 }
 
+public nonisolated struct ProtoScheduleMessageRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// What is sent after the delay, by the app's own server.
+  public var message: ProtoSendMessageRequest {
+    get {_message ?? ProtoSendMessageRequest()}
+    set {_message = newValue}
+  }
+  /// Returns true if `message` has been explicitly set.
+  public var hasMessage: Bool {self._message != nil}
+  /// Clears the value of `message`. Subsequent reads from it will return its default value.
+  public mutating func clearMessage() {self._message = nil}
+
+  public var delayMs: Int64 = 0
+
+  /// For this long before the message is sent, its sender is shown as typing. 0: not at all.
+  public var typingMs: Int64 = 0
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _message: ProtoSendMessageRequest? = nil
+}
+
 public nonisolated struct ProtoWebhook: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -2750,7 +2860,7 @@ nonisolated extension ProtoMutation: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension ProtoChangePlace: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ChangePlace"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}position\0\u{3}user_position\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}position\0\u{3}user_position\0\u{4}j\u{4}read_up_to\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2760,6 +2870,7 @@ nonisolated extension ProtoChangePlace: SwiftProtobuf.Message, SwiftProtobuf._Me
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularInt64Field(value: &self._position) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self._userPosition) }()
+      case 300: try { try decoder.decodeSingularInt64Field(value: &self._readUpTo) }()
       default: break
       }
     }
@@ -2776,12 +2887,16 @@ nonisolated extension ProtoChangePlace: SwiftProtobuf.Message, SwiftProtobuf._Me
     try { if let v = self._userPosition {
       try visitor.visitSingularInt64Field(value: v, fieldNumber: 2)
     } }()
+    try { if let v = self._readUpTo {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 300)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoChangePlace, rhs: ProtoChangePlace) -> Bool {
     if lhs._position != rhs._position {return false}
     if lhs._userPosition != rhs._userPosition {return false}
+    if lhs._readUpTo != rhs._readUpTo {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4042,7 +4157,7 @@ nonisolated extension ProtoDeleteAnnouncementRequest: SwiftProtobuf.Message, Swi
 
 nonisolated extension ProtoCreateContentRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".CreateContentRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}owner\0\u{1}id\0\u{3}mime_type\0\u{1}size\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}owner\0\u{1}id\0\u{3}mime_type\0\u{1}size\0\u{4}g\u{4}conversation_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4055,12 +4170,17 @@ nonisolated extension ProtoCreateContentRequest: SwiftProtobuf.Message, SwiftPro
       case 3: try { try decoder.decodeSingularBytesField(value: &self.id) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.mimeType) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.size) }()
+      case 300: try { try decoder.decodeSingularBytesField(value: &self._conversationID) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
@@ -4076,6 +4196,9 @@ nonisolated extension ProtoCreateContentRequest: SwiftProtobuf.Message, SwiftPro
     if self.size != 0 {
       try visitor.visitSingularInt64Field(value: self.size, fieldNumber: 5)
     }
+    try { if let v = self._conversationID {
+      try visitor.visitSingularBytesField(value: v, fieldNumber: 300)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4085,6 +4208,7 @@ nonisolated extension ProtoCreateContentRequest: SwiftProtobuf.Message, SwiftPro
     if lhs.id != rhs.id {return false}
     if lhs.mimeType != rhs.mimeType {return false}
     if lhs.size != rhs.size {return false}
+    if lhs._conversationID != rhs._conversationID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4122,7 +4246,7 @@ nonisolated extension ProtoFinishContentRequest: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoGetContentRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".GetContentRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}content_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}content_id\0\u{4}i\u{4}conversation_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4133,12 +4257,17 @@ nonisolated extension ProtoGetContentRequest: SwiftProtobuf.Message, SwiftProtob
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self.contentID) }()
+      case 300: try { try decoder.decodeSingularBytesField(value: &self._conversationID) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
@@ -4148,6 +4277,9 @@ nonisolated extension ProtoGetContentRequest: SwiftProtobuf.Message, SwiftProtob
     if !self.contentID.isEmpty {
       try visitor.visitSingularBytesField(value: self.contentID, fieldNumber: 3)
     }
+    try { if let v = self._conversationID {
+      try visitor.visitSingularBytesField(value: v, fieldNumber: 300)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4155,6 +4287,7 @@ nonisolated extension ProtoGetContentRequest: SwiftProtobuf.Message, SwiftProtob
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.contentID != rhs.contentID {return false}
+    if lhs._conversationID != rhs._conversationID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5070,7 +5203,7 @@ nonisolated extension ProtoMarkAllReadRequest: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension ProtoSendMessageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SendMessageRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{1}id\0\u{1}parts\0\u{1}notification\0\u{1}origin\0\u{2}}\u{3}mutation\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}conversation_id\0\u{1}id\0\u{1}parts\0\u{1}notification\0\u{1}origin\0\u{2}}\u{3}mutation\0\u{4}(by_server\0\u{3}sender_name\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5086,6 +5219,8 @@ nonisolated extension ProtoSendMessageRequest: SwiftProtobuf.Message, SwiftProto
       case 6: try { try decoder.decodeSingularStringField(value: &self._notification) }()
       case 7: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
       case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
+      case 300: try { try decoder.decodeSingularBoolField(value: &self.byServer) }()
+      case 301: try { try decoder.decodeSingularStringField(value: &self._senderName) }()
       default: break
       }
     }
@@ -5120,6 +5255,12 @@ nonisolated extension ProtoSendMessageRequest: SwiftProtobuf.Message, SwiftProto
     try { if let v = self._mutation {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
     } }()
+    if self.byServer != false {
+      try visitor.visitSingularBoolField(value: self.byServer, fieldNumber: 300)
+    }
+    try { if let v = self._senderName {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 301)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5132,6 +5273,8 @@ nonisolated extension ProtoSendMessageRequest: SwiftProtobuf.Message, SwiftProto
     if lhs._notification != rhs._notification {return false}
     if lhs._origin != rhs._origin {return false}
     if lhs._mutation != rhs._mutation {return false}
+    if lhs.byServer != rhs.byServer {return false}
+    if lhs._senderName != rhs._senderName {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5141,36 +5284,74 @@ nonisolated extension ProtoSendMessageResponse: SwiftProtobuf.Message, SwiftProt
   public static let protoMessageName: String = _protobuf_package + ".SendMessageResponse"
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}message\0\u{2}C\u{4}place\0")
 
+  fileprivate class _StorageClass {
+    var _message: ProtoMessage? = nil
+    var _place: ProtoChangePlace? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _message = source._message
+      _place = source._place
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularMessageField(value: &self._message) }()
-      case 260: try { try decoder.decodeSingularMessageField(value: &self._place) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularMessageField(value: &_storage._message) }()
+        case 260: try { try decoder.decodeSingularMessageField(value: &_storage._place) }()
+        default: break
+        }
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    try { if let v = self._message {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
-    } }()
-    try { if let v = self._place {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
-    } }()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      try { if let v = _storage._message {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+      } }()
+      try { if let v = _storage._place {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+      } }()
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoSendMessageResponse, rhs: ProtoSendMessageResponse) -> Bool {
-    if lhs._message != rhs._message {return false}
-    if lhs._place != rhs._place {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._message != rhs_storage._message {return false}
+        if _storage._place != rhs_storage._place {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5178,7 +5359,7 @@ nonisolated extension ProtoSendMessageResponse: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension ProtoGetMessageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".GetMessageRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}message_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}message_id\0\u{4}i\u{4}conversation_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5189,12 +5370,17 @@ nonisolated extension ProtoGetMessageRequest: SwiftProtobuf.Message, SwiftProtob
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self.messageID) }()
+      case 300: try { try decoder.decodeSingularBytesField(value: &self._conversationID) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
@@ -5204,6 +5390,9 @@ nonisolated extension ProtoGetMessageRequest: SwiftProtobuf.Message, SwiftProtob
     if !self.messageID.isEmpty {
       try visitor.visitSingularBytesField(value: self.messageID, fieldNumber: 3)
     }
+    try { if let v = self._conversationID {
+      try visitor.visitSingularBytesField(value: v, fieldNumber: 300)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5211,6 +5400,7 @@ nonisolated extension ProtoGetMessageRequest: SwiftProtobuf.Message, SwiftProtob
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.messageID != rhs.messageID {return false}
+    if lhs._conversationID != rhs._conversationID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5326,7 +5516,7 @@ nonisolated extension ProtoListMessagesResponse: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoDeleteMessageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".DeleteMessageRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}message_id\0\u{1}mode\0\u{1}origin\0\u{2}\u{7f}\u{3}mutation\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}message_id\0\u{1}mode\0\u{1}origin\0\u{2}\u{7f}\u{3}mutation\0\u{4}(conversation_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5340,6 +5530,7 @@ nonisolated extension ProtoDeleteMessageRequest: SwiftProtobuf.Message, SwiftPro
       case 4: try { try decoder.decodeSingularStringField(value: &self.mode) }()
       case 5: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
       case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
+      case 300: try { try decoder.decodeSingularBytesField(value: &self._conversationID) }()
       default: break
       }
     }
@@ -5368,6 +5559,9 @@ nonisolated extension ProtoDeleteMessageRequest: SwiftProtobuf.Message, SwiftPro
     try { if let v = self._mutation {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
     } }()
+    try { if let v = self._conversationID {
+      try visitor.visitSingularBytesField(value: v, fieldNumber: 300)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5378,6 +5572,7 @@ nonisolated extension ProtoDeleteMessageRequest: SwiftProtobuf.Message, SwiftPro
     if lhs.mode != rhs.mode {return false}
     if lhs._origin != rhs._origin {return false}
     if lhs._mutation != rhs._mutation {return false}
+    if lhs._conversationID != rhs._conversationID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5385,7 +5580,7 @@ nonisolated extension ProtoDeleteMessageRequest: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension ProtoEditPartsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".EditPartsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}message_id\0\u{1}add\0\u{1}replace\0\u{1}remove\0\u{3}replace_all\0\u{1}origin\0\u{2}|\u{3}mutation\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}message_id\0\u{1}add\0\u{1}replace\0\u{1}remove\0\u{3}replace_all\0\u{1}origin\0\u{2}|\u{3}mutation\0\u{4}(conversation_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5450,6 +5645,7 @@ nonisolated extension ProtoEditPartsRequest: SwiftProtobuf.Message, SwiftProtobu
       }()
       case 8: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
       case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
+      case 300: try { try decoder.decodeSingularBytesField(value: &self._conversationID) }()
       default: break
       }
     }
@@ -5494,6 +5690,9 @@ nonisolated extension ProtoEditPartsRequest: SwiftProtobuf.Message, SwiftProtobu
     try { if let v = self._mutation {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
     } }()
+    try { if let v = self._conversationID {
+      try visitor.visitSingularBytesField(value: v, fieldNumber: 300)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5504,6 +5703,7 @@ nonisolated extension ProtoEditPartsRequest: SwiftProtobuf.Message, SwiftProtobu
     if lhs.edit != rhs.edit {return false}
     if lhs._origin != rhs._origin {return false}
     if lhs._mutation != rhs._mutation {return false}
+    if lhs._conversationID != rhs._conversationID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5609,41 +5809,81 @@ nonisolated extension ProtoEditPartsResponse: SwiftProtobuf.Message, SwiftProtob
   public static let protoMessageName: String = _protobuf_package + ".EditPartsResponse"
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}message\0\u{1}index\0\u{2}B\u{4}place\0")
 
+  fileprivate class _StorageClass {
+    var _message: ProtoMessage? = nil
+    var _index: Int32 = 0
+    var _place: ProtoChangePlace? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _message = source._message
+      _index = source._index
+      _place = source._place
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularMessageField(value: &self._message) }()
-      case 2: try { try decoder.decodeSingularInt32Field(value: &self.index) }()
-      case 260: try { try decoder.decodeSingularMessageField(value: &self._place) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularMessageField(value: &_storage._message) }()
+        case 2: try { try decoder.decodeSingularInt32Field(value: &_storage._index) }()
+        case 260: try { try decoder.decodeSingularMessageField(value: &_storage._place) }()
+        default: break
+        }
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    try { if let v = self._message {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
-    } }()
-    if self.index != 0 {
-      try visitor.visitSingularInt32Field(value: self.index, fieldNumber: 2)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      try { if let v = _storage._message {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+      } }()
+      if _storage._index != 0 {
+        try visitor.visitSingularInt32Field(value: _storage._index, fieldNumber: 2)
+      }
+      try { if let v = _storage._place {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+      } }()
     }
-    try { if let v = self._place {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
-    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoEditPartsResponse, rhs: ProtoEditPartsResponse) -> Bool {
-    if lhs._message != rhs._message {return false}
-    if lhs.index != rhs.index {return false}
-    if lhs._place != rhs._place {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._message != rhs_storage._message {return false}
+        if _storage._index != rhs_storage._index {return false}
+        if _storage._place != rhs_storage._place {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7141,6 +7381,50 @@ nonisolated extension ProtoGetPresenceResponse: SwiftProtobuf.Message, SwiftProt
 
   public static func ==(lhs: ProtoGetPresenceResponse, rhs: ProtoGetPresenceResponse) -> Bool {
     if lhs.presences != rhs.presences {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoScheduleMessageRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".ScheduleMessageRequest"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}message\0\u{3}delay_ms\0\u{3}typing_ms\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._message) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.delayMs) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.typingMs) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._message {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if self.delayMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.delayMs, fieldNumber: 2)
+    }
+    if self.typingMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.typingMs, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoScheduleMessageRequest, rhs: ProtoScheduleMessageRequest) -> Bool {
+    if lhs._message != rhs._message {return false}
+    if lhs.delayMs != rhs.delayMs {return false}
+    if lhs.typingMs != rhs.typingMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

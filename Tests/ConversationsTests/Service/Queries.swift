@@ -56,14 +56,29 @@ enum Queries {
             SendMessage(
                 app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x", origin: origin,
                 contents: [content], waits: true)),
-        QueryCheck(DeleteMessage(app: app, user: user, message: message, mode: .myDevices, origin: origin)),
+        QueryCheck(
+            SendServerMessage(
+                message: SendMessage(
+                    app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x", origin: origin,
+                    contents: [content], waits: true), senderName: "Concierge")),
+        QueryCheck(
+            DelayMessage(
+                message: SendServerMessage(
+                    message: SendMessage(
+                        app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x", origin: origin,
+                        contents: [content], waits: true), senderName: "Concierge"), delay: 1, typing: 1)),
+        QueryCheck(WorkOffDelayed()),
+        QueryCheck(
+            DeleteMessage(app: app, user: user, message: message, mode: .myDevices, origin: origin, conversation: conversation)),
         QueryCheck(
             EditParts(
                 app: app, user: user, message: message, stored: [1], parts: [2], edits: "[]", time: time, contents: [content], origin: origin)),
         QueryCheck(
             CreateContent(
                 content: content, app: app, owner: user, mimeType: "text/plain", size: 1, uploads: 1, uploadBytes: 1, appUploads: 1,
-                appUploadBytes: 1)),
+                appUploadBytes: 1, conversation: conversation)),
+        QueryCheck(GetServerContent(app: app, conversation: conversation, content: content), unread: ["content_id"]),
+        QueryCheck(IsConversation(app: app, conversation: conversation)), QueryCheck(FindAbsence(app: app, conversation: conversation)),
         QueryCheck(FinishContent(content: content)), QueryCheck(GetContent(app: app, user: user, content: content), unread: ["content_id"]),
         QueryCheck(SweepContents(age: 1, limit: 1)), QueryCheck(ForgetContents(contents: [UUID()])),
         QueryCheck(ReadContentSizes(app: app, contents: [content], user: user)),
