@@ -176,6 +176,7 @@ let package = Package(
         .executable(name: "conversations", targets: ["ConversationsMain"]),
         .executable(name: "metadata", targets: ["MetadataMain"]),
         .executable(name: "presence", targets: ["PresenceMain"]),
+        .executable(name: "webhooks", targets: ["WebhooksMain"]),
         .executable(name: "strata", targets: ["StrataMain"]),
     ]
         + (isProductsOnly
@@ -283,6 +284,14 @@ let package = Package(
                 "StrataModel", "RPC", "Contracts", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration, nioCore,
             ], exclude: ["Main"]),
         executable("PresenceMain", "Services/Presence/Main", ["Presence", "ServiceKit"]),
+        // Calls strangers, and so has a process of its own.
+        library(
+            "Webhooks", "Services/Webhooks",
+            [
+                "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "ServiceKit", asyncHTTPClient, swiftProtobuf, crypto,
+                nioCore, nioPosix, nioHTTP1, nioSSL, logging, metrics, lifecycle,
+            ], exclude: ["Main"]),
+        executable("WebhooksMain", "Services/Webhooks/Main", ["Webhooks", "ServiceKit"]),
         .target(
             name: "StrataCommand",
             dependencies: [

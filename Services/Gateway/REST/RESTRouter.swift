@@ -45,6 +45,7 @@ struct RESTRouter: Sendable {
             AnnouncementRoutes(services: services), DeviceRoutes(services: services), DocsRoutes(services: services),
             ContentRoutes(services: services), ServerConversationRoutes(services: services), ServerMessageRoutes(services: services),
             ServerPartRoutes(services: services), ServerContentRoutes(services: services),
+            WebhookRoutes(services: services),
         ]
         for feature in features { feature.add(to: routes) }
         routes.refuseTheRest()

@@ -110,9 +110,10 @@ LANGUAGE sql VOLATILE ROWS 1 AS $$
     RETURNING h.*
 $$;
 
--- Claims lanes that are due, of each of these hooks at most its limit, until the lease ends; with their first events, at most `p_events` and about `p_bytes`
+-- Claims lanes that are due, of each of these hooks at most its limit and in all at most `p_total`, until the lease ends; with their first events, at most `p_events` and about `p_bytes`
 -- of each lane.
-CREATE OR REPLACE FUNCTION webhooks.claim(p_hooks uuid[], p_limits bigint[], p_claim uuid, p_lease bigint, p_events bigint, p_bytes bigint)
+CREATE OR REPLACE FUNCTION webhooks.claim(
+    p_hooks uuid[], p_limits bigint[], p_total bigint, p_claim uuid, p_lease bigint, p_events bigint, p_bytes bigint)
 RETURNS TABLE (
     hook_id uuid, lane uuid, attempts bigint, "position" bigint, number bigint, kind text, event_id uuid, created_at timestamptz, facts jsonb, parts bytea,
     size bigint)
@@ -128,6 +129,7 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT x.hook_id, x.lane FROM webhooks.lane x WHERE x.hook_id = h.id AND x.due_at <= now_at
             ORDER BY x.due_at LIMIT h.most FOR UPDATE SKIP LOCKED) l
+        LIMIT p_total
     ), taken AS (
         UPDATE webhooks.lane x SET due_at = now_at + p_lease * interval '1 millisecond', claim = p_claim
         FROM due d WHERE x.hook_id = d.hook_id AND x.lane = d.lane
