@@ -69,7 +69,7 @@ let checks: [Target] = [
         ]),
     library(
         "TestCluster", "Tests/Cluster",
-        ["SeededRandom", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Schema", logging, nioCore, nioPosix]),
+        ["SeededRandom", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Schema", logging, nioCore, nioPosix, nioHTTP1]),
     library(
         "Soak", "Tests/Soak", ["SeededRandom", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", argumentParser],
         exclude: ["Main"]
@@ -112,6 +112,11 @@ let checks: [Target] = [
             logging,
         ]),
     tests("PresenceTests", ["SeededRandom", "ServiceKit", "Presence", "Contracts", "StrataModel", "TestSupport", "Redis", logging]),
+    tests(
+        "WebhooksTests",
+        [
+            "Webhooks", "ServiceKit", "Contracts", "StrataModel", "StrataWire", "TestCluster", "TestSupport", swiftProtobuf, nioCore, nioPosix, nioSSL,
+        ]),
     tests(
         "GatewayTests",
         [

@@ -61,7 +61,7 @@ public final class RecordedApps: Service {
     public func run() async throws {
         await cancelWhenGracefulShutdown {
             repeat {
-                do {
+                do throws(PostgresError) {
                     try await self.refresh(deadline: .now + Self.lifetime)
                 } catch {
                     self.logger.debug("which apps have webhooks could not be read", metadata: ["error.code": "\(error.code)"])

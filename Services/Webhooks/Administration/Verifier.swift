@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Logging
 import NIOCore
+import NIOHTTP1
 import Postgres
 import ServiceLifecycle
 import StrataModel
@@ -13,6 +14,9 @@ struct Verifier: Service {
     let sender: HTTPSender
     let settings: WebhooksSettings
     let logger: Logger
+
+    /// The app's server waits for the answer, which comes through a gateway.
+    private static let longest = Duration.seconds(9)
 
     /// For how long a verification is this instance's.
     var lease: Int64 { Int64((settings.timeout + .seconds(10)) / .milliseconds(1)) }
@@ -40,7 +44,7 @@ struct Verifier: Service {
                 .GET, target.adding("verification_challenge", challenge), to: target,
                 headers: [
                     "user-agent": "layer-webhooks/\(webhook.version.rawValue)", "layer-webhook-id": webhook.id.layerID(in: webhook.app), "accept": "*/*",
-                ], body: nil, bodyBytes: 1024)
+                ], body: nil, bodyBytes: 1024, limit: Self.longest)
             guard answer.status == 200 else { return "unexpected response status: \(answer.status) \(answer.reason)" }
             guard let body = answer.body, String(buffer: body) == challenge else { return "an answer that is not the challenge" }
             return nil

@@ -31,6 +31,7 @@ final class DeliveryEngine: Service {
     private let logger: Logger
     private let room: Mutex<DeliveryRoom>
     private let hooks = Mutex<[WebhookID: Ready]>([:])
+    private let isStopping = Mutex(false)
     private let wake = WakeUp()
     private let delivered = Counter(label: "strata_webhooks_deliveries_total", dimensions: [("outcome", "delivered")])
     private let failed = Counter(label: "strata_webhooks_deliveries_total", dimensions: [("outcome", "failed")])
@@ -59,16 +60,15 @@ final class DeliveryEngine: Service {
 
     /// Works until the service stops; then what is under way is ended and noted.
     func run() async throws {
-        await withDiscardingTaskGroup { group in
-            await cancelWhenGracefulShutdown {
-                await self.claimAgainAndAgain(in: &group)
-            }
+        await cancelWhenGracefulShutdown { await self.claimAgainAndAgain() }
+        isStopping.withLock { $0 = true }
+        while room.withLock({ $0.inFlight > 0 }) || !finisher.isIdle {
+            guard (try? await Task.sleep(for: .milliseconds(10))) != nil else { break }
         }
-        while !finisher.isIdle { try? await Task.sleep(for: .milliseconds(10)) }
         await sender.shutDown()
     }
 
-    private func claimAgainAndAgain(in group: inout DiscardingTaskGroup) async {
+    private func claimAgainAndAgain() async {
         var readAt = ContinuousClock.Instant.now - Self.hooksInterval
         while !Task.isCancelled {
             do {
@@ -77,7 +77,8 @@ final class DeliveryEngine: Service {
                     try await readHooks()
                 }
                 let lanes = try await claim()
-                for lane in lanes { group.addTask { await self.work(on: lane) } }
+                // Not children of this task: what is under way is ended when the claiming is.
+                for lane in lanes { Task { await self.work(on: lane) } }
                 if lanes.isEmpty { await wake.wait(atMost: Self.idlePause) }
             } catch {
                 claimFailures.increment()
@@ -109,7 +110,7 @@ final class DeliveryEngine: Service {
         let ready = hooks.withLock { $0 }
         let (limits, rest) = room.withLock { room in
             // In another order each time, so that where there is not room for all no hook is always the last.
-            (room.limits(for: ready.values.map { ($0.hook.webhook.id, $0.target.authority) }.shuffled()), room.rest)
+            (room.limits(for: ready.values.map { (id: $0.hook.webhook.id, host: $0.target.authority) }.shuffled()), room.rest)
         }
         guard !limits.isEmpty, rest > 0 else { return [] }
         let claimedAt = ContinuousClock.now
@@ -119,9 +120,9 @@ final class DeliveryEngine: Service {
         let lanes = try await store.claim(query, deadline: .now + .seconds(5))
         if !lanes.isEmpty { claims.increment() }
         return lanes.compactMap { lane in
-            guard let ready = ready[lane.hook] else { return nil }
-            let work = Work(lane: lane, ready: ready, claimedAt: claimedAt)
-            guard room.withLock({ $0.begin(lane.hook, at: ready.target.authority) }) else {
+            guard let known = ready[lane.hook] else { return nil }
+            let work = Work(lane: lane, ready: known, claimedAt: claimedAt)
+            guard room.withLock({ $0.begin(lane.hook, at: known.target.authority) }) else {
                 finish(LaneResult(hook: lane.hook, lane: lane.lane), of: work)
                 return nil
             }
@@ -141,7 +142,7 @@ final class DeliveryEngine: Service {
         // A delivery that begins later than this might not end before the lease does.
         let latest = work.claimedAt + settings.lease - settings.timeout - .seconds(5)
         for event in work.lane.events {
-            guard .now < latest, !Task.isCancelled, hooks.withLock({ $0[work.lane.hook] }) != nil else { break }
+            guard .now < latest, !isStopping.withLock({ $0 }), hooks.withLock({ $0[work.lane.hook] != nil }) else { break }
             let failures = result.position == 0 ? work.lane.failures : 0
             let problem = await deliver(event, of: work, attempt: failures + 1)
             if let problem {
@@ -182,7 +183,7 @@ final class DeliveryEngine: Service {
         (problem == nil ? delivered : failed).increment()
         log.add(
             DeliveryLog.Attempt(
-                hook: work.ready.hook, event: event, attemptedAt: Timestamp(microseconds: Int64(time.timeIntervalSince1970 * 1_000_000)),
+                hook: work.ready.hook, event: event, attemptedAt: StrataModel.Timestamp(microseconds: Int64(time.timeIntervalSince1970 * 1_000_000)),
                 number: attempt, isDelivered: problem == nil, status: status, latency: took, error: problem))
         return problem
     }

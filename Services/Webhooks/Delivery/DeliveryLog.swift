@@ -2,6 +2,7 @@
 
 import Foundation
 import Logging
+import NIOCore
 import Postgres
 import ServiceLifecycle
 import StrataModel
@@ -110,7 +111,7 @@ final class DeliveryLog: Service {
             writer.endObject()
         }
         writer.endArray()
-        return String(decoding: writer.bytes, as: UTF8.self)
+        return String(buffer: writer.buffer)
     }
 }
 

@@ -27,7 +27,7 @@ struct DeliveryRoom: Sendable {
     func limits(for hooks: [(id: WebhookID, host: String)]) -> [(id: WebhookID, lanes: Int)] {
         hooks.compactMap { hook in
             let lanes = min(perHook - (ofHooks[hook.id] ?? 0), perHost - (ofHosts[hook.host] ?? 0))
-            return lanes > 0 ? (hook.id, lanes) : nil
+            return lanes > 0 ? (id: hook.id, lanes: lanes) : nil
         }
     }
 

@@ -2,6 +2,7 @@
 
 import Contracts
 import FoundationEssentials
+import NIOCore
 import StrataModel
 import StrataWire
 import SwiftProtobuf
@@ -123,6 +124,6 @@ struct EventFacts {
     private func text(_ value: JSONValue) -> String {
         var writer = JSONWriter()
         writer.value(value)
-        return String(decoding: writer.bytes, as: UTF8.self)
+        return String(buffer: writer.buffer)
     }
 }

@@ -28,7 +28,7 @@ public struct RetrySchedule: Hashable, Sendable {
         self = .standard
         if let texts = try settings.optionalString("STRATA_WEBHOOKS_RETRY_AFTER")?.split(separator: ",") {
             first = try texts.map { text in
-                let one = Settings(environment: ["STRATA_WEBHOOKS_RETRY_AFTER": text.filter { $0 != " " }])
+                let one = Settings(environment: ["STRATA_WEBHOOKS_RETRY_AFTER": String(text.filter { $0 != " " })])
                 return try one.duration("STRATA_WEBHOOKS_RETRY_AFTER", in: .milliseconds(10) ... .seconds(86_400))
             }
         }

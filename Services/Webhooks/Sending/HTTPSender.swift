@@ -72,10 +72,12 @@ final class HTTPSender: Sendable {
     /// - Parameters:
     ///   - url: of the target, perhaps with more in its query.
     ///   - bodyBytes: of the answer's body that are returned.
+    ///   - limit: less time than the receiver has otherwise.
     /// - Throws: ``Problem`` if there is no answer in time, or the receiver may not be called.
     func send(
-        _ method: HTTPMethod, _ url: String, to target: TargetURL, headers: HTTPHeaders, body: ByteBuffer?, bodyBytes: Int = 0
+        _ method: HTTPMethod, _ url: String, to target: TargetURL, headers: HTTPHeaders, body: ByteBuffer?, bodyBytes: Int = 0, limit: Duration? = nil
     ) async throws(Problem) -> Answer {
+        let timeout = min(self.timeout, limit ?? self.timeout)
         let result: Result<Answer, Problem>? = await withTaskGroup(of: Result<Answer, Problem>?.self) { group in
             group.addTask {
                 do throws(Problem) {
@@ -85,7 +87,7 @@ final class HTTPSender: Sendable {
                 }
             }
             group.addTask {
-                try? await Task.sleep(for: self.timeout)
+                try? await Task.sleep(for: timeout)
                 return nil
             }
             let first = await group.next() ?? nil

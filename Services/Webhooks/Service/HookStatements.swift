@@ -183,7 +183,7 @@ struct FinishLanes: PostgresQuery {
         [
             .uuid(claim), .uuidArray(results.map(\.hook.rawValue)), .uuidArray(results.map(\.lane)), .int8Array(results.map(\.position)),
             .int8Array(results.map(\.number)), .int8Array(results.map { Int64($0.failures) }),
-            .int8Array(results.map { $0.pause.map { Int64($0 / .milliseconds(1)) } ?? -1 }),
+            .int8Array(results.map { $0.pause.map { Int64($0 / Duration.milliseconds(1)) } ?? -1 }),
         ]
     }
 }
