@@ -69,7 +69,10 @@ let checks: [Target] = [
         ]),
     library(
         "TestCluster", "Tests/Cluster",
-        ["SeededRandom", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Schema", logging, nioCore, nioPosix, nioHTTP1]),
+        [
+            "SeededRandom", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Schema", logging, nioCore, nioPosix,
+            nioHTTP1,
+        ]),
     library(
         "Soak", "Tests/Soak", ["SeededRandom", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", argumentParser],
         exclude: ["Main"]
@@ -115,7 +118,8 @@ let checks: [Target] = [
     tests(
         "WebhooksTests",
         [
-            "Webhooks", "ServiceKit", "Contracts", "StrataModel", "StrataWire", "TestCluster", "TestSupport", swiftProtobuf, nioCore, nioPosix, nioSSL,
+            "Webhooks", "ServiceKit", "Contracts", "Postgres", "StrataModel", "StrataWire", "TestCluster", "TestSupport", swiftProtobuf, nioCore,
+            nioPosix, nioSSL,
         ]),
     tests(
         "GatewayTests",
@@ -293,7 +297,8 @@ let package = Package(
         library(
             "Webhooks", "Services/Webhooks",
             [
-                "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "ServiceKit", asyncHTTPClient, swiftProtobuf, crypto,
+                "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "ServiceKit", asyncHTTPClient, swiftProtobuf,
+                crypto,
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging, metrics, lifecycle,
             ], exclude: ["Main"]),
         executable("WebhooksMain", "Services/Webhooks/Main", ["Webhooks", "ServiceKit"]),

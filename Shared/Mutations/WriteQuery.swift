@@ -22,7 +22,9 @@ extension WriteQuery {
         by user: UserID, in app: AppID, as mutation: Mutation?, isRecorded: Bool = false
     ) -> (statement: Statement, parameters: [Value]) {
         guard let mutation else { return (isRecorded ? Self.statement.plainRecorded : Self.statement.plain, parameters) }
-        return (isRecorded ? Self.statement.onceRecorded : Self.statement.once, Self.statement.parametersOnce(parameters, by: user, in: app, as: mutation))
+        return (
+            isRecorded ? Self.statement.onceRecorded : Self.statement.once, Self.statement.parametersOnce(parameters, by: user, in: app, as: mutation)
+        )
     }
 }
 

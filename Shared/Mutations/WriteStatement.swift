@@ -65,7 +65,9 @@ public struct WriteStatement: Sendable {
     ///   - place: where the change stands.
     ///   - recorded: what webhooks tell of; nil: of the position of `place` if it names a conversation, and of nothing otherwise.
     ///   - isIdempotent: whether ``plain`` may be repeated. ``once`` always may.
-    public init(_ name: String, columns: String, function: String, arguments: [String], place: Place, recorded: Recorded? = nil, isIdempotent: Bool = false) {
+    public init(
+        _ name: String, columns: String, function: String, arguments: [String], place: Place, recorded: Recorded? = nil, isIdempotent: Bool = false
+    ) {
         let recorded = recorded ?? Recorded(position: place.conversation == "NULL" ? "NULL" : place.position)
         let recording =
             recorded.first == "NULL"
@@ -80,13 +82,13 @@ public struct WriteStatement: Sendable {
         // Each is given the app by what stands before it, and so runs only if that has a row, and after it.
         let given = ["b.app_id"] + arguments.dropFirst()
         let once = """
-                SELECT s.position AS told_position, s.user_position AS told_user_position, \(columns)
-                FROM conversations.begin_mutation(\(own[0])::uuid, \(own[1])::text, \(own[2])::uuid) b
-                CROSS JOIN LATERAL \(function)(\(given.joined(separator: ", "))) r
-                CROSS JOIN LATERAL conversations.end_mutation(
-                    b.app_id, \(own[1])::text, \(own[2])::uuid, \(own[3])::int8, \(place.outcome), \(place.conversation), \(place.position),
-                    \(place.userPosition), \(place.object)) s
-                """
+            SELECT s.position AS told_position, s.user_position AS told_user_position, \(columns)
+            FROM conversations.begin_mutation(\(own[0])::uuid, \(own[1])::text, \(own[2])::uuid) b
+            CROSS JOIN LATERAL \(function)(\(given.joined(separator: ", "))) r
+            CROSS JOIN LATERAL conversations.end_mutation(
+                b.app_id, \(own[1])::text, \(own[2])::uuid, \(own[3])::int8, \(place.outcome), \(place.conversation), \(place.position),
+                \(place.userPosition), \(place.object)) s
+            """
         self.once = Statement("\(name).once", sql: once, isIdempotent: true)
         onceRecorded = recording.map { Statement("\(name).once.recorded", sql: "\(once)\n\($0)", isIdempotent: true) } ?? self.once
     }

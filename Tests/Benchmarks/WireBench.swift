@@ -169,7 +169,8 @@ extension WireBench {
                     Part(id: "\(message.id.layerID)/parts/\(index)", mime_type: part.mimeType, body: part.body, size: part.size)
                 }
             sent_at = ISO8601.string(message.sentAt)
-            let (user, name) = if case .user(let identity) = message.sender { (identity.userID, identity.displayName) } else { (UserID.appServer, nil) }
+            let (user, name) =
+                if case .user(let identity) = message.sender { (identity.userID, identity.displayName) } else { (UserID.appServer, nil) }
             sender = Sender(
                 id: user.layerID, url: "\(base)/identities/\(user.percentEncoded)", user_id: user.rawValue, display_name: name)
             is_unread = true

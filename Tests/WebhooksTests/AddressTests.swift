@@ -10,7 +10,8 @@ struct AddressTests {
     @Test(
         "addresses that not everyone can reach are refused, however they are written",
         arguments: [
-            "127.0.0.1", "127.255.255.255", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.0.1", "169.254.169.254", "100.64.0.1", "100.127.255.255",
+            "127.0.0.1", "127.255.255.255", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.0.1", "169.254.169.254", "100.64.0.1",
+            "100.127.255.255",
             "0.0.0.0", "224.0.0.1", "255.255.255.255", "192.0.2.1", "198.18.0.1", "::1", "::", "fe80::1", "fc00::1", "fdff::1", "ff02::1",
             "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:0:10.0.0.1", "::10.0.0.1", "64:ff9b::10.0.0.1", "2002:a00:1::1", "2001:db8::1",
         ])
@@ -21,7 +22,8 @@ struct AddressTests {
     @Test(
         "addresses of the internet are called",
         arguments: [
-            "1.1.1.1", "8.8.8.8", "172.15.255.255", "172.32.0.1", "100.63.255.255", "100.128.0.0", "192.167.255.255", "2606:4700::1111", "::ffff:8.8.8.8",
+            "1.1.1.1", "8.8.8.8", "172.15.255.255", "172.32.0.1", "100.63.255.255", "100.128.0.0", "192.167.255.255", "2606:4700::1111",
+            "::ffff:8.8.8.8",
         ])
     func admitted(_ text: String) throws {
         #expect(AddressPolicy(allowed: []).admits(try #require(IPAddress(text))))
@@ -34,7 +36,8 @@ struct AddressTests {
         for text in ["10.22.0.0", "10.19.255.255", "::2"] { #expect(!policy.admits(try #require(IPAddress(text))), "\(text)") }
     }
 
-    @Test("what is no block is none", arguments: ["", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/-1", "10.0.0.0/8/8", "example.org", "10.0.0.0/"])
+    @Test(
+        "what is no block is none", arguments: ["", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/-1", "10.0.0.0/8/8", "example.org", "10.0.0.0/"])
     func noBlocks(_ text: String) { #expect(AddressBlock(text) == nil) }
 
     @Test("a target is read so that its host is the one that is called")

@@ -35,7 +35,8 @@ struct PayloadTests {
         _ kind: WebhookEventKind, _ facts: String, _ version: WebhookVersion, parts: [UInt8]? = nil, config: [String: String] = [:]
     ) throws -> String {
         let recorded = RecordedEvent(
-            position: 2, number: 0, kind: kind.rawValue, id: Self.uuid(4), createdAt: Timestamp(microseconds: 1_504_260_000_500_000), facts: "{\(facts)}",
+            position: 2, number: 0, kind: kind.rawValue, id: Self.uuid(4), createdAt: Timestamp(microseconds: 1_504_260_000_500_000),
+            facts: "{\(facts)}",
             parts: parts)
         let event = try EventFacts.event(recorded, lane: Self.lane)
         return String(buffer: EventRequest(event, to: Self.hook(version, config: config), renderer: Self.renderer).body)
@@ -95,7 +96,8 @@ struct PayloadTests {
         let text = try body(.conversationUpdated, facts, .v3)
         #expect(
             text.contains(
-                #""changes":[{"operation":"delete","property":"metadata.x"},{"operation":"set","property":"metadata.a.b","value":"c"}],"conversation":{"#),
+                #""changes":[{"operation":"delete","property":"metadata.x"},{"operation":"set","property":"metadata.a.b","value":"c"}],"conversation":{"#
+            ),
             "\(text)")
         #expect(text.contains(#""metadata":{"a":{"b":"c"}}"#))
         let first = try body(.conversationUpdated, facts, .v1)

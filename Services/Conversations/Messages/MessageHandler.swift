@@ -84,7 +84,8 @@ struct MessageHandler: CallHandler {
             numbers[caller.user] = UserNumbers(uncounted: uncounted, hidden: try row[columns.hidden], position: position)
         }
         let message = StrataModel.Message(
-            id: id, conversationID: conversation, position: position, ordinal: ordinal, sender: sender, sentAt: createdAt, parts: parts, recipients: recipients,
+            id: id, conversationID: conversation, position: position, ordinal: ordinal, sender: sender, sentAt: createdAt, parts: parts,
+            recipients: recipients,
             notification: request.hasNotification ? request.notification : nil, receiptPolicy: ReceiptPolicy(try row[columns.receiptPolicy]))
         support.publisher.publish([
             caller.change(

@@ -87,7 +87,9 @@ struct PartHandler: CallHandler {
             GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
         let columns = try found.columns(of: GetMessage.self)
         guard let row = found.first, let message = try MessageRow(row, by: columns) else { throw Failure.notFound("message") }
-        if request.hasConversationID, try message.conversationID != ConversationID(contract: request.conversationID) { throw Failure.notFound("message") }
+        if request.hasConversationID, try message.conversationID != ConversationID(contract: request.conversationID) {
+            throw Failure.notFound("message")
+        }
         guard caller.isServer || message.sender == caller.user else { throw Failure.accessDenied("Only its sender can change a message.") }
         let stored = try row[columns.parts]
         let identities = try await support.directory.basic(message.users, in: caller.app, deadline: caller.deadline)

@@ -50,7 +50,8 @@ struct ReceiptChangeColumns: ColumnSet {
         return users.indices.map { index in
             Change.Receipt(
                 user: UserID(trusted: users[index]), messageID: MessageID(rawValue: messages[index]), ordinal: ordinals[index],
-                status: RecipientStatus(rawValue: Int(statuses[index])) ?? .delivered, sender: senders[index].isEmpty ? nil : UserID(trusted: senders[index]),
+                status: RecipientStatus(rawValue: Int(statuses[index])) ?? .delivered,
+                sender: senders[index].isEmpty ? nil : UserID(trusted: senders[index]),
                 audience: Change.Receipt.Audience(rawValue: Int(audiences[index])) ?? .senderAndReader)
         }
     }

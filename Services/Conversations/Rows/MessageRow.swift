@@ -35,7 +35,8 @@ struct MessageRow {
 
     private init(
         id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: String, senderName: String?,
-        sentAt: StrataModel.Timestamp, parts: [UInt8], notification: String?, users: [String], statuses: [Int64], updatedAt: StrataModel.Timestamp?, policy: Int64
+        sentAt: StrataModel.Timestamp, parts: [UInt8], notification: String?, users: [String], statuses: [Int64], updatedAt: StrataModel.Timestamp?,
+        policy: Int64
     ) {
         self.id = id
         self.conversationID = conversationID
@@ -69,7 +70,8 @@ struct MessageRow {
     func message(_ identities: [UserID: BasicIdentity]) -> StrataModel.Message {
         StrataModel.Message(
             id: id, conversationID: conversationID, position: position, ordinal: ordinal,
-            sender: sender.map { .user(identities[$0] ?? BasicIdentity(userID: $0)) } ?? .name(senderName ?? ""), sentAt: sentAt, parts: parts, recipients: recipients,
+            sender: sender.map { .user(identities[$0] ?? BasicIdentity(userID: $0)) } ?? .name(senderName ?? ""), sentAt: sentAt, parts: parts,
+            recipients: recipients,
             notification: notification, updatedAt: updatedAt, receiptPolicy: receiptPolicy)
     }
 }

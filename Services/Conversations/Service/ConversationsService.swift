@@ -42,14 +42,17 @@ public final class ConversationsService: StrataService {
             database: database, directory: directory, publisher: publisher, epoch: epoch,
             participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
             receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
-            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas, recordedApps: recordedApps)
+            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas, recordedApps: recordedApps
+        )
         delayedMessages = DelayedMessages(support, logger: logger)
         server = RPCServer(
             Self.handlers(settings, support, logger: logger), configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
     }
 
     /// Everything that has to run, in the order of dependency.
-    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, recordedApps, maintenance, delayedMessages, server] }
+    public var services: [any Service] {
+        [redis, database.hot, database.exclusive, database.large, epoch, recordedApps, maintenance, delayedMessages, server]
+    }
 
     /// The port at which calls are answered. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }

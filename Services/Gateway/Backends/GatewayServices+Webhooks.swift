@@ -43,7 +43,7 @@ extension GatewayServices {
     }
 
     /// All of an app.
-    func webhooks(of app: AppID, trace: TraceID) async throws(Failure) -> [Webhook] {
+    func listWebhooks(of app: AppID, trace: TraceID) async throws(Failure) -> [Webhook] {
         let answer = try await call(WebhooksAPI.list, with: .with { $0.appID = Data(app) }, trace: trace)
         return try Self.converted { try answer.webhooks.map { try Webhook($0) } }
     }

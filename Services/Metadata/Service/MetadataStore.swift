@@ -54,7 +54,8 @@ struct MetadataStore: Sendable {
         let query = PatchMetadata(
             app: patch.app, conversation: patch.conversation, actor: patch.actor, operations: MetadataJSON.encode(patch.operations),
             origin: patch.origin, maxKeys: limits.keys, maxBytes: limits.bytes)
-        let (statement, parameters) = query.asked(by: patch.actor, in: patch.app, as: patch.mutation, isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
+        let (statement, parameters) = query.asked(
+            by: patch.actor, in: patch.app, as: patch.mutation, isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
         let pool = patch.operations.isLarge ? large : writes
         let rows: Rows
         do {
@@ -84,7 +85,8 @@ struct MetadataStore: Sendable {
         }
         return Change(
             appID: patch.app, conversationID: patch.conversation, position: Position(try row[columns.position]),
-            createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds), actor: patch.actor.isAppServer ? nil : patch.actor,
+            createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds),
+            actor: patch.actor.isAppServer ? nil : patch.actor,
             origin: patch.origin, messageCount: try row[columns.messageCount], numbers: [:],
             content: .metadataChanged(try MetadataJSON.effects(try row[columns.effects])))
     }

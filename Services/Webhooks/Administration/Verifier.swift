@@ -28,10 +28,14 @@ struct Verifier: Service {
         let reason = await problem(with: hook.webhook)
         if let reason {
             logger.notice(
-                "a webhook could not be verified", metadata: ["webhook.id": "\(hook.webhook.id)", "app.id": "\(hook.webhook.app)", "error.message": "\(reason)"])
+                "a webhook could not be verified",
+                metadata: ["webhook.id": "\(hook.webhook.id)", "app.id": "\(hook.webhook.app)", "error.message": "\(reason)"])
         }
-        return try await store.hooks(
-            EndVerification(id: hook.webhook.id, reason: reason.map { "Verification failed due to \($0)" }, delay: delay), deadline: .now + .seconds(5))
+        return
+            try await store.hooks(
+                EndVerification(id: hook.webhook.id, reason: reason.map { "Verification failed due to \($0)" }, delay: delay),
+                deadline: .now + .seconds(5)
+            )
             .first
     }
 
@@ -43,7 +47,8 @@ struct Verifier: Service {
             let answer = try await sender.send(
                 .GET, target.adding("verification_challenge", challenge), to: target,
                 headers: [
-                    "user-agent": "layer-webhooks/\(webhook.version.rawValue)", "layer-webhook-id": webhook.id.layerID(in: webhook.app), "accept": "*/*",
+                    "user-agent": "layer-webhooks/\(webhook.version.rawValue)", "layer-webhook-id": webhook.id.layerID(in: webhook.app),
+                    "accept": "*/*",
                 ], body: nil, bodyBytes: 1024, limit: Self.longest)
             guard answer.status == 200 else { return "unexpected response status: \(answer.status) \(answer.reason)" }
             guard let body = answer.body, String(buffer: body) == challenge else { return "an answer that is not the challenge" }

@@ -115,7 +115,7 @@ final class DeliveryEngine: Service {
         guard !limits.isEmpty, rest > 0 else { return [] }
         let claimedAt = ContinuousClock.now
         let query = ClaimLanes(
-            hooks: limits.map(\.id.rawValue), limits: limits.map { Int64($0.lanes) }, total: Int64(rest), claim: UUID(),
+            hooks: limits.map { $0.id.rawValue }, limits: limits.map { Int64($0.lanes) }, total: Int64(rest), claim: UUID(),
             lease: Int64(settings.lease / .milliseconds(1)), events: Self.mostEvents, bytes: Self.mostBytes)
         let lanes = try await store.claim(query, deadline: .now + .seconds(5))
         if !lanes.isEmpty { claims.increment() }

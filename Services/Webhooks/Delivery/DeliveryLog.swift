@@ -71,7 +71,7 @@ final class DeliveryLog: Service {
                 let query = KeepDeliveries(attempts: Self.json(kept.attempts), keep: HookStore.keptDeliveries)
                 _ = try await store.pool.query(query, deadline: .now + .seconds(5))
             } catch {
-                logger.debug("attempts could not be kept", metadata: ["error.code": "\(error.code)"])
+                logger.debug("attempts could not be kept", metadata: ["error.message": "\(error)"])
             }
         }
     }

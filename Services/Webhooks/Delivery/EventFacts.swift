@@ -55,7 +55,9 @@ struct EventFacts {
         let sender = message["sender"]?.stringValue ?? ""
         let users = message["recipients"]?.arrayValue?.compactMap(\.stringValue) ?? []
         let statuses = message["statuses"]?.arrayValue?.compactMap(\.integerValue) ?? []
-        let stored = try parts.map { try ProtoMessageParts(serializedBytes: $0).parts.map { part throws(ContractViolation) in try MessagePart(part) } }
+        let stored = try parts.map {
+            try ProtoMessageParts(serializedBytes: $0).parts.map { part throws(ContractViolation) in try MessagePart(part) }
+        }
         return StrataModel.Message(
             id: MessageID(rawValue: try uuid(message["message_id"], "message_id")), conversationID: ConversationID(rawValue: lane),
             position: Position(try integer(message["position"], "position")), ordinal: try integer(message["ordinal"], "ordinal"),
@@ -63,7 +65,7 @@ struct EventFacts {
             sentAt: Timestamp(microseconds: try integer(message["sent_at"], "sent_at")), parts: stored ?? [],
             // The lower two bits are the status; the others say what of it other participants are shown.
             recipients: zip(users, statuses)
-                .map { .init(userID: UserID(trusted: $0), status: RecipientStatus(rawValue: Int($1 & 3)) ?? .sent) },
+                .map { StrataModel.Message.Recipient(userID: UserID(trusted: $0), status: RecipientStatus(rawValue: Int($1 & 3)) ?? .sent) },
             notification: nil, updatedAt: message["updated_at"]?.integerValue.map { Timestamp(microseconds: $0) },
             receiptPolicy: ReceiptPolicy(rawValue: Int32(truncatingIfNeeded: message["receipt_policy"]?.integerValue ?? 0)))
     }

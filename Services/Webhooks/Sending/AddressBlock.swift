@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NIOCore
-
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
@@ -66,10 +64,10 @@ struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     var description: String {
-        var bytes = bytes
+        var raw = bytes
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        let family = bytes.count == 4 ? AF_INET : AF_INET6
-        guard inet_ntop(family, &bytes, &text, socklen_t(text.count)) != nil else { return "?" }
+        let family = raw.count == 4 ? AF_INET : AF_INET6
+        guard inet_ntop(family, &raw, &text, socklen_t(INET6_ADDRSTRLEN)) != nil else { return "?" }
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
@@ -81,11 +79,13 @@ struct AddressPolicy: Sendable {
     /// Loopback, private, link-local, shared by carriers, documentation and tests, multicast, reserved; and IPv6 forms that lead to IPv4 addresses.
     /// From the IANA registries of special-purpose addresses (RFC 6890 and its updates).
     private static let special: [AddressBlock] = [
-        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
+        "192.88.99.0/24",
         "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
         "::/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16",
         "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
-    ].compactMap { AddressBlock($0) }
+    ]
+    .compactMap { AddressBlock($0) }
 
     func admits(_ address: IPAddress) -> Bool {
         if allowed.contains(where: { $0.contains(address) }) { return true }

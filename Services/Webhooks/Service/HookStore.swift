@@ -74,11 +74,12 @@ struct HookStore: Sendable {
             if lanes.last?.lane != lane || lanes.last?.hook != hook {
                 lanes.append(ClaimedLane(hook: hook, lane: lane, claim: query.claim, failures: Int(try row[columns.attempts])))
             }
-            lanes[lanes.count - 1].events.append(
-                RecordedEvent(
-                    position: try row[columns.position], number: try row[columns.number], kind: try row[columns.kind], id: try row[columns.event],
-                    createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds), facts: try row[columns.facts],
-                    parts: try row[optional: columns.parts]))
+            lanes[lanes.count - 1].events
+                .append(
+                    RecordedEvent(
+                        position: try row[columns.position], number: try row[columns.number], kind: try row[columns.kind], id: try row[columns.event],
+                        createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds), facts: try row[columns.facts],
+                        parts: try row[optional: columns.parts]))
         }
         return lanes
     }
@@ -88,7 +89,7 @@ struct HookStore: Sendable {
     func finish(_ results: [LaneResult], of claim: UUID, deadline: ContinuousClock.Instant) async throws -> [LaneResult] {
         let rows = try await pool.query(FinishLanes(claim: claim, results: results), deadline: deadline)
         let columns = try rows.columns(of: FinishLanes.self)
-        return try rows.map { results[Int(try $0[columns.place]) - 1] }
+        return try rows.map { row in results[try Int(row[columns.place]) - 1] }
     }
 
     /// Removes what is needed no more.

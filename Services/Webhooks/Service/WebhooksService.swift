@@ -41,7 +41,8 @@ public final class WebhooksService: StrataService {
         engine = DeliveryEngine(store: store, sender: sender, log: log, settings: settings, logger: logger)
         backlog = BacklogWatch(store: store)
         server = RPCServer(
-            [WebhookHandler(store: store, verifier: verifier, settings: settings)], configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
+            [WebhookHandler(store: store, verifier: verifier, settings: settings)], configuration: settings.rpc, eventLoopGroup: loops, logger: logger
+        )
     }
 
     /// Everything that has to run, in the order of dependency.

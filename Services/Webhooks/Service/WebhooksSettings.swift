@@ -66,7 +66,8 @@ public struct WebhooksSettings: ServiceSettings {
             .map { text in
                 guard let block = AddressBlock(text) else {
                     throw SettingsError(
-                        key: "STRATA_WEBHOOKS_ALLOW_PRIVATE", problem: .invalid, expected: "blocks of addresses such as 10.20.0.0/16, separated by commas")
+                        key: "STRATA_WEBHOOKS_ALLOW_PRIVATE", problem: .invalid,
+                        expected: "blocks of addresses such as 10.20.0.0/16, separated by commas")
                 }
                 return block
             }

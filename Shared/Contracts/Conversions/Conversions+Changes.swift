@@ -41,7 +41,8 @@ extension Change {
         self.init(
             appID: try AppID(contract: proto.appID), conversationID: try ConversationID(contract: proto.conversationID),
             position: Position(proto.position), createdAt: Timestamp(microseconds: proto.createdAt),
-            actor: proto.actor.isEmpty ? nil : UserID(trusted: proto.actor), origin: proto.hasOrigin ? Origin(proto.origin) : nil, messageCount: proto.messageCount, numbers: numbers,
+            actor: proto.actor.isEmpty ? nil : UserID(trusted: proto.actor), origin: proto.hasOrigin ? Origin(proto.origin) : nil,
+            messageCount: proto.messageCount, numbers: numbers,
             content: try Content(proto.content))
     }
 }

@@ -24,8 +24,11 @@ public struct Webhook: Hashable, Sendable {
         case inactive
     }
 
+    /// Made when it was registered.
     public var id: WebhookID
+    /// Whose server is told.
     public var app: AppID
+    /// Of the payloads.
     public var version: WebhookVersion
     /// HTTPS, except in development.
     public var targetURL: String
@@ -33,9 +36,11 @@ public struct Webhook: Hashable, Sendable {
     public var events: [String]
     /// Sent along with each event.
     public var config: [String: String]
+    /// Whether it is told.
     public var status: Status
     /// Why it is inactive.
     public var statusReason: String?
+    /// When it was registered.
     public var createdAt: Timestamp
 
     /// Takes everything as it is.
@@ -63,9 +68,11 @@ public struct WebhookDelivery: Hashable, Sendable {
     public var type: String
     /// When the event happened.
     public var createdAt: Timestamp
+    /// When the attempt began.
     public var attemptedAt: Timestamp
     /// Counted from 1.
     public var attempt: Int
+    /// Whether the receiver accepted it.
     public var isDelivered: Bool
     /// Of the HTTP response; nil: there was none.
     public var responseStatus: Int?
@@ -113,6 +120,7 @@ public struct WebhookEvent: Sendable {
     public struct Push: Sendable {
         /// Of the notification.
         public var id: UUID
+        /// Whose devices are meant.
         public var user: UserID
         /// What the devices show at the app's icon; nil: it is not known.
         public var badge: Int?
@@ -120,7 +128,9 @@ public struct WebhookEvent: Sendable {
         public var notification: String
         /// A JSON array: of each device `device_id`, `type` and `token`, and what belongs to them.
         public var tokens: String
+        /// Of the message that the notification is about; nil: it is about none.
         public var conversation: ConversationID?
+        /// The message that the notification is about.
         public var message: MessageID?
 
         /// Takes everything as it is.
@@ -139,10 +149,13 @@ public struct WebhookEvent: Sendable {
 
     /// A repetition has the same.
     public var id: UUID
+    /// What happened, in a word.
     public var kind: WebhookEventKind
+    /// When it happened.
     public var createdAt: Timestamp
     /// Who caused it; nil: the app's own server.
     public var actor: BasicIdentity?
+    /// The objects that it concerns.
     public var content: Content
 
     /// Takes everything as it is.

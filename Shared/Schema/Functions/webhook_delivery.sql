@@ -117,7 +117,7 @@ CREATE OR REPLACE FUNCTION webhooks.claim(
 RETURNS TABLE (
     hook_id uuid, lane uuid, attempts bigint, "position" bigint, number bigint, kind text, event_id uuid, created_at timestamptz, facts jsonb, parts bytea,
     size bigint)
-LANGUAGE plpgsql VOLATILE ROWS 100 SET enable_seqscan = off SET enable_sort = on AS $$
+LANGUAGE plpgsql VOLATILE ROWS 100 SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     now_at timestamptz := clock_timestamp();

@@ -114,12 +114,13 @@ public struct ServerMessageBody: Hashable, Sendable {
         guard let delay = value.doubleValue, delays.contains(delay) else {
             throw .invalid("schedule.delay_in_seconds", reason: "must be a number from 1 to 300")
         }
-        let typing = try members["typing_indicator_in_seconds"].map { value throws(Failure) in
-            guard let typing = value.doubleValue, typing == 0 || typing >= delays.lowerBound && typing <= delay else {
-                throw .invalid("schedule.typing_indicator_in_seconds", reason: "must be 0, or a number from 1 to the delay")
+        let typing = try members["typing_indicator_in_seconds"]
+            .map { value throws(Failure) in
+                guard let typing = value.doubleValue, typing == 0 || typing >= delays.lowerBound && typing <= delay else {
+                    throw .invalid("schedule.typing_indicator_in_seconds", reason: "must be 0, or a number from 1 to the delay")
+                }
+                return typing
             }
-            return typing
-        }
         return Schedule(delay: Int64(delay * 1000), typing: Int64((typing ?? 0) * 1000))
     }
 }

@@ -19,7 +19,8 @@ extension EndToEnd {
             ])
 
         private static let allEvents: JSONValue = [
-            "Message.created", "Message.updated", "Message.deleted", "MessagePart.created", "MessagePart.updated", "MessagePart.deleted", "Receipt.created",
+            "Message.created", "Message.updated", "Message.deleted", "MessagePart.created", "MessagePart.updated", "MessagePart.deleted",
+            "Receipt.created",
             "Conversation.created", "Conversation.updated", "Conversation.deleted", "Participation.created", "Participation.deleted",
         ]
 
@@ -59,7 +60,7 @@ extension EndToEnd {
 
             func active(_ path: String, version: String = "3.0", events: JSONValue = allEvents) async throws -> String {
                 let id = try await register(path, version: version, events: events)
-                try await await("active", id)
+                try await await ("active", id)
                 return id
             }
         }
@@ -78,7 +79,9 @@ extension EndToEnd {
             }
         }
 
-        @Test("are administered, told of every event in every version, signed, repeated by hand, and kept while their receivers fail", .timeLimit(.minutes(5)))
+        @Test(
+            "are administered, told of every event in every version, signed, repeated by hand, and kept while their receivers fail",
+            .timeLimit(.minutes(5)))
         func everything() async throws {
             try await with { scene in
                 try await administration(scene)
@@ -124,7 +127,8 @@ extension EndToEnd {
             #expect(moved["status_reason"].string == "Verification failed due to unexpected response status: 302 Found")
             #expect(scene.receiver.challenges(at: "/elsewhere") == 0)
             for host in ["10.0.0.1", "192.168.1.1", "169.254.169.254", "[::1]", "[::ffff:10.0.0.1]", "0.0.0.0"] {
-                let refused = try await scene.await("inactive", try await scene.register("/private", url: "http://\(host):\(scene.receiver.port)/private"))
+                let refused = try await scene.await(
+                    "inactive", try await scene.register("/private", url: "http://\(host):\(scene.receiver.port)/private"))
                 #expect(refused["status_reason"].string?.contains("is not called") == true, "\(host): \(refused)")
             }
             for webhook in try await scene.call("GET", "").json.array ?? [] {
@@ -319,7 +323,8 @@ extension EndToEnd {
             let bad: [(String, JSONValue, String)] = [
                 ("version", "4.0", "version"), ("target_url", "ftp://example.org", "target_url"), ("target_url", "https://", "target_url"),
                 ("target_url", "https://ana@example.org/", "target_url"), ("target_url", "https://ex%61mple.org/", "target_url"),
-                ("events", [], "events"), ("events", ["Message.created", "message.sent"], "events.1"), ("events", [1], "events.0"), ("secret", "", "secret"),
+                ("events", [], "events"), ("events", ["Message.created", "message.sent"], "events.1"), ("events", [1], "events.0"),
+                ("secret", "", "secret"),
                 ("config", ["a": 1], "config"),
             ]
             for (name, value, property) in bad {
@@ -330,7 +335,8 @@ extension EndToEnd {
             let older = good.merging(["event_types": ["Message.created"], "target_config": ["a": "b"], "events": .null]) { $1 }
             let answer = try await scene.call("POST", "", .object(older))
             #expect(answer.status == 201 && answer.json["config"]["a"].string == "b")
-            let wrongType = try await scene.server.call("GET", "/conversations/\(UUID())", headers: ["Accept": "application/vnd.layer.webhooks+json; version=3.0"])
+            let wrongType = try await scene.server.call(
+                "GET", "/conversations/\(UUID())", headers: ["Accept": "application/vnd.layer.webhooks+json; version=3.0"])
             #expect(wrongType.status == 406)
         }
 

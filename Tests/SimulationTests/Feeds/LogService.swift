@@ -232,7 +232,8 @@ final class LogService {
         _ = uncount(ordinal, for: actor, in: index)
         let id = messageID(index, ordinal)
         let message = Message(
-            id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal, sender: .user(BasicIdentity(userID: userIDs[actor])),
+            id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal,
+            sender: .user(BasicIdentity(userID: userIDs[actor])),
             sentAt: Timestamp(simulation.now), parts: [], recipients: [])
         let change = append(.messageCreated(id: id, ordinal: ordinal, message), by: actor, to: index, members: members, altering: [actor])
         for user in userIDs.indices where members & (1 << UInt64(user)) != 0 { returned(index, to: user, at: change.createdAt) }

@@ -32,7 +32,7 @@ struct WebhookRoutes: RESTFeature {
     }
 
     private func list(in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        let webhooks = try await services.webhooks(of: context.app, trace: context.request.trace)
+        let webhooks = try await services.listWebhooks(of: context.app, trace: context.request.trace)
         return .list(webhooks, total: webhooks.count) { renderer(for: context).writeWebhook($0, into: &$1) }
     }
 
