@@ -7,14 +7,16 @@
 --   Conversation.created, .updated, .deleted
 --   Participation.created, .deleted; conversation.participants_updated, of both (1.0)
 --   Push
+--
+-- Functions that services call run as the owner; the others are called by these alone.
 
 CREATE OR REPLACE FUNCTION webhooks.microseconds(p_time timestamptz) RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
+LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (extract(epoch FROM p_time) * 1000000)::bigint;
 
 -- What is shown of these users: {"<user id>": {"display_name": …, "avatar_url": …}, …}. Each is looked up by itself.
 CREATE OR REPLACE FUNCTION webhooks.identities(p_app uuid, p_users text[]) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
         SELECT coalesce(jsonb_object_agg(u.id, jsonb_build_object('display_name', i.display_name, 'avatar_url', i.avatar_url)), '{}')
@@ -26,7 +28,7 @@ $$;
 
 -- A conversation as it is now, with its metadata and the names of its participants.
 CREATE OR REPLACE FUNCTION webhooks.conversation_facts(p_app uuid, p_conversation uuid) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE AS $$
 DECLARE
     c record;
     users text[] := (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation);
@@ -42,15 +44,15 @@ BEGIN
 END
 $$;
 
--- A message as it is now, without its parts; NULL if there is none.
-CREATE OR REPLACE FUNCTION webhooks.message_facts(p_app uuid, m conversations.message_row) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+-- A message as it is now, without its parts, with the names of its sender and of another user; NULL if there is none.
+CREATE OR REPLACE FUNCTION webhooks.message_facts(p_app uuid, m conversations.message_row, p_user text) RETURNS jsonb
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF m.message_id IS NULL THEN RETURN NULL; END IF;
     RETURN jsonb_build_object(
         'message', to_jsonb(m) - '{parts,conversation_id,sent_at,updated_at}'::text[] || jsonb_build_object(
             'sent_at', webhooks.microseconds(m.sent_at), 'updated_at', webhooks.microseconds(m.updated_at)),
-        'identities', webhooks.identities(p_app, ARRAY[m.sender]));
+        'identities', webhooks.identities(p_app, CASE WHEN m.sender = p_user THEN ARRAY[p_user] ELSE ARRAY[m.sender, p_user] END));
 END
 $$;
 
@@ -70,7 +72,7 @@ CREATE OR REPLACE FUNCTION webhooks.emit(
     p_app uuid, p_lane uuid, p_position bigint, p_number bigint, p_kind text, p_event uuid, p_created_at timestamptz, p_facts jsonb,
     p_parts bytea DEFAULT NULL)
 RETURNS void
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     hooks uuid[] := ARRAY(
         SELECT h.id FROM webhooks.hook h WHERE h.app_id = p_app AND h.status = 'active' AND p_kind = ANY (h.kinds) ORDER BY h.id);
@@ -91,7 +93,7 @@ $$;
 CREATE OR REPLACE FUNCTION webhooks.record_receipts(
     p_app uuid, p_conversation uuid, p_position bigint, p_created_at timestamptz, p_receipts jsonb, p_wanted text[], p_number bigint)
 RETURNS bigint
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     run record;
     m conversations.message_row;
@@ -127,7 +129,7 @@ BEGIN
         LOOP
             CONTINUE WHEN run.kind <> ALL (p_wanted);
             m := conversations.message_at(p_conversation, run.ordinal);
-            facts := webhooks.message_facts(p_app, m);
+            facts := webhooks.message_facts(p_app, m, run.user_id);
             CONTINUE WHEN facts IS NULL;
             PERFORM webhooks.emit(
                 p_app, p_conversation, p_position, p_number, run.kind, gen_random_uuid(), p_created_at,
@@ -142,7 +144,7 @@ $$;
 -- What mark_all_read did, as receipts. Which messages were unread before is not known: from the first one on that its user had not read, those of others. The
 -- newest 1,000 of them: a 1.0 hook is told of each by itself.
 CREATE OR REPLACE FUNCTION webhooks.all_read(p_conversation uuid, p_user text, p_from bigint, p_up_to bigint) RETURNS jsonb
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
         SELECT coalesce(jsonb_agg(jsonb_build_object('user', p_user, 'message_id', r.id, 'ordinal', r.ordinal, 'status', 2) ORDER BY r.ordinal), '[]')
@@ -155,24 +157,21 @@ $$;
 
 -- The events of one change of a conversation.
 CREATE OR REPLACE FUNCTION webhooks.record_change(p_app uuid, h conversations.change, p_wanted text[]) RETURNS void
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     m conversations.message_row;
     facts jsonb;
     -- What the app's own server does has no actor.
     actor jsonb := jsonb_build_object('actor', nullif(h.actor, ''));
-    names jsonb;
     edit jsonb;
     kind text;
     number bigint := 0;
     users jsonb;
 BEGIN
-    names := webhooks.identities(p_app, ARRAY[h.actor]);
     IF h.kind = 5 THEN
         m := conversations.message_at(h.conversation_id, h.ordinal);
-        facts := webhooks.message_facts(p_app, m);
+        facts := webhooks.message_facts(p_app, m, h.actor) || actor;
         IF facts IS NULL THEN RETURN; END IF;
-        facts := facts || actor || jsonb_build_object('identities', facts -> 'identities' || names);
         PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.created', m.message_id, h.created_at, facts, m.parts);
     ELSIF h.kind IN (7, 8) THEN
         number := webhooks.record_receipts(
@@ -182,9 +181,8 @@ BEGIN
             p_wanted, number);
     ELSIF h.kind = 9 THEN
         m := conversations.message_at(h.conversation_id, h.ordinal);
-        facts := webhooks.message_facts(p_app, m);
+        facts := webhooks.message_facts(p_app, m, h.actor) || actor;
         IF facts IS NULL THEN RETURN; END IF;
-        facts := facts || actor || jsonb_build_object('identities', facts -> 'identities' || names);
         FOR edit IN SELECT e.v FROM jsonb_array_elements(h.operations -> 'edits') WITH ORDINALITY e(v, n) ORDER BY e.n LOOP
             kind := CASE (edit ->> 'kind')::bigint
                 WHEN 0 THEN 'MessagePart.created' WHEN 1 THEN 'MessagePart.updated' WHEN 2 THEN 'MessagePart.deleted' END;
@@ -210,13 +208,12 @@ BEGIN
         INTO m.recipients, m.statuses
         FROM conversations.participant p
         WHERE p.conversation_id = h.conversation_id AND (p.left_position IS NULL OR p.left_ordinal >= h.ordinal);
-        facts := webhooks.message_facts(p_app, m);
         PERFORM webhooks.emit(
             p_app, h.conversation_id, h.position, number, 'Message.deleted', gen_random_uuid(), h.created_at,
-            facts || actor || jsonb_build_object('identities', facts -> 'identities' || names));
+            webhooks.message_facts(p_app, m, h.actor) || actor);
     ELSE
         facts := webhooks.conversation_facts(p_app, h.conversation_id);
-        facts := facts || actor || jsonb_build_object('identities', facts -> 'identities' || names);
+        facts := facts || actor || jsonb_build_object('identities', facts -> 'identities' || webhooks.identities(p_app, ARRAY[h.actor]));
         IF h.kind = 2 THEN
             FOR kind, users IN
                 SELECT * FROM (VALUES
@@ -244,7 +241,8 @@ $$;
 -- Records what the app's hooks are to be told of the changes of a conversation from one position to another, which the transaction has made. Stands behind a
 -- writing function in the same statement. Positions are NULL where that changed nothing. Returns how many changes it looked at.
 CREATE OR REPLACE FUNCTION webhooks.record(p_app uuid, p_conversation uuid, p_first bigint, p_last bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
     wanted text[];
     h conversations.change;
