@@ -54,7 +54,7 @@ struct AddressTests {
         "other targets are refused",
         arguments: [
             "", "example.org", "http://example.org/", "ftp://example.org/", "https://", "https://user@example.org/", "https://user:pass@example.org/",
-            "https://example.org/#top", "https://exa%6dple.org/", "https://example.org:0/", "https://exämple.org/", "https://example.org:99999/",
+            "https://example.org/#top", "https://example.org:0/", "https://example.org:99999/",
             "https://[fe80::1%25eth0]/",
         ])
     func badTargets(_ text: String) { #expect(throws: Failure.self) { try TargetURL(text, allowsHTTP: false) } }

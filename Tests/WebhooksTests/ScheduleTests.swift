@@ -33,20 +33,20 @@ struct ScheduleTests {
         var room = DeliveryRoom(perHook: 2, perHost: 3, total: 4)
         let hooks = (0..<3).map { _ in WebhookID.random() }
         let places = [(hooks[0], "a"), (hooks[1], "a"), (hooks[2], "b")].map { (id: $0.0, host: $0.1) }
-        #expect(room.limits(for: places).map(\.lanes) == [2, 2, 2])
+        #expect(room.limits(for: places).map { $0.lanes } == [2, 2, 2])
         #expect(room.rest == 4)
         #expect(room.begin(hooks[0], at: "a"))
         #expect(room.begin(hooks[0], at: "a"))
         // The hook is full; its host has room for one more, although the other hook was told of two.
-        #expect(room.limits(for: places).map(\.lanes) == [1, 2])
+        #expect(room.limits(for: places).map { $0.lanes } == [1, 2])
         #expect(room.begin(hooks[1], at: "a"))
         #expect(!room.begin(hooks[1], at: "a"))
-        #expect(room.limits(for: places).map(\.id) == [hooks[2]])
+        #expect(room.limits(for: places).map { $0.id } == [hooks[2]])
         #expect(room.begin(hooks[2], at: "b"))
         #expect(room.rest == 0)
         room.end(hooks[0], at: "a")
         #expect(room.rest == 1)
-        #expect(room.limits(for: places).map(\.lanes) == [1, 1, 1])
+        #expect(room.limits(for: places).map { $0.lanes } == [1, 1, 1])
     }
 
     @Test("a pause ends early with a signal, also with one from before it, and otherwise with its time")

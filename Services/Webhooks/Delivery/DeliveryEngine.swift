@@ -123,7 +123,7 @@ final class DeliveryEngine: Service {
             guard let known = ready[lane.hook] else { return nil }
             let work = Work(lane: lane, ready: known, claimedAt: claimedAt)
             guard room.withLock({ $0.begin(lane.hook, at: known.target.authority) }) else {
-                finish(LaneResult(hook: lane.hook, lane: lane.lane), of: work)
+                finish(Self.untouched(lane), of: work)
                 return nil
             }
             return work
@@ -136,9 +136,14 @@ final class DeliveryEngine: Service {
 
     // MARK: One lane
 
+    /// Nothing has been done: the lane is due as it was.
+    private static func untouched(_ lane: ClaimedLane) -> LaneResult {
+        LaneResult(hook: lane.hook, lane: lane.lane, failures: lane.failures, pause: .zero)
+    }
+
     private func work(on work: Work) async {
         inFlight.record(room.withLock { $0.inFlight })
-        var result = LaneResult(hook: work.lane.hook, lane: work.lane.lane)
+        var result = Self.untouched(work.lane)
         // A delivery that begins later than this might not end before the lease does.
         let latest = work.claimedAt + settings.lease - settings.timeout - .seconds(5)
         for event in work.lane.events {
@@ -150,6 +155,7 @@ final class DeliveryEngine: Service {
                 break
             }
             (result.position, result.number) = (event.position, event.number)
+            (result.failures, result.pause) = (0, nil)
         }
         room.withLock { $0.end(work.lane.hook, at: work.ready.target.authority) }
         inFlight.record(room.withLock { $0.inFlight })
