@@ -77,7 +77,7 @@ struct AnnouncementHandler: CallHandler {
     private struct Sender {
         var name: String?
         var user: UserID?
-        let shown: Announcement.Sender
+        let shown: MessageSender
     }
 
     private func sender(

@@ -108,6 +108,8 @@ struct DelayMessage: PostgresQuery {
     /// In milliseconds, as is ``typing``.
     let delay: Int64
     let typing: Int64
+    /// The most that the app may have.
+    let limit: Int?
 
     typealias Columns = DelayColumns
 
@@ -115,7 +117,7 @@ struct DelayMessage: PostgresQuery {
         "message.delay",
         sql: """
             SELECT r.outcome, r.bad_content, r.is_typing
-            FROM conversations.delay_message($1, $2, $3, $4, $5, $6, $7::uuid[], $8, $9, $10) r
+            FROM conversations.delay_message($1, $2, $3, $4, $5, $6, $7::uuid[], $8, $9, $10, $11) r
             """, isIdempotent: true)
 
     var parameters: [Value] {
@@ -123,6 +125,7 @@ struct DelayMessage: PostgresQuery {
         return [
             .uuid(sent.app.rawValue), .actor(sent.user), .uuid(sent.conversation.rawValue), .uuid(sent.message.rawValue), .bytes(sent.parts),
             Value(sent.notification), Value(sent.contents?.map(\.rawValue)), Value(message.senderName), .int8(delay), .int8(typing),
+            Value(limit),
         ]
     }
 }

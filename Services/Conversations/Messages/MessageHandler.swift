@@ -135,13 +135,14 @@ struct MessageHandler: CallHandler {
         let rows = try await database.runAlone(
             DelayMessage(
                 message: SendServerMessage(message: sent, senderName: message.hasSenderName ? message.senderName : nil), delay: request.delayMs,
-                typing: request.typingMs), for: caller)
+                typing: request.typingMs, limit: support.quotas.delayedMessages), for: caller)
         let (row, columns) = (try support.row(rows), try rows.columns(of: DelayMessage.self))
         let outcome = try row[columns.outcome]
         try Self.checkSender(outcome)
         try Refusal.check(outcome, what: "conversation")
         if outcome == "unknown_content" { throw MessageParts.unsendable(ContentID(rawValue: try row[columns.badContent]), in: parts) }
         if outcome == "id_in_use" { throw Failure(.idInUse, "The id is in use.") }
+        if outcome == "too_many" { throw QuotaRefusal.delayedMessages.failure(support.quotas) }
         if try row[columns.isTyping] {
             support.publisher.announce(.started, by: caller.user, in: conversation, goodFor: DelayedMessages.typingGoodFor)
         }

@@ -48,6 +48,10 @@ struct RESTContext: RequestContext {
         return try await longAnswers.turn(of: user, patience: patience)
     }
 
+    /// The type of a JSON answer. Stock clients parse a body only if the type begins with exactly this (docs/conformance.md §1.5); apps' own servers are told the
+    /// encoding, too.
+    var jsonType: String { isServerRequest ? "application/json; charset=UTF-8" : "application/json" }
+
     /// Services have answered the request, or a piece of it, with so much.
     func gave(_ bytes: Int) {
         if let user { longAnswers?.gave(bytes, to: user) }

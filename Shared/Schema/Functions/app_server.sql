@@ -88,7 +88,7 @@ $$;
 CREATE OR REPLACE FUNCTION conversations.list_server_messages(
     p_app uuid, p_conversation uuid, p_page_size bigint, p_from_id uuid, p_bytes bigint)
 RETURNS TABLE (outcome text, total bigint, last_id uuid, message conversations.message_row)
-LANGUAGE plpgsql STABLE ROWS 100 AS $$
+LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     c conversations.conversation;
     before bigint := 9223372036854775807;

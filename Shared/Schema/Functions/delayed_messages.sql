@@ -3,10 +3,11 @@
 
 -- Takes a message that is to be sent after a delay, before the end of which its sender is shown as typing for a while (both in milliseconds). Outcomes: 'ok',
 -- also if it was taken before; and what send_message would refuse now: 'not_found', 'deleted', 'access_denied', 'unknown_sender', 'id_in_use' of a message
--- elsewhere, 'unknown_content' with the first of `p_contents` that cannot be sent. `is_typing`: from now on.
+-- elsewhere, 'unknown_content' with the first of `p_contents` that cannot be sent; or 'too_many', if the app would have more than `p_quota` (NULL: no limit)
+-- that wait. `is_typing`: from now on.
 CREATE OR REPLACE FUNCTION conversations.delay_message(
     p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_contents uuid[], p_sender_name text,
-    p_delay bigint, p_typing bigint, OUT outcome text, OUT bad_content uuid, OUT is_typing boolean)
+    p_delay bigint, p_typing bigint, p_quota bigint, OUT outcome text, OUT bad_content uuid, OUT is_typing boolean)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     place uuid;
@@ -34,6 +35,12 @@ BEGIN
             outcome := 'unknown_content';
             RETURN;
         END IF;
+    END IF;
+    PERFORM conversations.lock_quota(p_app, '', 'delayed_message');
+    IF EXISTS (SELECT FROM conversations.delayed_message x WHERE x.id = p_id) THEN RETURN; END IF;
+    IF (SELECT count(*) FROM (SELECT FROM conversations.delayed_message x WHERE x.app_id = p_app LIMIT p_quota) x) >= p_quota THEN
+        outcome := 'too_many';
+        RETURN;
     END IF;
     due := clock_timestamp() + p_delay * interval '1 millisecond';
     typing_at := due - p_typing * interval '1 millisecond';

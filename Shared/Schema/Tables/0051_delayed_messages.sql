@@ -17,4 +17,6 @@ CREATE TABLE conversations.delayed_message (
     next_at         timestamptz NOT NULL
 );
 CREATE INDEX delayed_message_next ON conversations.delayed_message (next_at, id);
+-- Of which an app has only so many.
+CREATE INDEX delayed_message_by_app ON conversations.delayed_message (app_id);
 GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.delayed_message TO strata_conversations;

@@ -25,7 +25,7 @@ public struct ConversationPatch: Hashable, Sendable {
 
     private mutating func readOperation(_ json: JSONValue, at index: Int, from sender: RequestSender, room: inout Int) throws(Failure) {
         guard case .object = json else { throw ConversationPatch.malformed("\(index)", reason: "must be an object") }
-        let members = try Members(json)
+        let members = try Members(sender == .server ? json.withoutEmptyIDs : json)
         if sender == .server { try ConversationPatch.checkForm(of: members, at: index) }
         guard case .string(let word)? = members["operation"], let verb = Verb(rawValue: word) else {
             throw ConversationPatch.malformed("\(index).operation", reason: "must be set, delete, add or remove")

@@ -17,7 +17,7 @@ public struct CreateConversationBody: Hashable, Sendable {
     /// - Parameter sender: an app's own server does not take part, and so has to name at least one participant.
     /// - Throws: ``Failure`` naming the property at fault.
     public init(_ json: JSONValue, from sender: RequestSender = .client) throws(Failure) {
-        let members = try Members(json)
+        let members = try Members(sender == .server ? json.withoutEmptyIDs : json)
         guard let elements = try members.array("participants") else { throw members.missing("participants") }
         participants = try userIDs(elements, in: "participants", from: sender)
         if sender == .server, participants.isEmpty { throw members.invalid("participants", reason: "must name at least one user") }

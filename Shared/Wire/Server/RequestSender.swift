@@ -16,3 +16,11 @@ public enum RequestSender: Hashable, Sendable {
         }
     }
 }
+
+extension JSONValue {
+    /// An object of an app's own server as it is read: there are servers that send an empty text for an id and an encoding that they do not give.
+    public var withoutEmptyIDs: JSONValue {
+        guard case .object(let members) = self else { return self }
+        return .object(members.filter { ($0.name != "id" && $0.name != "encoding") || $0.value != .string("") })
+    }
+}

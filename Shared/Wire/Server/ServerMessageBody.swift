@@ -10,10 +10,11 @@ public struct ServerMessageBody: Hashable, Sendable {
         case name(String)
     }
 
-    /// When a message is sent that is not sent at once. Both in milliseconds.
+    /// When a message is sent that is not sent at once.
     public struct Schedule: Hashable, Sendable {
+        /// For how long it waits, in milliseconds.
         public var delay: Int64
-        /// For this long before it is sent, the sender is shown as typing; 0: not at all.
+        /// For this long before it is sent, in milliseconds, the sender is shown as typing; 0: not at all.
         public var typing: Int64
         /// Checks nothing: ``ServerMessageBody`` has.
         public init(delay: Int64, typing: Int64) {
@@ -40,6 +41,7 @@ public struct ServerMessageBody: Hashable, Sendable {
     ///   - partsLimit: as many parts there may be.
     /// - Throws: ``Failure`` naming the property at fault: first what is missing, then what cannot be taken.
     public init(_ json: JSONValue, version: ServerVersion, partsLimit: Int = Limits.partsPerMessage) throws(Failure) {
+        let json = ServerMessageBody.withoutEmptyIDs(json)
         let members = try Members(json)
         sender = try ServerMessageBody.sender(members, version: version)
         if let parts = try members.array("parts") {
@@ -70,6 +72,15 @@ public struct ServerMessageBody: Hashable, Sendable {
             }
         }
         return (messages, true)
+    }
+
+    private static func withoutEmptyIDs(_ json: JSONValue) -> JSONValue {
+        guard case .object(let members) = json.withoutEmptyIDs else { return json }
+        return .object(
+            members.map { member in
+                guard member.name == "parts", case .array(let parts) = member.value else { return member }
+                return JSONValue.Member("parts", value: .array(parts.map(\.withoutEmptyIDs)))
+            })
     }
 
     /// 1.x has an object with the id of a user or with a name; since 2.0 there is the id of an identity.

@@ -66,7 +66,7 @@ enum Queries {
                 message: SendServerMessage(
                     message: SendMessage(
                         app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x", origin: origin,
-                        contents: [content], waits: true), senderName: "Concierge"), delay: 1, typing: 1)),
+                        contents: [content], waits: true), senderName: "Concierge"), delay: 1, typing: 1, limit: 1)),
         QueryCheck(WorkOffDelayed()),
         QueryCheck(
             DeleteMessage(app: app, user: user, message: message, mode: .myDevices, origin: origin, conversation: conversation)),

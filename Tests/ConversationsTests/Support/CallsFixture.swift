@@ -47,6 +47,7 @@ struct CallsFixture: Sendable {
         (quotas.followed, quotas.pushTokens) = (12, 4)
         (quotas.uploads, quotas.uploadBytes) = (40, 4000)
         (quotas.appUploads, quotas.appUploadBytes) = (50, 5000)
+        quotas.delayedMessages = 8
         return quotas
     }()
     /// Long enough for receipts that are given at once to meet.

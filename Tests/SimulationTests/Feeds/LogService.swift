@@ -106,13 +106,14 @@ final class LogService {
     }
 
     /// - Parameter altered: users whose numbers are others after it. They are told so when it is published; the log does not say.
-    private func append(_ content: Change.Content, by actor: Int, to index: Int, members: UInt64, altering altered: [Int] = []) -> Change {
+    /// - Parameter actor: nil: the app's own server.
+    private func append(_ content: Change.Content, by actor: Int?, to index: Int, members: UInt64, altering altered: [Int] = []) -> Change {
         var change = Change(
             appID: Self.app, conversationID: ids[index], position: head(of: index).next,
             createdAt: stamp(after: conversations[index].log.last?.createdAt),
-            actor: userIDs[actor], origin: nil, messageCount: conversations[index].messages, numbers: [:], content: content)
+            actor: actor.map { userIDs[$0] }, origin: nil, messageCount: conversations[index].messages, numbers: [:], content: content)
         conversations[index].log.append(change)
-        simulation.note(.init(what: "committed in conversation", a: index, b: actor, c: change.position.rawValue))
+        simulation.note(.init(what: "committed in conversation", a: index, b: actor ?? -1, c: change.position.rawValue))
         conversations[index].members.append(members)
         noteCounts(of: index, members)
         for user in altered {
@@ -222,20 +223,27 @@ final class LogService {
 
     func send(_ actor: Int, to index: Int) -> Change {
         let members = conversations[index].current
-        guard simulation.chance(800) else { return append(.metadataChanged([]), by: actor, to: index, members: members) }
+        guard simulation.chance(800) else {
+            let isServer = head(of: index).rawValue % 3 == 0
+            return append(.metadataChanged([]), by: isServer ? nil : actor, to: index, members: members)
+        }
         conversations[index].messages += 1
         let ordinal = conversations[index].messages
         conversations[index].isDeleted.append(false)
         for user in userIDs.indices {
             conversations[index].isUncounted[user].append(false)
         }
-        _ = uncount(ordinal, for: actor, in: index)
+        // Some are sent by the app's own server, under a name: it counts as unread for all.
+        let isNamed = ordinal % 5 == 0
+        if !isNamed { _ = uncount(ordinal, for: actor, in: index) }
         let id = messageID(index, ordinal)
         let message = Message(
             id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal,
-            sender: .user(BasicIdentity(userID: userIDs[actor])),
-            sentAt: Timestamp(simulation.now), parts: [], recipients: [])
-        let change = append(.messageCreated(id: id, ordinal: ordinal, message), by: actor, to: index, members: members, altering: [actor])
+            sender: isNamed ? .name("Server") : .user(BasicIdentity(userID: userIDs[actor])), sentAt: Timestamp(simulation.now), parts: [],
+            recipients: [])
+        let change = append(
+            .messageCreated(id: id, ordinal: ordinal, message), by: isNamed ? nil : actor, to: index, members: members,
+            altering: isNamed ? [] : [actor])
         for user in userIDs.indices where members & (1 << UInt64(user)) != 0 { returned(index, to: user, at: change.createdAt) }
         return change
     }

@@ -34,7 +34,7 @@ struct ServerMessageRoutes: RESTFeature {
         var answer = accepted
         for (id, body) in asked.content.messages {
             var call = context.call
-            // The name of the request is that of its first change only: the others have ids that a repetition has, too.
+            // A name is that of one change. What makes a batch repeatable is that its messages have the same ids again.
             if asked.content.isBatch { call.mutation = nil }
             do throws(Failure) {
                 if let schedule = body.schedule {

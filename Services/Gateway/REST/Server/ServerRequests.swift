@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Crypto
+import FanOut
 import FoundationEssentials
 import HTTPTypes
 import Hummingbird
@@ -66,10 +67,14 @@ struct NewServerMessages: RESTRequest {
         let (bodies, isBatch) = try ServerMessageBody.messages(
             try await request.json(context), version: context.serverVersion ?? .v3, partsLimit: services.settings.objects.parts)
         self.isBatch = isBatch
+        let server = context.server.map { UserKey(app: $0.app, user: .appServer) }
         messages = bodies.enumerated()
             .map { index, body in
                 let own = isBatch ? given.element(index) : given.id
-                return (own.map { MessageID(rawValue: $0) } ?? body.content.id ?? .random(), body)
+                if let id = own.map({ MessageID(rawValue: $0) }) ?? body.content.id { return (id, body) }
+                // Under the name of a change a repetition sends the same messages, delayed ones too.
+                let named = server.flatMap { server in context.mutation.map { $0.madeID(by: server, "message \(index)") } }
+                return (named.map { MessageID(rawValue: $0) } ?? .random(), body)
             }
     }
 }
