@@ -112,11 +112,10 @@ public final class GatewayService: StrataService {
 
     /// Everything that has to run, in the order of dependency.
     public var services: [any Service] {
-        [
-            calls.conversations, calls.metadata, calls.presence, subscriber,
-            FanOutService(fanOut: fanOut, loops: loops, subscriber: subscriber),
-        ]
-            + (calls.webhooks.map { [$0] } ?? []) + upkeep + servers
+        var services: [any Service] = [calls.conversations, calls.metadata, calls.presence]
+        if let webhooks = calls.webhooks { services.append(webhooks) }
+        services += [subscriber, FanOutService(fanOut: fanOut, loops: loops, subscriber: subscriber)]
+        return services + upkeep + servers
     }
 
     /// Ready means that conversations and metadata can be called. Without presence and webhooks messages go on, and without Redis changes are found by asking: that one

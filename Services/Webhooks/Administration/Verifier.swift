@@ -66,7 +66,7 @@ struct Verifier: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var sweptAt = ContinuousClock.now
-            while (try? await Task.sleep(for: .milliseconds(250) * Double.random(in: 0.8...1.2))) != nil {
+            while (try? await Task.sleep(for: Duration.milliseconds(250) * Double.random(in: 0.8...1.2))) != nil {
                 do {
                     _ = try await store.pool.query(SettleHooks(delay: delay), deadline: .now + .seconds(5))
                     let waiting = try await store.hooks(ClaimVerifications(limit: 8, lease: lease), deadline: .now + .seconds(5))

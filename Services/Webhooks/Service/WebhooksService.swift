@@ -68,7 +68,7 @@ private struct BacklogWatch: Service {
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            while (try? await Task.sleep(for: .seconds(10) * Double.random(in: 0.8...1.2))) != nil {
+            while (try? await Task.sleep(for: Duration.seconds(10) * Double.random(in: 0.8...1.2))) != nil {
                 guard let rows = try? await store.pool.query(ReadBacklog(), deadline: .now + .seconds(5)), let row = rows.first,
                     let columns = try? rows.columns(of: ReadBacklog.self)
                 else { continue }

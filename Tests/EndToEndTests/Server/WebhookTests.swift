@@ -35,7 +35,7 @@ extension EndToEnd {
                     method, "/webhooks\(path)", body, headers: ["Accept": "application/vnd.layer.webhooks+json; version=\(server.version)"])
             }
 
-            func register(_ path: String, version: String = "3.0", events: JSONValue = allEvents, url: String? = nil) async throws -> String {
+            func register(_ path: String, version: String = "3.0", events: JSONValue = WebhookTests.allEvents, url: String? = nil) async throws -> String {
                 let answer = try await call(
                     "POST", "",
                     [
@@ -58,14 +58,14 @@ extension EndToEnd {
                 throw UnexpectedAnswer("webhook \(id) is not \(status)", #fileID, #line)
             }
 
-            func active(_ path: String, version: String = "3.0", events: JSONValue = allEvents) async throws -> String {
+            func active(_ path: String, version: String = "3.0", events: JSONValue = WebhookTests.allEvents) async throws -> String {
                 let id = try await register(path, version: version, events: events)
                 try await await ("active", id)
                 return id
             }
         }
 
-        private func with(_ size: Cluster.Size = size, _ body: (Scene) async throws -> Void) async throws {
+        private func with(_ size: Cluster.Size = WebhookTests.size, _ body: (Scene) async throws -> Void) async throws {
             try await Cluster.with(size) { cluster in
                 let receiver = try await WebhookReceiver.start()
                 let scene = Scene(cluster: cluster, receiver: receiver, server: AppServer(try await cluster.app()))
