@@ -35,7 +35,9 @@ extension EndToEnd {
                     method, "/webhooks\(path)", body, headers: ["Accept": "application/vnd.layer.webhooks+json; version=\(server.version)"])
             }
 
-            func register(_ path: String, version: String = "3.0", events: JSONValue = WebhookTests.allEvents, url: String? = nil) async throws -> String {
+            func register(
+                _ path: String, version: String = "3.0", events: JSONValue = WebhookTests.allEvents, url: String? = nil
+            ) async throws -> String {
                 let answer = try await call(
                     "POST", "",
                     [
