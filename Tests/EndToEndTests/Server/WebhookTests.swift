@@ -259,12 +259,11 @@ extension EndToEnd {
             let bad: [(String, WebhookReceiver.Behaviour)] = [
                 ("/hangs", .hang), ("/500", .answer(500)), ("/closes", .close), ("/redirects", .answer(302, location: "http://10.0.0.1/")),
             ]
+            let events: JSONValue = ["Message.created"]
+            for path in bad.map({ $0.0 }) + ["/slow", "/endless", "/good"] { _ = try await scene.active(path, events: events) }
             for (path, behaviour) in bad { scene.receiver.set(behaviour, for: path) }
             scene.receiver.set(.slow(.milliseconds(300)), for: "/slow")
             scene.receiver.set(.endlessBody, for: "/endless")
-            let events: JSONValue = ["Message.created"]
-            for (path, _) in bad { _ = try await scene.active(path, events: events) }
-            for path in ["/slow", "/endless", "/good"] { _ = try await scene.active(path, events: events) }
             let (ana, ben) = (try await scene.server.app.signIn("fay"), try await scene.server.app.signIn("gus"))
             let (one, other) = (try await ana.converse(with: [ben], distinct: false), try await ana.converse(with: [ben], distinct: false))
             var (first, second): ([String], [String]) = ([], [])
