@@ -133,6 +133,9 @@ static const unsigned char step_51_delayed_messages[] = {
 static const unsigned char step_65_metadata_indexes[] = {
 #embed "../Schema/Tables/0065_metadata_indexes.sql"
 };
+static const unsigned char step_60_webhooks[] = {
+#embed "../Schema/Tables/0060_webhooks.sql"
+};
 
 // Functions.
 
@@ -214,6 +217,12 @@ static const unsigned char functions_metadata_trees[] = {
 static const unsigned char functions_metadata_indexes[] = {
 #embed "../Schema/Functions/metadata_indexes.sql"
 };
+static const unsigned char functions_webhooks[] = {
+#embed "../Schema/Functions/webhooks.sql"
+};
+static const unsigned char functions_webhook_delivery[] = {
+#embed "../Schema/Functions/webhook_delivery.sql"
+};
 
 #define STEP(version, name) {version, #name, step_##version##_##name, sizeof(step_##version##_##name)}
 #define FUNCTIONS(name) {0, #name, functions_##name, sizeof(functions_##name)}
@@ -263,6 +272,7 @@ static const struct StrataScript steps[] = {
     STEP(49, server_tokens),
     STEP(50, app_server),
     STEP(51, delayed_messages),
+    STEP(60, webhooks),
     STEP(65, metadata_indexes),
 };
 
@@ -294,6 +304,8 @@ static const struct StrataScript functions[] = {
     FUNCTIONS(metadata),
     FUNCTIONS(metadata_trees),
     FUNCTIONS(metadata_indexes),
+    FUNCTIONS(webhooks),
+    FUNCTIONS(webhook_delivery),
 };
 
 struct StrataScripts strata_schema_steps(void) { return LIST(steps); }

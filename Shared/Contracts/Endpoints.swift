@@ -196,3 +196,23 @@ public enum PresenceAPI {
     /// The real statuses of up to ``maximumItems`` users, in the order asked for; with `since`, only of those whose status has changed after it.
     public static let getPresence = Endpoint<ProtoGetPresenceRequest, ProtoGetPresenceResponse>(54, effect: .read)
 }
+
+/// What the `webhooks` service answers.
+public enum WebhooksAPI {
+    /// Registers a webhook, which is then verified; a repetition with the same id finds it. `invalid_operation` if the app has too many.
+    public static let create = Endpoint<ProtoCreateWebhookRequest, ProtoWebhook>(310)
+    /// All of an app, the oldest first.
+    public static let list = Endpoint<ProtoListWebhooksRequest, ProtoListWebhooksResponse>(311, effect: .read)
+    /// One; `not_found` if the app has no such webhook.
+    public static let get = Endpoint<ProtoWebhookRequest, ProtoWebhook>(312, effect: .read)
+    /// Verifies one, and answers what came of it: it is active at once, or within seconds, or inactive.
+    public static let activate = Endpoint<ProtoWebhookRequest, ProtoWebhook>(313)
+    /// Nothing is recorded for it from then on.
+    public static let deactivate = Endpoint<ProtoWebhookRequest, ProtoWebhook>(314)
+    /// Removes one, with what it has not been told.
+    public static let delete = Endpoint<ProtoWebhookRequest, ProtoEmpty>(315, effect: .once)
+    /// The latest attempts of one, at most 100.
+    public static let deliveries = Endpoint<ProtoWebhookRequest, ProtoListWebhookDeliveriesResponse>(316, effect: .read)
+    /// Sends an event of ``deliveries`` once more; `not_found` for any other, `invalid_operation` if the webhook is not active.
+    public static let redeliver = Endpoint<ProtoWebhookRequest, ProtoEmpty>(317)
+}

@@ -61,6 +61,14 @@ extension RPCMethod {
         PresenceAPI.renewPresence.method: "renewPresence",
         PresenceAPI.releasePresence.method: "releasePresence",
         PresenceAPI.getPresence.method: "getPresence",
+        WebhooksAPI.create.method: "createWebhook",
+        WebhooksAPI.list.method: "listWebhooks",
+        WebhooksAPI.get.method: "getWebhook",
+        WebhooksAPI.activate.method: "activateWebhook",
+        WebhooksAPI.deactivate.method: "deactivateWebhook",
+        WebhooksAPI.delete.method: "deleteWebhook",
+        WebhooksAPI.deliveries.method: "listWebhookDeliveries",
+        WebhooksAPI.redeliver.method: "redeliverWebhook",
     ]
 }
 

@@ -20,6 +20,7 @@ public final class ConversationsService: StrataService {
     private let database: Database
     private let redis: RedisClient
     private let epoch: EpochSource
+    private let recordedApps: RecordedApps
     private let maintenance: Maintenance
     private let indexBuilder: IndexBuilder
     private let delayedMessages: DelayedMessages
@@ -33,7 +34,8 @@ public final class ConversationsService: StrataService {
         let redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
         let epoch = EpochSource(database: database.exclusive, counter: "strata_conversations_epoch_checks_total")
         let publisher = Publisher(redis: redis, epoch: { epoch.known }, logger: logger)
-        (self.database, self.redis, self.epoch) = (database, redis, epoch)
+        let recordedApps = RecordedApps(database: database.hot, logger: logger)
+        (self.database, self.redis, self.epoch, self.recordedApps) = (database, redis, epoch, recordedApps)
         maintenance = Maintenance(
             database: database, retention: settings.retention, interval: settings.maintenanceInterval, logger: logger)
         indexBuilder = IndexBuilder(database: database, logger: logger)
@@ -42,7 +44,8 @@ public final class ConversationsService: StrataService {
             database: database, directory: directory, publisher: publisher, epoch: epoch,
             participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
             receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
-            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas)
+            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas, recordedApps: recordedApps
+        )
         delayedMessages = DelayedMessages(support, logger: logger)
         server = RPCServer(
             Self.handlers(settings, support, logger: logger), configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
@@ -50,7 +53,9 @@ public final class ConversationsService: StrataService {
 
     /// Everything that has to run, in the order of dependency.
     public var services: [any Service] {
-        [redis, database.hot, database.exclusive, database.large, epoch, maintenance, indexBuilder, delayedMessages, server]
+        [
+            redis, database.hot, database.exclusive, database.large, epoch, recordedApps, maintenance, indexBuilder, delayedMessages, server,
+        ]
     }
 
     /// The port at which calls are answered. Waits until the server listens.
@@ -86,7 +91,8 @@ public final class ConversationsService: StrataService {
     /// What answers every call but those of accounts.
     static func handlers(_ support: CallSupport, receiptWindow: Duration) -> [any CallHandler] {
         let receipts = ReceiptGatherer(
-            database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit)
+            database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit,
+            recordedApps: support.recordedApps)
         return [
             FollowingHandler(support), ConversationHandler(support), FirstLoadHandler(support), MessageHandler(support, receipts: receipts),
             BulkReceiptHandler(support),

@@ -74,10 +74,10 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
 
     private static let dev: [WrongInput] = {
         var rows: [WrongInput] = []
-        for (option, number) in [("--gateways", "0"), ("--conversations", "17"), ("--metadata", "-1"), ("--presence", "100")] {
+        for (option, number) in [("--gateways", "0"), ("--conversations", "17"), ("--metadata", "-1"), ("--presence", "100"), ("--webhooks", "0")] {
             rows.append(WrongInput("dev", option, ["\(option)=\(number)"], "\(option) must be between 1 and 16."))
         }
-        for option in ["--gateways", "--conversations", "--metadata", "--presence", "--http-port", "--https-port"] {
+        for option in ["--gateways", "--conversations", "--metadata", "--presence", "--webhooks", "--http-port", "--https-port"] {
             rows.append(WrongInput("dev", option, [option, "many"], "The value 'many' is invalid for '\(option)"))
         }
         rows.append(WrongInput("dev", "--host", ["--host", "localhost"], "--host", .configuration))
