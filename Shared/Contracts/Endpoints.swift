@@ -34,7 +34,7 @@ public enum ConversationsAPI {
     ///
     /// Not repeated: the attempt whose answer was lost may have used up the nonce.
     public static let signIn = Endpoint<ProtoSignInRequest, ProtoSignInResponse>(1, effect: .once)
-    /// The session of a token's SHA-256, renewed if that is due; `authentication_required`, without a nonce, if there is no valid one.
+    /// The session of a token's SHA-256, renewed if that is due; `authentication_required`, without a nonce, if there is no valid one; `user_suspended`.
     public static let findSession = Endpoint<ProtoFindSessionRequest, ProtoSession>(2, effect: .read)
     /// Ends a session and has its sockets closed on all gateways. It succeeds for a session that does not exist, too (docs/conformance.md §3.6).
     public static let endSession = Endpoint<ProtoEndSessionRequest, ProtoEmpty>(3)
@@ -168,6 +168,31 @@ public enum IndexAPI {
     public static let add = Endpoint<ProtoAddIndexRequest, ProtoAddIndexResponse>(332)
     /// Takes a key path back; `not_found` if it is not named. Not repeated: the second time it would be that.
     public static let remove = Endpoint<ProtoRemoveIndexRequest, ProtoEmpty>(333, effect: .once)
+}
+
+/// What the `conversations` service answers about users, as an app's own server manages them.
+public enum UsersAPI {
+    /// Creates, replaces, patches or deletes what is known of a user but the id; `id_in_use` for the creation of what exists, `not_found` for a patch or the
+    /// deletion of what does not. Not repeated: it could undo a newer change.
+    public static let writeIdentity = Endpoint<ProtoWriteIdentityRequest, ProtoEmpty>(280, effect: .once)
+    /// Suspends a user, whose sockets are closed, or lifts the suspension.
+    public static let suspend = Endpoint<ProtoSuspendUserRequest, ProtoEmpty>(281)
+    /// A page of a user's sessions that have not ended, at most 100, newest first; `invalid_property` for a cursor that is not in the list.
+    public static let listSessions = Endpoint<ProtoListSessionsRequest, ProtoListSessionsResponse>(282, effect: .read)
+    /// Ends one session of a user, or all, and has their sockets closed on all gateways; answers how many there were.
+    public static let endSessions = Endpoint<ProtoEndSessionsRequest, ProtoEndSessionsResponse>(283)
+    /// Settings of an app. A shorter life of sessions shortens those that there are.
+    public static let patchApp = Endpoint<ProtoPatchAppRequest, ProtoEmpty>(284)
+    /// Sends an announcement as ``AccountAPI/sendAnnouncement`` does. The same request with the same id is answered as the first time; `id_in_use` for
+    /// another request.
+    public static let announce = Endpoint<ProtoAnnounceRequest, ProtoAnnounceResponse>(285)
+    /// Hands a push to the webhooks that take pushes, for each of up to 1000 users; `invalid_operation` if there is no such webhook. Not repeated: devices
+    /// would be told twice.
+    public static let notify = Endpoint<ProtoNotifyRequest, ProtoEmpty>(286, effect: .once)
+    /// What a user has not read, after the number that the app's own server counts was set, if one is given.
+    public static let badge = Endpoint<ProtoBadgeRequest, ProtoBadgeResponse>(287)
+    /// Erases a user: the account at once, messages and contents soon afterwards.
+    public static let erase = Endpoint<ProtoEraseUserRequest, ProtoEmpty>(288)
 }
 
 /// What the `metadata` service answers.
