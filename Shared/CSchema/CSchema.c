@@ -130,6 +130,12 @@ static const unsigned char step_50_app_server[] = {
 static const unsigned char step_51_delayed_messages[] = {
 #embed "../Schema/Tables/0051_delayed_messages.sql"
 };
+static const unsigned char step_65_metadata_indexes[] = {
+#embed "../Schema/Tables/0065_metadata_indexes.sql"
+};
+static const unsigned char step_60_webhooks[] = {
+#embed "../Schema/Tables/0060_webhooks.sql"
+};
 static const unsigned char step_54_users[] = {
 #embed "../Schema/Tables/0054_users.sql"
 };
@@ -223,6 +229,15 @@ static const unsigned char functions_metadata[] = {
 static const unsigned char functions_metadata_trees[] = {
 #embed "../Schema/Functions/metadata_trees.sql"
 };
+static const unsigned char functions_metadata_indexes[] = {
+#embed "../Schema/Functions/metadata_indexes.sql"
+};
+static const unsigned char functions_webhooks[] = {
+#embed "../Schema/Functions/webhooks.sql"
+};
+static const unsigned char functions_webhook_delivery[] = {
+#embed "../Schema/Functions/webhook_delivery.sql"
+};
 
 #define STEP(version, name) {version, #name, step_##version##_##name, sizeof(step_##version##_##name)}
 #define FUNCTIONS(name) {0, #name, functions_##name, sizeof(functions_##name)}
@@ -274,6 +289,8 @@ static const struct StrataScript steps[] = {
     STEP(51, delayed_messages),
     STEP(54, users),
     STEP(55, erasures),
+    STEP(60, webhooks),
+    STEP(65, metadata_indexes),
 };
 
 /// In the order in which a new database can make them.
@@ -306,6 +323,9 @@ static const struct StrataScript functions[] = {
     FUNCTIONS(app_deletion),
     FUNCTIONS(metadata),
     FUNCTIONS(metadata_trees),
+    FUNCTIONS(metadata_indexes),
+    FUNCTIONS(webhooks),
+    FUNCTIONS(webhook_delivery),
 };
 
 struct StrataScripts strata_schema_steps(void) { return LIST(steps); }

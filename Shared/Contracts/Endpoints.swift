@@ -156,6 +156,20 @@ public enum ServerAPI {
     public static let findUser = Endpoint<ProtoFindUserRequest, ProtoFindUserResponse>(251, effect: .read)
 }
 
+/// What the `conversations` service answers about indexes of metadata, and by them.
+public enum IndexAPI {
+    /// The ids of a page of conversations that match a condition on their metadata: of one user's list, or of all that an app has. At most 1000, as
+    /// the database's `metadata.find_conversations` orders them; `invalid_property` names a path that is not indexed or not yet; a cursor
+    /// that is not in the list is `invalid_property` to a user, and `not_found` to the app's own server.
+    public static let findConversations = Endpoint<ProtoFindConversationsRequest, ProtoFindConversationsResponse>(330, effect: .read)
+    /// All key paths that an app has named.
+    public static let list = Endpoint<ProtoListIndexesRequest, ProtoListIndexesResponse>(331, effect: .read)
+    /// Names a key path; one that is named already stays as it is. `invalid_property` beyond ``MetadataIndex/most``.
+    public static let add = Endpoint<ProtoAddIndexRequest, ProtoAddIndexResponse>(332)
+    /// Takes a key path back; `not_found` if it is not named. Not repeated: the second time it would be that.
+    public static let remove = Endpoint<ProtoRemoveIndexRequest, ProtoEmpty>(333, effect: .once)
+}
+
 /// What the `conversations` service answers about users, as an app's own server manages them.
 public enum UsersAPI {
     /// Creates, replaces, patches or deletes what is known of a user but the id; `id_in_use` for the creation of what exists, `not_found` for a patch or the
@@ -206,4 +220,24 @@ public enum PresenceAPI {
     public static let releasePresence = Endpoint<ProtoReleasePresenceRequest, ProtoEmpty>(53)
     /// The real statuses of up to ``maximumItems`` users, in the order asked for; with `since`, only of those whose status has changed after it.
     public static let getPresence = Endpoint<ProtoGetPresenceRequest, ProtoGetPresenceResponse>(54, effect: .read)
+}
+
+/// What the `webhooks` service answers.
+public enum WebhooksAPI {
+    /// Registers a webhook, which is then verified; a repetition with the same id finds it. `invalid_operation` if the app has too many.
+    public static let create = Endpoint<ProtoCreateWebhookRequest, ProtoWebhook>(310)
+    /// All of an app, the oldest first.
+    public static let list = Endpoint<ProtoListWebhooksRequest, ProtoListWebhooksResponse>(311, effect: .read)
+    /// One; `not_found` if the app has no such webhook.
+    public static let get = Endpoint<ProtoWebhookRequest, ProtoWebhook>(312, effect: .read)
+    /// Verifies one, and answers what came of it: it is active at once, or within seconds, or inactive.
+    public static let activate = Endpoint<ProtoWebhookRequest, ProtoWebhook>(313)
+    /// Nothing is recorded for it from then on.
+    public static let deactivate = Endpoint<ProtoWebhookRequest, ProtoWebhook>(314)
+    /// Removes one, with what it has not been told.
+    public static let delete = Endpoint<ProtoWebhookRequest, ProtoEmpty>(315, effect: .once)
+    /// The latest attempts of one, at most 100.
+    public static let deliveries = Endpoint<ProtoWebhookRequest, ProtoListWebhookDeliveriesResponse>(316, effect: .read)
+    /// Sends an event of ``deliveries`` once more; `not_found` for any other, `invalid_operation` if the webhook is not active.
+    public static let redeliver = Endpoint<ProtoWebhookRequest, ProtoEmpty>(317)
 }

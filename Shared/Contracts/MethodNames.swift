@@ -38,6 +38,10 @@ extension RPCMethod {
         ConversationsAPI.followed.method: "followed",
         ServerAPI.findToken.method: "findServerToken",
         ServerAPI.findUser.method: "findUser",
+        IndexAPI.findConversations.method: "findConversations",
+        IndexAPI.list.method: "listIndexes",
+        IndexAPI.add.method: "addIndex",
+        IndexAPI.remove.method: "removeIndex",
         UsersAPI.writeIdentity.method: "writeIdentity",
         UsersAPI.suspend.method: "suspendUser",
         UsersAPI.listSessions.method: "listSessions",
@@ -66,6 +70,14 @@ extension RPCMethod {
         PresenceAPI.renewPresence.method: "renewPresence",
         PresenceAPI.releasePresence.method: "releasePresence",
         PresenceAPI.getPresence.method: "getPresence",
+        WebhooksAPI.create.method: "createWebhook",
+        WebhooksAPI.list.method: "listWebhooks",
+        WebhooksAPI.get.method: "getWebhook",
+        WebhooksAPI.activate.method: "activateWebhook",
+        WebhooksAPI.deactivate.method: "deactivateWebhook",
+        WebhooksAPI.delete.method: "deleteWebhook",
+        WebhooksAPI.deliveries.method: "listWebhookDeliveries",
+        WebhooksAPI.redeliver.method: "redeliverWebhook",
     ]
 }
 

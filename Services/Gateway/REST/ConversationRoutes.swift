@@ -27,8 +27,13 @@ struct ConversationRoutes: RESTFeature {
                 renderer.writeLoadedConversation($0, for: context.reader, version: context.version, into: &$1)
             }
         }
-        let page = try await services.conversations(
-            orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
+        let page =
+            if let condition = query.condition {
+                try await services.conversations(matching: condition, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
+            } else {
+                try await services.conversations(
+                    orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
+            }
         let older = olderRenderer(for: context)
         return try await .list(page.objects, headers: headers(of: page, in: context, list: "/conversations", query: asked.text), to: context) {
             if let older { return older.writeConversation($0, into: &$1) }

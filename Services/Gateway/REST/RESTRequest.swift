@@ -95,6 +95,11 @@ extension Request {
     func parameter(_ name: String) -> String? { uri.queryParameters.get(name) }
     /// The same where it may be given several times.
     func parameters(_ name: String) -> [String] { uri.queryParameters[values: name[...]].map { String($0) } }
+    /// What the query asks of the metadata of conversations; nil: nothing.
+    func metadataCondition() throws(Failure) -> MetadataCondition? {
+        try MetadataCondition(
+            parameters: uri.queryParameters.map { (name: $0.key.removingPercentEncoding ?? String($0.key), value: String($0.value)) })
+    }
 }
 
 extension PageQuery: RESTRequest {
@@ -105,7 +110,13 @@ extension PageQuery: RESTRequest {
 
 extension ConversationsQuery: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        self = try ConversationsQuery(parameter: request.parameter)
+        self = try ConversationsQuery(condition: try request.metadataCondition(), parameter: request.parameter)
+    }
+}
+
+extension FoundConversationsQuery: RESTRequest {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try FoundConversationsQuery(condition: try request.metadataCondition(), parameter: request.parameter)
     }
 }
 
@@ -189,6 +200,12 @@ extension SendMessageBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         self = try SendMessageBody(
             try await request.json(context), version: context.version, partsLimit: services.settings.objects.parts)
+    }
+}
+
+extension IndexBody: RESTRequest {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try IndexBody(try await request.json(context))
     }
 }
 

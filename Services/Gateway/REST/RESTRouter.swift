@@ -44,8 +44,8 @@ struct RESTRouter: Sendable {
             MessageRoutes(services: services), PartRoutes(services: services), FollowingRoutes(services: services),
             AnnouncementRoutes(services: services), DeviceRoutes(services: services), DocsRoutes(services: services),
             ContentRoutes(services: services), ServerConversationRoutes(services: services), ServerMessageRoutes(services: services),
-            ServerPartRoutes(services: services), ServerContentRoutes(services: services),
-            UserRoutes(services: services), ServerAnnouncementRoutes(services: services),
+            ServerPartRoutes(services: services), ServerContentRoutes(services: services), IndexRoutes(services: services),
+            WebhookRoutes(services: services), UserRoutes(services: services), ServerAnnouncementRoutes(services: services),
         ]
         for feature in features { feature.add(to: routes) }
         routes.refuseTheRest()
@@ -78,7 +78,8 @@ extension RESTFeature {
     ///   - list: the list's path.
     ///   - query: with which this page was asked for.
     func headers<Objects>(of page: ListPage<Objects>, in context: some RESTRouteContext, list: String, query: String?) -> HTTPFields {
-        var headers: HTTPFields = [.layerCount: String(page.total)]
+        var headers: HTTPFields = [:]
+        if let total = page.total { headers[.layerCount] = String(total) }
         if let id = page.nextFrom { headers[.link] = renderer(for: context).nextPage(ofList: list, query: query, after: id) }
         return headers
     }

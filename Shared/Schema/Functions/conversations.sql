@@ -92,6 +92,7 @@ BEGIN
     PERFORM conversations.let_in(c, users, 1);
     IF cardinality(p_paths) > 0 THEN
         PERFORM metadata.create_tree(p_id, p_paths, p_vals, 1);
+        IF c.is_indexed THEN PERFORM metadata.index_users(p_id, users || ''::text); END IF;
     END IF;
     SELECT a.position, a.created_at INTO create_conversation.position, create_conversation.created_at
     FROM conversations.append_change(

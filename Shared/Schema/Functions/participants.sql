@@ -60,6 +60,7 @@ BEGIN
         PERFORM conversations.let_in(c, p_added, change_roster.position);
         -- Also for users who never left, which finds nothing.
         PERFORM metadata.forget_kept_tree(c.id, u.id) FROM unnest(p_added) u(id);
+        IF c.is_indexed THEN PERFORM metadata.index_users(c.id, p_added); END IF;
         DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = c.id AND k.user_id = ANY (p_added);
     END IF;
     IF cardinality(p_removed) > 0 THEN

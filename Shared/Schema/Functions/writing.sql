@@ -6,15 +6,17 @@
 -- position taken. Refusals are returned, not raised. Locks are taken in the order conversation, participants, directories, user logs.
 
 -- Locks the conversation and says whether `actor` may change it: 'ok', 'not_found', or 'access_denied' to a former participant. NULL is the app's own server:
--- it may change every conversation of the app, and is told 'deleted' of one that was deleted.
-CREATE OR REPLACE FUNCTION conversations.begin_change(app uuid, conversation uuid, actor text, OUT outcome text, OUT "position" bigint)
+-- it may change every conversation of the app, and is told 'deleted' of one that was deleted. `is_indexed`: its metadata is, see metadata_indexes.sql.
+CREATE OR REPLACE FUNCTION conversations.begin_change(
+    app uuid, conversation uuid, actor text, OUT outcome text, OUT "position" bigint, OUT is_indexed boolean)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     c record;
     left_at bigint;
 BEGIN
-    SELECT x.position, x.deleted_position INTO c FROM conversations.conversation x
+    SELECT x.position, x.deleted_position, x.is_indexed INTO c FROM conversations.conversation x
     WHERE x.id = begin_change.conversation AND x.app_id = begin_change.app FOR UPDATE;
+    is_indexed := c.is_indexed;
     IF NOT FOUND OR c.deleted_position IS NOT NULL THEN
         outcome := CASE WHEN begin_change.actor IS NULL AND c.deleted_position IS NOT NULL THEN 'deleted' ELSE 'not_found' END;
         RETURN;

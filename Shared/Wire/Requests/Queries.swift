@@ -31,9 +31,12 @@ public struct ConversationsQuery: Hashable, Sendable {
     public var order: ConversationOrder
     /// Which messages come with each conversation; nil: none.
     public var messages: LoadedMessages?
+    /// Which conversations of the list; nil: all.
+    public var condition: MetadataCondition?
 
+    /// - Parameter condition: nil if the query has none.
     /// - Throws: ``Failure`` naming the parameter at fault.
-    public init(parameter: (String) -> String?) throws(Failure) {
+    public init(condition: MetadataCondition? = nil, parameter: (String) -> String?) throws(Failure) {
         page = try PageQuery(parameter: parameter)
         let word = parameter("sort_by") ?? ""
         guard let order = word.isEmpty ? .createdAt : ConversationOrder(rawValue: word) else {
@@ -41,6 +44,10 @@ public struct ConversationsQuery: Hashable, Sendable {
         }
         self.order = order
         messages = try LoadedMessages(parameter("messages"))
+        self.condition = condition
+        guard condition != nil else { return }
+        guard order == .createdAt else { throw .invalid("sort_by", reason: "must be created_at in a query by metadata") }
+        guard messages == nil else { throw .invalid("messages", reason: "cannot be asked for in a query by metadata") }
     }
 }
 

@@ -137,7 +137,16 @@ enum Queries {
         QueryCheck(SweepTrees(limit: 1)), QueryCheck(SweepMutations(retention: 1, limit: 1)), QueryCheck(SweepLogs(retention: 1, limit: 1)),
     ]
 
-    static let all = conversations + messages + synchronization + people + users + maintenance
+    private static let indexes: [QueryCheck] = [
+        QueryCheck(
+            FindConversations(
+                app: app, user: user, condition: MetadataCondition(path: MetadataPath(trusted: "status"), test: .equals("open")), pageSize: 1,
+                from: conversation)),
+        QueryCheck(ListIndexes(app: app)), QueryCheck(AddIndex(app: app, path: MetadataPath(trusted: "status"), most: 1)),
+        QueryCheck(RemoveIndex(app: app, path: MetadataPath(trusted: "status"))), QueryCheck(BuildIndexes(limit: 1)),
+    ]
+
+    static let all = conversations + messages + synchronization + people + users + maintenance + indexes
 
     /// All statements of the service.
     static let statements = all.flatMap(\.statements)

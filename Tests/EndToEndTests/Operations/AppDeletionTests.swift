@@ -27,6 +27,7 @@ extension EndToEnd {
                 let users = try await app.signIn(["ana", "ben", "cleo"])
                 let (ben, cleo) = (users[1], users[2])
                 ana = users[0]
+                try await IndexCommands(app, cluster).run("add", "metadata.a.b")
                 let conversation = try await ana.converse(with: [ben, cleo], metadata: ["a": ["b": "c"]], distinct: false)
                 let message = try await ana.send("hello", to: conversation)
                 try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"])
@@ -90,7 +91,7 @@ extension EndToEnd {
                 "user_log", "user_change", "app_key", "server_token", "session", "identity", "follow", "announcement", "announcement_recipient",
                 "push_token", "content", "content_reference", "badge", "erasure", "later",
             ]
-            .map { "conversations.\($0)" } + ["metadata.leaf", "metadata.tree", "metadata.later"])
+            .map { "conversations.\($0)" } + ["metadata.leaf", "metadata.tree", "metadata.index_path", "metadata.index_entry", "metadata.later"])
 
         @Test("interrupted and called again it deletes all there is of one app, in every table, and nothing of another")
         func everything() async throws {

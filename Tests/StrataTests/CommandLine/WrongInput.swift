@@ -59,6 +59,7 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         let commands: [(String, [String])] = [
             ("migrate", []), ("app create", []), ("app list", []), ("app suspend", app), ("app resume", app), ("app delete", app),
             ("app token create", ["--name", "bot"] + app), ("app token list", app), ("app token revoke", app),
+            ("app index add", ["metadata.status"] + app), ("app index list", app), ("app index remove", ["metadata.status"] + app),
         ]
         var rows: [WrongInput] = []
         for (command, words) in commands {
@@ -73,10 +74,10 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
 
     private static let dev: [WrongInput] = {
         var rows: [WrongInput] = []
-        for (option, number) in [("--gateways", "0"), ("--conversations", "17"), ("--metadata", "-1"), ("--presence", "100")] {
+        for (option, number) in [("--gateways", "0"), ("--conversations", "17"), ("--metadata", "-1"), ("--presence", "100"), ("--webhooks", "0")] {
             rows.append(WrongInput("dev", option, ["\(option)=\(number)"], "\(option) must be between 1 and 16."))
         }
-        for option in ["--gateways", "--conversations", "--metadata", "--presence", "--http-port", "--https-port"] {
+        for option in ["--gateways", "--conversations", "--metadata", "--presence", "--webhooks", "--http-port", "--https-port"] {
             rows.append(WrongInput("dev", option, [option, "many"], "The value 'many' is invalid for '\(option)"))
         }
         rows.append(WrongInput("dev", "--host", ["--host", "localhost"], "--host", .configuration))
@@ -100,9 +101,16 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             WrongInput("app token create", "--name", ["--name", long, "--database", nobody, "{uuid}"], "--name must have 1 to 128 characters."))
         rows.append(WrongInput("app token create", "<app>", ["--name", "bot", "nonsense"], "The app must be a UUID or look like layer:///apps"))
         rows.append(WrongInput("app token revoke", "<id>", ["nonsense"], "The id of the token must be a UUID."))
-        for command in ["app suspend", "app resume", "app delete", "app token list"] {
+        for command in ["app suspend", "app resume", "app delete", "app token list", "app index list"] {
             rows.append(WrongInput(command, "<app>", ["nonsense"], "The app must be a UUID or look like layer:///apps"))
             rows.append(WrongInput(command, "<app>", [], "Missing expected argument '<app>'"))
+        }
+        for command in ["app index add", "app index remove"] {
+            rows.append(WrongInput(command, "<app>", ["metadata.status", "nonsense"], "The app must be a UUID or look like layer:///apps"))
+            rows.append(WrongInput(command, "<app>", ["metadata.status"], "Missing expected argument '<app>'"))
+            rows.append(WrongInput(command, "<property>", ["status", "{uuid}"], "The key path must begin with metadata."))
+            rows.append(WrongInput(command, "<property>", ["metadata.a..b", "{uuid}"], "The property metadata.a..b has an empty key in its path."))
+            rows.append(WrongInput(command, "<property>", ["metadata.__proto__", "{uuid}"], "has a key that is reserved"))
         }
         return rows
     }()
@@ -237,6 +245,8 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         WrongInput("app list", "--json", ["--json=much"], "--json"),
         WrongInput("app token create", "--json", ["--json=much", "--name", "bot", "{uuid}"], "--json"),
         WrongInput("app token list", "--json", ["--json=much", "{uuid}"], "--json"),
+        WrongInput("app index add", "--json", ["--json=much", "metadata.status", "{uuid}"], "--json"),
+        WrongInput("app index list", "--json", ["--json=much", "{uuid}"], "--json"),
         WrongInput("app delete", "--json", ["--json=much", "{uuid}"], "--json"),
         WrongInput("app delete", "--yes", ["--yes=much", "{uuid}"], "--yes"),
         WrongInput("doctor", "--json", ["--json=much"], "--json"),
