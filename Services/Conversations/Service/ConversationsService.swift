@@ -56,7 +56,8 @@ public final class ConversationsService: StrataService {
     /// Everything that has to run, in the order of dependency.
     public var services: [any Service] {
         [
-            redis, database.hot, database.exclusive, database.large, epoch, recordedApps, maintenance, indexBuilder, delayedMessages, erasures, server,
+            redis, database.hot, database.exclusive, database.large, epoch, recordedApps, maintenance, indexBuilder, delayedMessages, erasures,
+            server,
         ]
     }
 
