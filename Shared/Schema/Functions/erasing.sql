@@ -19,6 +19,7 @@ BEGIN
     DELETE FROM conversations.badge b WHERE b.app_id = p_app AND b.user_id = p_user;
     DELETE FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user;
     DELETE FROM conversations.delayed_message d WHERE d.app_id = p_app AND d.actor = p_user;
+    PERFORM webhooks.forget_user(p_app, p_user);
     INSERT INTO conversations.erasure AS e (app_id, user_id, requested_at, not_before)
     VALUES (p_app, p_user, clock_timestamp(), clock_timestamp())
     ON CONFLICT (app_id, user_id) DO UPDATE

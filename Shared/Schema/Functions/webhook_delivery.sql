@@ -240,7 +240,7 @@ END
 $$;
 
 -- Removes some of what is needed no more, and returns how many rows went, to be called again while that is not 0: what inactive hooks have not been told
--- for longer than `p_keep` seconds, and what is left of hooks that are gone.
+-- for longer than `p_keep` seconds, attempts that are older than that, and what is left of hooks that are gone.
 CREATE OR REPLACE FUNCTION webhooks.sweep(p_keep bigint, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -262,7 +262,9 @@ BEGIN
     GET DIAGNOSTICS count = ROW_COUNT;
     removed := removed + count;
     DELETE FROM webhooks.delivery d WHERE d.ctid IN (
-        SELECT x.ctid FROM webhooks.delivery x WHERE NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = x.hook_id) LIMIT p_limit FOR UPDATE SKIP LOCKED);
+        SELECT x.ctid FROM webhooks.delivery x
+        WHERE x.attempted_at < clock_timestamp() - p_keep * interval '1 second' OR NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = x.hook_id)
+        LIMIT p_limit FOR UPDATE SKIP LOCKED);
     GET DIAGNOSTICS count = ROW_COUNT;
     RETURN removed + count;
 END

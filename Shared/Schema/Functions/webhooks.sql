@@ -308,6 +308,14 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT DISTINCT h.app_id FROM webhooks.hook h WHERE h.status = 'active' OR h.status = 'unverified' AND h.verified_at IS NOT NULL
 $$;
 
+-- Removes what is kept of deliveries that concern a user who is erased. What their app's server has not been told yet stays: it is owed.
+CREATE OR REPLACE FUNCTION webhooks.forget_user(p_app uuid, p_user text) RETURNS void
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    DELETE FROM webhooks.delivery d USING webhooks.hook h
+    WHERE h.app_id = p_app AND d.hook_id = h.id
+        AND (d.facts ->> 'actor' = p_user OR d.facts ->> 'user' = p_user OR d.facts -> 'message' ->> 'sender' = p_user OR d.facts -> 'identities' ? p_user)
+$$;
+
 GRANT EXECUTE ON FUNCTION webhooks.record, webhooks.recorded_apps TO strata_conversations, strata_metadata;
 
-GRANT EXECUTE ON FUNCTION webhooks.wanted, webhooks.push TO strata_conversations;
+GRANT EXECUTE ON FUNCTION webhooks.wanted, webhooks.push, webhooks.forget_user TO strata_conversations;

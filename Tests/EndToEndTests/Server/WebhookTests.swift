@@ -89,6 +89,7 @@ extension EndToEnd {
                 try await administration(scene)
                 try await events(scene)
                 try await firstVersion(scene)
+                try await later(scene)
                 try await receivers(scene)
                 try await givingUp(scene)
                 try await refusals(scene)
@@ -249,6 +250,35 @@ extension EndToEnd {
             #expect(events[3].json["message"]["recipient_status"]["emil"].string == "delivered")
             #expect(events[5].json["message"]["recipient_status"]["emil"].string == "read")
             #expect(events[7].json["conversation"]["participants"] == ["dora"])
+            #expect(try await scene.call("DELETE", "/\(id)").status == 204)
+        }
+
+        /// What other instances do later is told like everything else: delayed messages, notifications, and what an erasing takes.
+        private func later(_ scene: Scene) async throws {
+            let id = try await scene.active("/later", events: ["Message.created", "Message.updated", "Push"])
+            let (ana, ben) = (try await scene.server.app.signIn("jan"), try await scene.server.app.signIn("kim"))
+            let conversation = try await ana.converse(with: [ben], distinct: false)
+            let path = layerPath(conversation.id)
+            let sent = String(try await ana.send("mine", to: conversation).split(separator: "/").last ?? "")
+            let delayed = try await scene.server.call(
+                "POST", "\(path)/messages",
+                [
+                    "sender_id": .string(ben.identity), "parts": [["mime_type": "text/plain", "body": "later"]], "schedule": ["delay_in_seconds": 1],
+                ])
+            #expect(delayed.status == 202, "\(delayed.json)")
+            let came = try await scene.receiver.events(at: "/later") { $0.count == 2 }
+            #expect(came[0].id == sent)
+            #expect(came[1].json["message"]["parts"][0]["body"].string == "later")
+            let pushed = try await scene.server.call(
+                "POST", "/notifications", ["recipients": [.string(ben.identity)], "notification": ["text": "Look"]])
+            #expect(pushed.isSuccess, "\(pushed.status) \(pushed.json)")
+            let push = try await scene.receiver.events(at: "/later") { $0.contains { $0.type == "Push" } }.first { $0.type == "Push" }
+            #expect(push?.json["push"]["recipient"]["user_id"].string == "kim")
+            #expect(push?.json["push"]["notification"]["text"].string == "Look")
+            #expect(try await scene.server.call("DELETE", "/users/jan").isSuccess)
+            let erased = try await scene.receiver.events(at: "/later") { $0.contains { $0.type == "Message.updated" } }.last
+            #expect(erased?.json["message"]["parts"].array?.isEmpty == true)
+            #expect(erased?.json["message"]["id"].string?.hasSuffix(sent) == true)
             #expect(try await scene.call("DELETE", "/\(id)").status == 204)
         }
 
