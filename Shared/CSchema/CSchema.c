@@ -133,6 +133,15 @@ static const unsigned char step_51_delayed_messages[] = {
 static const unsigned char step_65_metadata_indexes[] = {
 #embed "../Schema/Tables/0065_metadata_indexes.sql"
 };
+static const unsigned char step_60_webhooks[] = {
+#embed "../Schema/Tables/0060_webhooks.sql"
+};
+static const unsigned char step_54_users[] = {
+#embed "../Schema/Tables/0054_users.sql"
+};
+static const unsigned char step_55_erasures[] = {
+#embed "../Schema/Tables/0055_erasures.sql"
+};
 
 // Functions.
 
@@ -199,6 +208,15 @@ static const unsigned char functions_app_server[] = {
 static const unsigned char functions_delayed_messages[] = {
 #embed "../Schema/Functions/delayed_messages.sql"
 };
+static const unsigned char functions_users[] = {
+#embed "../Schema/Functions/users.sql"
+};
+static const unsigned char functions_pushes[] = {
+#embed "../Schema/Functions/pushes.sql"
+};
+static const unsigned char functions_erasing[] = {
+#embed "../Schema/Functions/erasing.sql"
+};
 static const unsigned char functions_upkeep[] = {
 #embed "../Schema/Functions/upkeep.sql"
 };
@@ -213,6 +231,12 @@ static const unsigned char functions_metadata_trees[] = {
 };
 static const unsigned char functions_metadata_indexes[] = {
 #embed "../Schema/Functions/metadata_indexes.sql"
+};
+static const unsigned char functions_webhooks[] = {
+#embed "../Schema/Functions/webhooks.sql"
+};
+static const unsigned char functions_webhook_delivery[] = {
+#embed "../Schema/Functions/webhook_delivery.sql"
 };
 
 #define STEP(version, name) {version, #name, step_##version##_##name, sizeof(step_##version##_##name)}
@@ -263,6 +287,9 @@ static const struct StrataScript steps[] = {
     STEP(49, server_tokens),
     STEP(50, app_server),
     STEP(51, delayed_messages),
+    STEP(54, users),
+    STEP(55, erasures),
+    STEP(60, webhooks),
     STEP(65, metadata_indexes),
 };
 
@@ -289,11 +316,16 @@ static const struct StrataScript functions[] = {
     FUNCTIONS(content),
     FUNCTIONS(app_server),
     FUNCTIONS(delayed_messages),
+    FUNCTIONS(users),
+    FUNCTIONS(pushes),
+    FUNCTIONS(erasing),
     FUNCTIONS(upkeep),
     FUNCTIONS(app_deletion),
     FUNCTIONS(metadata),
     FUNCTIONS(metadata_trees),
     FUNCTIONS(metadata_indexes),
+    FUNCTIONS(webhooks),
+    FUNCTIONS(webhook_delivery),
 };
 
 struct StrataScripts strata_schema_steps(void) { return LIST(steps); }

@@ -34,7 +34,7 @@ public enum ConversationsAPI {
     ///
     /// Not repeated: the attempt whose answer was lost may have used up the nonce.
     public static let signIn = Endpoint<ProtoSignInRequest, ProtoSignInResponse>(1, effect: .once)
-    /// The session of a token's SHA-256, renewed if that is due; `authentication_required`, without a nonce, if there is no valid one.
+    /// The session of a token's SHA-256, renewed if that is due; `authentication_required`, without a nonce, if there is no valid one; `user_suspended`.
     public static let findSession = Endpoint<ProtoFindSessionRequest, ProtoSession>(2, effect: .read)
     /// Ends a session and has its sockets closed on all gateways. It succeeds for a session that does not exist, too (docs/conformance.md §3.6).
     public static let endSession = Endpoint<ProtoEndSessionRequest, ProtoEmpty>(3)
@@ -170,6 +170,31 @@ public enum IndexAPI {
     public static let remove = Endpoint<ProtoRemoveIndexRequest, ProtoEmpty>(333, effect: .once)
 }
 
+/// What the `conversations` service answers about users, as an app's own server manages them.
+public enum UsersAPI {
+    /// Creates, replaces, patches or deletes what is known of a user but the id; `id_in_use` for the creation of what exists, `not_found` for a patch or the
+    /// deletion of what does not. Not repeated: it could undo a newer change.
+    public static let writeIdentity = Endpoint<ProtoWriteIdentityRequest, ProtoEmpty>(280, effect: .once)
+    /// Suspends a user, whose sockets are closed, or lifts the suspension.
+    public static let suspend = Endpoint<ProtoSuspendUserRequest, ProtoEmpty>(281)
+    /// A page of a user's sessions that have not ended, at most 100, newest first; `invalid_property` for a cursor that is not in the list.
+    public static let listSessions = Endpoint<ProtoListSessionsRequest, ProtoListSessionsResponse>(282, effect: .read)
+    /// Ends one session of a user, or all, and has their sockets closed on all gateways; answers how many there were.
+    public static let endSessions = Endpoint<ProtoEndSessionsRequest, ProtoEndSessionsResponse>(283)
+    /// Settings of an app. A shorter life of sessions shortens those that there are.
+    public static let patchApp = Endpoint<ProtoPatchAppRequest, ProtoEmpty>(284)
+    /// Sends an announcement as ``AccountAPI/sendAnnouncement`` does. The same request with the same id is answered as the first time; `id_in_use` for
+    /// another request.
+    public static let announce = Endpoint<ProtoAnnounceRequest, ProtoAnnounceResponse>(285)
+    /// Hands a push to the webhooks that take pushes, for each of up to 1000 users; `invalid_operation` if there is no such webhook. Not repeated: devices
+    /// would be told twice.
+    public static let notify = Endpoint<ProtoNotifyRequest, ProtoEmpty>(286, effect: .once)
+    /// What a user has not read, after the number that the app's own server counts was set, if one is given.
+    public static let badge = Endpoint<ProtoBadgeRequest, ProtoBadgeResponse>(287)
+    /// Erases a user: the account at once, messages and contents soon afterwards.
+    public static let erase = Endpoint<ProtoEraseUserRequest, ProtoEmpty>(288)
+}
+
 /// What the `metadata` service answers.
 public enum MetadataAPI {
     /// Up to 1000 trees of one app in the order asked for, each with the position it was read at; 0 and no leaves where there is none. As many of the first of
@@ -195,4 +220,24 @@ public enum PresenceAPI {
     public static let releasePresence = Endpoint<ProtoReleasePresenceRequest, ProtoEmpty>(53)
     /// The real statuses of up to ``maximumItems`` users, in the order asked for; with `since`, only of those whose status has changed after it.
     public static let getPresence = Endpoint<ProtoGetPresenceRequest, ProtoGetPresenceResponse>(54, effect: .read)
+}
+
+/// What the `webhooks` service answers.
+public enum WebhooksAPI {
+    /// Registers a webhook, which is then verified; a repetition with the same id finds it. `invalid_operation` if the app has too many.
+    public static let create = Endpoint<ProtoCreateWebhookRequest, ProtoWebhook>(310)
+    /// All of an app, the oldest first.
+    public static let list = Endpoint<ProtoListWebhooksRequest, ProtoListWebhooksResponse>(311, effect: .read)
+    /// One; `not_found` if the app has no such webhook.
+    public static let get = Endpoint<ProtoWebhookRequest, ProtoWebhook>(312, effect: .read)
+    /// Verifies one, and answers what came of it: it is active at once, or within seconds, or inactive.
+    public static let activate = Endpoint<ProtoWebhookRequest, ProtoWebhook>(313)
+    /// Nothing is recorded for it from then on.
+    public static let deactivate = Endpoint<ProtoWebhookRequest, ProtoWebhook>(314)
+    /// Removes one, with what it has not been told.
+    public static let delete = Endpoint<ProtoWebhookRequest, ProtoEmpty>(315, effect: .once)
+    /// The latest attempts of one, at most 100.
+    public static let deliveries = Endpoint<ProtoWebhookRequest, ProtoListWebhookDeliveriesResponse>(316, effect: .read)
+    /// Sends an event of ``deliveries`` once more; `not_found` for any other, `invalid_operation` if the webhook is not active.
+    public static let redeliver = Endpoint<ProtoWebhookRequest, ProtoEmpty>(317)
 }

@@ -23,6 +23,8 @@ struct CallSupport: Sendable {
     var metadataValidation = MetadataPatchValidation()
     /// What one user, or one app, may have.
     var quotas = Quotas()
+    /// For which apps changes are recorded for webhooks; nil: for none.
+    var recordedApps: RecordedApps?
 
     /// Runs a block that reads rows; what it throws becomes what a client is told.
     func reading<T>(_ body: () throws -> T) throws(Failure) -> T {

@@ -259,6 +259,19 @@ struct GiveGatheredReceipts: PostgresQuery {
     }
 }
 
+/// The same, recorded for webhooks.
+struct GiveRecordedReceipts: PostgresQuery {
+    let receipts: GiveGatheredReceipts
+
+    typealias Columns = ReceiptsGiveColumns
+
+    static let statement = Statement(
+        "receipt.give.recorded",
+        sql: "\(GiveGatheredReceipts.statement.sql) CROSS JOIN LATERAL webhooks.record($1, $2, r.position, r.position) w", isIdempotent: true)
+
+    var parameters: [Value] { receipts.parameters }
+}
+
 /// What has happened since a time.
 struct Baseline: PostgresQuery {
     let app: AppID

@@ -147,7 +147,13 @@ struct DelayColumns: ColumnSet {
 struct WorkOffDelayed: PostgresQuery {
     typealias Columns = DelayedColumns
 
-    static let statement = Statement("message.work_off_delayed", sql: "SELECT r.* FROM conversations.work_off_delayed() r")
+    /// Of any app: whether webhooks are to be told, the database looks itself.
+    static let statement = Statement(
+        "message.work_off_delayed",
+        sql: """
+            SELECT r.* FROM conversations.work_off_delayed() r
+            CROSS JOIN LATERAL webhooks.record(r.app_id, r.conversation_id, r.position, r.position) w
+            """)
 
     var parameters: [Value] { [] }
 }

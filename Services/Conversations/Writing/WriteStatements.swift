@@ -25,7 +25,9 @@ struct CreateConversation: WriteQuery {
         arguments: ["$1", "$2", "$3", "$4::text[]", "$5", "$6::text[]", "$7::text[]", "$8", "$9", "$10", "$11"],
         place: WriteStatement.Place(
             conversation: "(r.view).conversation_id", position: "(r.view).position", userPosition: "r.user_position",
-            object: "(r.view).conversation_id"), isIdempotent: true)
+            object: "(r.view).conversation_id"),
+        // One that was found changed nowhere that webhooks tell of.
+        recorded: WriteStatement.Recorded(position: "r.position"), isIdempotent: true)
 
     var parameters: [Value] {
         [
@@ -60,7 +62,8 @@ struct PatchConversation: WriteQuery {
         function: "conversations.patch_participants", arguments: (1...10).map { "$\($0)" },
         // Those who remove themselves are told of that, and not of what comes after it.
         place: WriteStatement.Place(
-            conversation: "$3", position: "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"))
+            conversation: "$3", position: "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"),
+        recorded: WriteStatement.Recorded(first: "least(r.position, r.metadata_position)", last: "greatest(r.position, r.metadata_position)"))
 
     var parameters: [Value] {
         [

@@ -145,6 +145,21 @@ extension RESTContext {
 
 // MARK: Bodies
 
+extension Request {
+    /// The body of a patch as JSON.
+    /// - Throws: `invalid_header` if its type is another one; what ``json(_:)`` throws.
+    func patch(_ context: RESTContext) async throws(Failure) -> JSONValue {
+        let type = headers[.contentType]?.split(separator: ";").first?.lowercased() ?? ""
+        // Apps' own servers use two others, too: one that a document misspells, and that of any JSON.
+        let isOfServer = context.isServerRequest && ["application/vnd.layer-patch.json", "application/json"].contains(type)
+        guard type == "application/vnd.layer-patch+json" || isOfServer else {
+            throw Failure(
+                .invalidHeader, "The Content-Type of a patch must be application/vnd.layer-patch+json.", detail: .header("Content-Type"))
+        }
+        return try await json(context)
+    }
+}
+
 extension SessionBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         self = try SessionBody(try await request.json(context))
@@ -159,14 +174,7 @@ extension CreateConversationBody: RESTRequest {
 
 extension ConversationPatch: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        let type = request.headers[.contentType]?.split(separator: ";").first?.lowercased() ?? ""
-        // Apps' own servers use two others, too: one that a document misspells, and that of any JSON.
-        let isOfServer = context.isServerRequest && ["application/vnd.layer-patch.json", "application/json"].contains(type)
-        guard type == "application/vnd.layer-patch+json" || isOfServer else {
-            throw Failure(
-                .invalidHeader, "The Content-Type of a patch must be application/vnd.layer-patch+json.", detail: .header("Content-Type"))
-        }
-        self = try ConversationPatch(try await request.json(context), from: context.sender)
+        self = try ConversationPatch(try await request.patch(context), from: context.sender)
     }
 }
 

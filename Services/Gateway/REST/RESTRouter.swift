@@ -44,8 +44,8 @@ struct RESTRouter: Sendable {
             MessageRoutes(services: services), PartRoutes(services: services), FollowingRoutes(services: services),
             AnnouncementRoutes(services: services), DeviceRoutes(services: services), DocsRoutes(services: services),
             ContentRoutes(services: services), ServerConversationRoutes(services: services), ServerMessageRoutes(services: services),
-            ServerPartRoutes(services: services), ServerContentRoutes(services: services),
-            IndexRoutes(services: services),
+            ServerPartRoutes(services: services), ServerContentRoutes(services: services), IndexRoutes(services: services),
+            WebhookRoutes(services: services), UserRoutes(services: services), ServerAnnouncementRoutes(services: services),
         ]
         for feature in features { feature.add(to: routes) }
         routes.refuseTheRest()

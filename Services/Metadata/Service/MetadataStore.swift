@@ -17,6 +17,8 @@ struct MetadataStore: Sendable {
     let reads: PostgresPool
     /// What a conversation's tree may grow to.
     let limits: MetadataLimits
+    /// For which apps changes are recorded for webhooks; nil: for none.
+    var recordedApps: RecordedApps?
 
     /// A tree of more bytes does not fit into an answer, and is not read.
     static let mostBytes: Int64 = 64 << 20
@@ -52,7 +54,8 @@ struct MetadataStore: Sendable {
         let query = PatchMetadata(
             app: patch.app, conversation: patch.conversation, actor: patch.actor, operations: MetadataJSON.encode(patch.operations),
             origin: patch.origin, maxKeys: limits.keys, maxBytes: limits.bytes)
-        let (statement, parameters) = query.asked(by: patch.actor, in: patch.app, as: patch.mutation)
+        let (statement, parameters) = query.asked(
+            by: patch.actor, in: patch.app, as: patch.mutation, isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
         let pool = patch.operations.isLarge ? large : writes
         let rows: Rows
         do {

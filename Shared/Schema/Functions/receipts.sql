@@ -214,6 +214,8 @@ DECLARE
     p conversations.participant;
     last_read bigint;
     newly bigint := 0;
+    -- The first message that the user had not read, or sent themselves: webhooks tell it.
+    first_read bigint;
 BEGIN
     SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, p_conversation, p_actor) b;
     IF outcome <> 'ok' THEN RETURN; END IF;
@@ -244,6 +246,7 @@ BEGIN
     END IF;
     uncounted := p.uncounted + newly;
     hidden := p.hidden_count;
+    first_read := greatest(lower(int8multirange(int8range(1, last_read, '[]')) - p.read), p.hidden_ordinal + 1);
     UPDATE conversations.participant x
     SET read = p.read + int8multirange(int8range(1, last_read, '[]')),
         delivered = CASE WHEN c.receipt_policy & 2 = 0 THEN p.delivered - int8multirange(int8range(1, last_read, '[]')) ELSE p.delivered END,
@@ -253,7 +256,7 @@ BEGIN
     INTO mark_all_read.position, mark_all_read.created_at, mark_all_read.message_count
     FROM conversations.append_change(
         p_conversation, 8::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
-        jsonb_build_object('user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told)) a;
+        jsonb_build_object('user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told, 'from', first_read)) a;
 END
 $$;
 

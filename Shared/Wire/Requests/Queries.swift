@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
 public import StrataModel
 
 /// One page of a list, as asked for in a query string (docs/conformance.md §1.8).
@@ -113,6 +114,24 @@ public struct UsersQuery: Hashable, Sendable {
         if let text = parameter("from_id"), !text.isEmpty {
             guard let id = UserID(parsing: text) else { throw .invalid("from_id", reason: "is not the id of an identity") }
             fromID = id
+        }
+    }
+}
+
+/// The query of the list of a user's sessions, for an app's own server.
+public struct SessionsQuery: Hashable, Sendable {
+    /// 1 to the maximum.
+    public var pageSize: Int
+    /// Return what comes after this session.
+    public var from: UUID?
+
+    /// - Throws: ``Failure`` naming the parameter at fault.
+    public init(parameter: (String) -> String?) throws(Failure) {
+        pageSize = try checkedPageSize(parameter("page_size"), maximum: Limits.pageSize)
+        from = nil
+        if let text = parameter("from_id"), !text.isEmpty {
+            guard let id = UUID(text: text.utf8) else { throw .invalid("from_id", reason: "is not the id of a session") }
+            from = id
         }
     }
 }

@@ -101,15 +101,16 @@ enum Queries {
         QueryCheck(FindUser(app: app, user: user)),
         QueryCheck(
             OpenSession(app: app, user: user, nonceDigest: digest, nonceExpiresAt: time, digest: digest, lifetime: 1, claims: "{}")),
-        QueryCheck(FindSession(digest: digest, renewBelow: 1)), QueryCheck(CheckSessions(digests: [digest], renewBelow: 1)),
+        QueryCheck(FindSession(digest: digest, lifetime: 1)), QueryCheck(CheckSessions(digests: [digest], lifetime: 1)),
         QueryCheck(RenewSessions(digests: [digest], lifetime: 1)), QueryCheck(EndSession(digest: digest)),
         QueryCheck(ListFollowed(app: app, user: user, pageSize: 1, from: "ben")), QueryCheck(IsFollowed(app: app, user: user, followed: user)),
         QueryCheck(FollowedAmong(app: app, user: user, users: [user])), QueryCheck(ListAllFollowed(app: app, user: user)),
         QueryCheck(Follow(app: app, user: user, users: [user], limit: 1)), QueryCheck(Unfollow(app: app, user: user, followed: "ben")),
         QueryCheck(GetAnnouncingApp(app: app)),
         QueryCheck(
-            SendAnnouncement(
-                app: app, announcement: announcement, senderName: "Ana", senderUser: user, recipients: [user], parts: [1], notification: "x")),
+            Announce(
+                app: app, announcement: announcement, senderName: "Ana", senderUser: user, recipients: [user], parts: [1], notification: "x",
+                digest: digest)),
         QueryCheck(GetAnnouncement(app: app, user: user, announcement: announcement)),
         QueryCheck(ListAnnouncements(app: app, user: user, pageSize: 1, from: announcement, maxBytes: 1)),
         QueryCheck(GiveAnnouncementReceipt(app: app, user: user, announcement: announcement, status: 2)),
@@ -118,6 +119,17 @@ enum Queries {
             SetPushToken(
                 app: app, device: "d", user: user, type: "apns", token: "t", bundle: "b", sender: "s", version: "1", limit: 1)),
         QueryCheck(DeletePushToken(app: app, user: user, device: "d")),
+    ]
+
+    private static let users: [QueryCheck] = [
+        QueryCheck(WriteIdentity(app: app, user: user, mode: .patch, values: "{}", metadata: "{}", keys: "{}")),
+        QueryCheck(SuspendUser(app: app, user: user, isSuspended: true)), QueryCheck(ListSessions(app: app, user: user, pageSize: 1, from: UUID())),
+        QueryCheck(EndUserSessions(app: app, user: user, session: UUID())),
+        QueryCheck(SetApp(app: app, sessionTTL: 1, badgeCounts: "external", badgeAnnouncements: true)),
+        QueryCheck(ShortenSessions(app: app, after: "", limit: 1)), QueryCheck(SetBadge(app: app, user: user, count: 1)),
+        QueryCheck(GetBadge(app: app, user: user)),
+        QueryCheck(PushNotification(app: app, users: [user], notification: "{}", overrides: "{}")), QueryCheck(EraseUser(app: app, user: user)),
+        QueryCheck(EraseSome(limit: 1)),
     ]
 
     private static let maintenance: [QueryCheck] = [
@@ -134,7 +146,7 @@ enum Queries {
         QueryCheck(RemoveIndex(app: app, path: MetadataPath(trusted: "status"))), QueryCheck(BuildIndexes(limit: 1)),
     ]
 
-    static let all = conversations + messages + synchronization + people + maintenance + indexes
+    static let all = conversations + messages + synchronization + people + users + maintenance + indexes
 
     /// All statements of the service.
     static let statements = all.flatMap(\.statements)
