@@ -130,7 +130,7 @@ import Testing
     func withoutParts(_ version: WireVersion) {
         let renderer = Renderer(baseURL: "https://x.org", webSocketURL: "wss://x.org")
         let message = Message(
-            id: .random(), conversationID: .random(), position: Position(1), ordinal: 1, sender: BasicIdentity(userID: ana),
+            id: .random(), conversationID: .random(), position: Position(1), ordinal: 1, sender: .user(BasicIdentity(userID: ana)),
             sentAt: Timestamp(microseconds: 1), parts: [], recipients: [.init(userID: ana, status: .read)])
         let object = json(text { renderer.writeMessage(message, for: ana, version: version, into: &$0) })
         #expect(object["parts"] == .array([]))

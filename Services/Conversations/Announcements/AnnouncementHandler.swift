@@ -65,7 +65,7 @@ struct AnnouncementHandler: CallHandler {
     private struct Sent {
         let sentAt: StrataModel.Timestamp
         let parts: [MessagePart]
-        let sender: Announcement.Sender
+        let sender: MessageSender
         /// The same request was carried out before.
         let isRepeated: Bool
     }

@@ -256,7 +256,6 @@ struct EraseSome: PostgresQuery {
             SELECT e.outcome, e.app_id, e.user_id, e.position, e.created_at, e.message_count,
                 \(MessageColumns.selected(from: "e.message", prefix: "m_"))
             FROM conversations.erase_some($1::int8) e
-            CROSS JOIN LATERAL webhooks.record(e.app_id, e.conversation_id, e.position, e.position) w
             """)
 
     var parameters: [Value] { [.int8(limit)] }

@@ -98,7 +98,7 @@ extension GatewayServices {
     /// Sends an announcement; a repetition of the request changes nothing.
     func announce(
         _ body: AnnouncementBody, as id: AnnouncementID, in app: AppID, trace: TraceID
-    ) async throws(Failure) -> (sender: Announcement.Sender, sentAt: Timestamp, parts: [MessagePart]) {
+    ) async throws(Failure) -> (sender: MessageSender, sentAt: Timestamp, parts: [MessagePart]) {
         let answer = try await ask(UsersAPI.announce, trace, within: .seconds(30)) {
             $0.appID = Data(app)
             $0.id = Data(id)
@@ -111,7 +111,7 @@ extension GatewayServices {
             if let notification = body.notification { $0.notification = notification }
         }
         let parts = try Self.converted { try answer.parts.map { part throws(ContractViolation) in try MessagePart(part) } }
-        let sender: Announcement.Sender =
+        let sender: MessageSender =
             switch body.sender {
             case .name(let name): .name(name)
             case .user(let user): .user(answer.hasSender ? BasicIdentity(answer.sender) : BasicIdentity(userID: user))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Foundation
 import HTTPTypes
 import Hummingbird
 import StrataModel
@@ -36,17 +35,9 @@ private struct AnnounceRequest: RESTRequest {
     let body: AnnouncementBody
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        id = try Self.id(request.headers[.ifNoneMatch]) ?? .random()
+        id = try CreationID(request, in: context, for: services).id.map { AnnouncementID(rawValue: $0) } ?? .random()
         body = try AnnouncementBody(
             try await request.json(context), version: context.serverVersion ?? .v3, partsLimit: services.settings.objects.parts)
-    }
-
-    /// A UUID, which may stand in the quotes that HTTP has for such headers.
-    private static func id(_ header: String?) throws(Failure) -> AnnouncementID? {
-        guard var text = header?.trimmingCharacters(in: .whitespaces) else { return nil }
-        if text.count > 1, text.hasPrefix("\""), text.hasSuffix("\"") { text = String(text.dropFirst().dropLast()) }
-        guard let id = UUID(uuidString: text) else { throw Failure(.invalidRequestID, "The If-None-Match header must be a UUID.") }
-        return AnnouncementID(rawValue: id)
     }
 }
 

@@ -18,6 +18,7 @@ BEGIN
     DELETE FROM conversations.push_token t WHERE t.app_id = p_app AND t.user_id = p_user;
     DELETE FROM conversations.badge b WHERE b.app_id = p_app AND b.user_id = p_user;
     DELETE FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user;
+    DELETE FROM conversations.delayed_message d WHERE d.app_id = p_app AND d.actor = p_user;
     PERFORM webhooks.forget_user(p_app, p_user);
     INSERT INTO conversations.erasure AS e (app_id, user_id, requested_at, not_before)
     VALUES (p_app, p_user, clock_timestamp(), clock_timestamp())
@@ -98,6 +99,7 @@ DECLARE
     span CONSTANT bigint := 1000;
     e conversations.erasure;
     next_conversation uuid;
+    position_before bigint;
     seen record;
 BEGIN
     SELECT * INTO e FROM conversations.erasure x WHERE x.not_before <= clock_timestamp() ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
@@ -114,7 +116,7 @@ BEGIN
 
     IF e.conversation_id IS NOT NULL THEN
         -- The lock comes before the look: a message that was being sent is seen, and no position is taken by others meanwhile.
-        PERFORM FROM conversations.conversation c
+        SELECT c.position INTO position_before FROM conversations.conversation c
         WHERE c.id = e.conversation_id AND c.app_id = e.app_id AND c.deleted_position IS NULL FOR UPDATE;
         IF FOUND THEN
             SELECT count(*) AS number, max(m.ordinal) AS last,
@@ -136,6 +138,9 @@ BEGIN
                 RETURN QUERY
                 SELECT NULL::text, e.app_id, e.user_id::text, e.conversation_id, p.position, p.created_at, p.message_count, p.message
                 FROM conversations.erase_parts(e.conversation_id, e.user_id, seen.ordinals) p;
+                PERFORM webhooks.record(
+                    e.app_id, e.conversation_id, position_before + 1,
+                    (SELECT c.position FROM conversations.conversation c WHERE c.id = e.conversation_id));
             END IF;
         ELSE
             e.ordinal := NULL;

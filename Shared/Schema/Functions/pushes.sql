@@ -6,14 +6,9 @@
 CREATE OR REPLACE FUNCTION conversations.hand_over_push(p_app uuid, p_push uuid, p_user text, p_notification jsonb) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    badges bigint[];
-    handed bigint;
+    badge bigint := (SELECT b.badge FROM conversations.get_badge(p_app, p_user) b);
 BEGIN
-    -- A database of before has no webhooks.
-    IF to_regprocedure('webhooks.push(uuid, uuid, text[], bigint[], jsonb, uuid, uuid)') IS NULL THEN RETURN false; END IF;
-    badges := ARRAY[(SELECT b.badge FROM conversations.get_badge(p_app, p_user) b)];
-    EXECUTE 'SELECT webhooks.push($1, $2, $3, $4, $5)' INTO handed USING p_app, p_push, ARRAY[p_user], badges, p_notification;
-    RETURN handed > 0;
+    RETURN webhooks.push(p_app, p_push, ARRAY[p_user], ARRAY[badge], p_notification) > 0;
 END
 $$;
 

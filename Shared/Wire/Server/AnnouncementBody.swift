@@ -11,9 +11,6 @@ public struct AnnouncementBody: Hashable, Sendable {
         case user(UserID)
     }
 
-    /// Unicode scalars of a sender's name.
-    public static let nameScalars = 128
-
     /// In whose name it is sent.
     public var sender: Sender
     /// Each once.
@@ -35,13 +32,16 @@ public struct AnnouncementBody: Hashable, Sendable {
         if let index = self.parts.firstIndex(where: { $0.contentID != nil }) {
             throw .invalid("parts.\(index).content", reason: "cannot be in an announcement: content belongs to conversations")
         }
+        if let index = self.parts.firstIndex(where: { $0.size > Limits.inlinePartUnits }) {
+            throw .invalid("parts.\(index).body", reason: "is longer than \(Limits.inlinePartUnits) bytes")
+        }
         notification = SendMessageBody.notification(members["notification"])
     }
 
     private static func sender(_ members: Members, version: ServerVersion) throws(Failure) -> Sender {
         guard version < .v2 else {
             guard let text = try members.string("sender_id"), !text.isEmpty else { throw .missing("sender_id") }
-            guard let user = RecipientList.user(text) else { throw .invalid("sender_id", reason: "is not the id of an identity") }
+            guard let user = RequestSender.server.userID(text) else { throw .invalid("sender_id", reason: "is not the id of an identity") }
             return .user(user)
         }
         guard let object = members["sender"] else { throw .missing("sender") }
@@ -49,8 +49,8 @@ public struct AnnouncementBody: Hashable, Sendable {
         let sender = try Members(object)
         if let user = sender["user_id"], user != .string("") { throw .invalid("sender.user_id", reason: "cannot send an announcement in 1.x") }
         guard let name = try sender.string("name"), !name.isEmpty else { throw .missing("sender.name") }
-        guard IdentityLimits.fits(name, within: nameScalars) else {
-            throw .invalid("sender.name", reason: "is longer than \(nameScalars) characters, or has a NUL among them")
+        guard IdentityLimits.fits(name, within: ServerMessageBody.nameScalars) else {
+            throw .invalid("sender.name", reason: "is longer than \(ServerMessageBody.nameScalars) characters, or has a NUL among them")
         }
         return .name(name)
     }
@@ -91,7 +91,7 @@ public struct NotificationBody: Hashable, Sendable {
         guard case .object(let members) = value else { throw .invalid("notification.recipients", reason: "must be an object") }
         var overrides: [JSONValue.Member] = []
         for member in members.unique where !member.value.isNull {
-            guard let user = RecipientList.user(member.name), case .object(let own) = member.value else {
+            guard let user = RequestSender.server.userID(member.name), case .object(let own) = member.value else {
                 throw .invalid("notification.recipients", reason: "must have the ids of users as keys, and objects as values")
             }
             overrides.append(.init(user.rawValue, value: .object(own.filter { !$0.value.isNull })))
@@ -108,8 +108,6 @@ public struct NotificationBody: Hashable, Sendable {
 
 /// Users that an app's own server names: identity ids, or user ids as they are.
 enum RecipientList {
-    static func user(_ text: String) -> UserID? { text.hasPrefix("layer:///identities/") ? UserID(parsing: text) : UserID(text) }
-
     /// - Parameter value: of the member `recipients`.
     static func users(_ value: JSONValue?) throws(Failure) -> [UserID] {
         guard case .array(let elements)? = value else { throw .invalid("recipients", reason: "must be an array of the ids of users") }
@@ -117,7 +115,7 @@ enum RecipientList {
         var seen: Set<UserID> = []
         var users: [UserID] = []
         for (index, element) in elements.enumerated() {
-            guard case .string(let text) = element, let user = user(text) else {
+            guard case .string(let text) = element, let user = RequestSender.server.userID(text) else {
                 throw .invalid("recipients.\(index)", reason: "is not the id of an identity")
             }
             if seen.insert(user).inserted { users.append(user) }

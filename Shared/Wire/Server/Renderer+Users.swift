@@ -48,7 +48,7 @@ extension Renderer {
         writer.key("id")
         writer.string(user.layerID)
         writer.key("url")
-        writer.string("\(baseURL)/users/\(user.percentEncoded)/identity")
+        writer.string(ServerRenderer(self, version: version).url(ofIdentity: user))
         writer.key("user_id")
         writer.string(user.rawValue)
         let texts: [(StaticString, String?)] = [
@@ -117,7 +117,7 @@ extension Renderer {
     /// An announcement as the server that sent it is answered: it has no position and no statuses.
     /// - Parameter recipients: of the request.
     public func writeSentAnnouncement(
-        _ id: AnnouncementID, sender: Announcement.Sender, recipients: [UserID], sentAt: Timestamp, parts: [MessagePart], version: ServerVersion,
+        _ id: AnnouncementID, sender: MessageSender, recipients: [UserID], sentAt: Timestamp, parts: [MessagePart], version: ServerVersion,
         into writer: inout JSONWriter
     ) {
         writer.beginObject()
@@ -132,33 +132,11 @@ extension Renderer {
         for user in recipients { writer.string(version < .v2 ? user.rawValue : user.layerID) }
         writer.endArray()
         writer.key("sender")
-        writeSender(sender, into: &writer)
+        ServerRenderer(self, version: version).writeSender(sender, form: .created, into: &writer)
         writer.key("parts")
         writer.beginArray()
         for part in parts { writeSentPart(part, of: id, version: version, into: &writer) }
         writer.endArray()
-        writer.endObject()
-    }
-
-    private func writeSender(_ sender: Announcement.Sender, into writer: inout JSONWriter) {
-        writer.beginObject()
-        switch sender {
-        case .name(let name):
-            writer.key("name")
-            writer.string(name)
-        case .user(let identity):
-            let user = identity.userID
-            writer.key("id")
-            writer.string(user.layerID)
-            writer.key("url")
-            writer.string("\(baseURL)/users/\(user.percentEncoded)/identity")
-            writer.key("user_id")
-            writer.string(user.rawValue)
-            writer.key("display_name")
-            writer.string(identity.displayName)
-            writer.key("avatar_url")
-            writer.string(identity.avatarURL)
-        }
         writer.endObject()
     }
 

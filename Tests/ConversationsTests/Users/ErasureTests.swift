@@ -64,7 +64,7 @@ extension StoreTests {
                     let now = try await calls.message(message.id, as: "ben")
                     #expect(now.parts.isEmpty && now.notification == nil && now.updatedAt != nil)
                     #expect((now.position, now.ordinal, now.sentAt) == (message.position, message.ordinal, message.sentAt))
-                    #expect(now.sender == BasicIdentity(userID: UserID(trusted: "ana")))
+                    #expect(now.sender == .user(BasicIdentity(userID: UserID(trusted: "ana"))))
                 }
                 #expect(try await calls.message(bens.id, as: "ben").parts.count == 1)
                 let log = try await calls.readLogs(as: "ben", [first: before]).changes

@@ -168,8 +168,6 @@ extension StoreTests {
                 try await calls.execute(
                     """
                     DO $made$ BEGIN
-                    CREATE SCHEMA IF NOT EXISTS webhooks;
-                    GRANT USAGE ON SCHEMA webhooks TO strata_conversations;
                     CREATE TABLE public.pushed (users text[], badges bigint[], notification jsonb);
                     GRANT INSERT ON public.pushed TO strata_conversations;
                     CREATE OR REPLACE FUNCTION webhooks.push(
