@@ -173,10 +173,10 @@ enum SRConventions {
                 f.refused(try await f.call("GET", path + "?page_size=\(size)"), "invalid_property", property: "page_size")
             }
         },
-        ServerRule(
-            19, "a from_id that is not in the list is 404 not_found",
-            except:
-                "it is 422 invalid_property that names from_id, as in the Client API: a request that is wrong is told from an object that is gone."),
+        ServerRule(19, "a from_id that is not in the list is 404 not_found") { f in
+            let conversation = try await f.converse("ana", "ben")
+            f.refused(try await f.call("GET", f.path(conversation) + "/messages?from_id=\(Layer.uuid())"), "not_found")
+        },
     ]
 
     private static let repetitions: [ServerRule] = [
