@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs schemathesis over docs/openapi.yaml against a Strata of its own, which is started for it and removed afterwards, and tells by its exit status
 # whether a request was answered with a server error or by anything the description does not have. Same seed, same requests. Before that it runs the programs
-# and commands of docs/clients.md, and compares the limits in docs/protocol.md, with the same system.
+# and commands of docs/clients.md, compares the limits in docs/protocol.md, uses the Server API as older libraries do, and runs the bot of docs/server-api.md, with
+# the same system.
 # STRATA_VENV: where its Python packages are kept, .build/venv if unset. Further words go to schemathesis.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -59,6 +60,8 @@ done
 curl -sf -o /dev/null -I "$STRATA_API/ping" || { say "Strata did not start:"; tail -20 "$work/log" >&2; exit 70; }
 python3 scripts/check_clients.py
 python3 scripts/check_limits.py
+"$venv/bin/python" scripts/check_server_clients.py
+python3 scripts/check_bot.py
 
 accept='Accept: application/vnd.layer+json; version=3.0'
 app=$("$strata" app create --name Schemathesis --json | jq -r .app)
