@@ -10,7 +10,7 @@ enum RESTRows {
 
     // MARK: For all callers
 
-    private static let documents = ["/docs", "/docs/errors", "/docs/openapi.yaml", "/docs/asyncapi.yaml"]
+    private static let documents = ["/docs", "/docs/errors", "/docs/openapi.yaml", "/docs/asyncapi.yaml", "/docs/server-openapi.yaml"]
         .flatMap { path in
             ["GET", "HEAD"].map { RESTRow($0, path, path, everybody: path == "/docs" ? "308" : "200") }
         }
