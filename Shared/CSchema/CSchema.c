@@ -124,6 +124,9 @@ static const unsigned char step_48_clock_set_back[] = {
 static const unsigned char step_49_server_tokens[] = {
 #embed "../Schema/Tables/0049_server_tokens.sql"
 };
+static const unsigned char step_58_blocks[] = {
+#embed "../Schema/Tables/0058_blocks.sql"
+};
 
 // Functions.
 
@@ -171,6 +174,9 @@ static const unsigned char functions_sync[] = {
 };
 static const unsigned char functions_epoch[] = {
 #embed "../Schema/Functions/epoch.sql"
+};
+static const unsigned char functions_blocks[] = {
+#embed "../Schema/Functions/blocks.sql"
 };
 static const unsigned char functions_following[] = {
 #embed "../Schema/Functions/following.sql"
@@ -243,6 +249,7 @@ static const struct StrataScript steps[] = {
     STEP(46, deletion_up_to),
     STEP(48, clock_set_back),
     STEP(49, server_tokens),
+    STEP(58, blocks),
 };
 
 /// In the order in which a new database can make them.
@@ -263,6 +270,7 @@ static const struct StrataScript functions[] = {
     FUNCTIONS(sync),
     FUNCTIONS(epoch),
     FUNCTIONS(following),
+    FUNCTIONS(blocks),
     FUNCTIONS(announcements),
     FUNCTIONS(devices),
     FUNCTIONS(content),

@@ -74,15 +74,17 @@ struct MessageHandler: CallHandler {
         let recipients = try row[columns.recipients]
             .map { UserID(trusted: $0) }
             .map { StrataModel.Message.Recipient(userID: $0, status: $0 == caller.user ? .read : .sent) }
-        let numbers = UserNumbers(uncounted: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
+        let kept = try columns.kept.numbers(in: row, at: position)
+        var numbers = Dictionary(kept.map { ($0.user, $0.numbers) }) { first, _ in first }
+        numbers[caller.user] = UserNumbers(uncounted: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
         let message = StrataModel.Message(
             id: id, conversationID: conversation, position: position, ordinal: ordinal,
             sender: sender[caller.user] ?? BasicIdentity(userID: caller.user), sentAt: createdAt, parts: parts, recipients: recipients,
             notification: request.hasNotification ? request.notification : nil, receiptPolicy: ReceiptPolicy(try row[columns.receiptPolicy]))
         support.publisher.publish([
             caller.change(
-                in: conversation, at: position, createdAt: createdAt, messageCount: ordinal, numbers: [caller.user: numbers],
-                content: .messageCreated(id: id, ordinal: ordinal, message))
+                in: conversation, at: position, createdAt: createdAt, messageCount: ordinal, numbers: numbers,
+                content: .messageCreated(id: id, ordinal: ordinal, message), hiddenFrom: kept.map(\.user))
         ])
         return .with {
             $0.message = ProtoMessage(message)

@@ -43,7 +43,7 @@ struct RESTRouter: Sendable {
             RootRoutes(services: services), SessionRoutes(services: services, nonceKey: nonceKey), ConversationRoutes(services: services),
             MessageRoutes(services: services), PartRoutes(services: services), FollowingRoutes(services: services),
             AnnouncementRoutes(services: services), DeviceRoutes(services: services), DocsRoutes(services: services),
-            ContentRoutes(services: services),
+            ContentRoutes(services: services), BlockRoutes(services: services), ServerBlockRoutes(services: services),
         ]
         for feature in features { feature.add(to: routes) }
         routes.refuseTheRest()

@@ -42,7 +42,7 @@ extension Change {
             appID: try AppID(contract: proto.appID), conversationID: try ConversationID(contract: proto.conversationID),
             position: Position(proto.position), createdAt: Timestamp(microseconds: proto.createdAt), actor: UserID(trusted: proto.actor),
             origin: proto.hasOrigin ? Origin(proto.origin) : nil, messageCount: proto.messageCount, numbers: numbers,
-            content: try Content(proto.content))
+            content: try Content(proto.content), hiddenFrom: proto.hiddenFrom.map { UserID(trusted: $0) })
     }
 }
 
@@ -107,6 +107,7 @@ extension ProtoChange {
         messageCount = change.messageCount
         for (user, value) in change.numbers { numbers[user.rawValue] = ProtoUserNumbers(value) }
         content = OneOf_Content(change.content)
+        hiddenFrom = change.hiddenFrom.map(\.rawValue)
     }
 }
 
@@ -245,6 +246,9 @@ extension UserChange {
                 try MessageID(contract: value.messageID), in: try ConversationID(contract: value.conversationID),
                 view: value.hasView ? try ConversationView(value.view) : nil)
         case .conversationDeleted(let id): content = .conversationDeleted(try ConversationID(contract: id))
+        case .blocksChanged(let value):
+            content = .blocksChanged(blocked: value.blocked.map { UserID(trusted: $0) }, unblocked: value.unblocked.map { UserID(trusted: $0) })
+        case .blockedBy(let value): content = .blockedBy(UserID(trusted: value.userID), isBlocked: value.isBlocked)
         case nil: content = .obsolete
         }
         self.init(
@@ -303,6 +307,18 @@ extension ProtoUserChange {
                     if let view { $0.view = ProtoConversationView(view) }
                 })
         case .conversationDeleted(let id): content = .conversationDeleted(Data(id))
+        case .blocksChanged(let blocked, let unblocked):
+            content = .blocksChanged(
+                .with {
+                    $0.blocked = blocked.map(\.rawValue)
+                    $0.unblocked = unblocked.map(\.rawValue)
+                })
+        case .blockedBy(let user, let isBlocked):
+            content = .blockedBy(
+                .with {
+                    $0.userID = user.rawValue
+                    $0.isBlocked = isBlocked
+                })
         }
     }
 }

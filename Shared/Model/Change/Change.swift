@@ -23,11 +23,13 @@ public struct Change: Hashable, Sendable {
     public var numbers: [UserID: UserNumbers]
     /// What happened, with the objects it is about as far as they travel.
     public var content: Content
+    /// Participants who are told nothing of it: a block hides the message that it is about from them.
+    public var hiddenFrom: [UserID]
 
     /// Checks nothing: what goes in has been committed, or was read from the log.
     public init(
         appID: AppID, conversationID: ConversationID, position: Position, createdAt: Timestamp, actor: UserID, origin: Origin?,
-        messageCount: Int64, numbers: [UserID: UserNumbers], content: Content
+        messageCount: Int64, numbers: [UserID: UserNumbers], content: Content, hiddenFrom: [UserID] = []
     ) {
         self.appID = appID
         self.conversationID = conversationID
@@ -38,6 +40,7 @@ public struct Change: Hashable, Sendable {
         self.messageCount = messageCount
         self.numbers = numbers
         self.content = content
+        self.hiddenFrom = hiddenFrom
     }
 
     /// Where a change was asked for: lets a gateway answer a request from the change if that arrives first.
@@ -200,6 +203,10 @@ public struct UserChange: Hashable, Sendable {
         case messageDeleted(MessageID, in: ConversationID, view: ConversationView?)
         /// A conversation that the user has left was deleted for all.
         case conversationDeleted(ConversationID)
+        /// The user has blocked and unblocked others.
+        case blocksChanged(blocked: [UserID], unblocked: [UserID])
+        /// Another user has blocked this one, or blocks them no longer. The user's clients are not told.
+        case blockedBy(UserID, isBlocked: Bool)
     }
 }
 

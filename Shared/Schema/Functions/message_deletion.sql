@@ -91,7 +91,7 @@ DECLARE
     newest bigint := c.last_ordinal;
     former text[];
 BEGIN
-    DELETE FROM conversations.message m WHERE m.conversation_id = c.id AND m.ordinal = p_ordinal;
+    DELETE FROM conversations.message m WHERE m.conversation_id = c.id AND m.ordinal = p_ordinal RETURNING m.hidden_from INTO result.hidden_from;
     DELETE FROM conversations.kept_parts k WHERE k.conversation_id = c.id AND k.ordinal = p_ordinal;
     PERFORM conversations.refer_contents(c.id, p_ordinal, '{}');
     IF c.last_ordinal = p_ordinal THEN
@@ -126,7 +126,9 @@ BEGIN
 
     SELECT a.position, a.created_at, a.message_count INTO result.position, result.created_at, result.message_count
     FROM conversations.append_change(
-        c.id, 6::smallint, p_actor, p_oc, p_or, p_message, p_ordinal, jsonb_build_object('last_changed', result.last_changed)) a;
+        c.id, 6::smallint, p_actor, p_oc, p_or, p_message, p_ordinal,
+        CASE WHEN result.hidden_from IS NULL THEN jsonb_build_object('last_changed', result.last_changed)
+            ELSE jsonb_build_object('last_changed', result.last_changed, 'hidden_from', result.hidden_from) END) a;
     result.outcome := 'ok';
     result.conversation_id := c.id;
     result.ordinal := p_ordinal;

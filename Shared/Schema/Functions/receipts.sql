@@ -201,12 +201,52 @@ BEGIN
 END
 $$;
 
+-- The receipts of a participant who reads all messages up to an ordinal, as a change has them, if a block hides one of these: then those that the participant
+-- sees are named, since others would take "all" to be all. NULL: no block hides any. At most the newest 10,000.
+CREATE OR REPLACE FUNCTION conversations.receipts_of_seen(p conversations.participant, p_ordinal bigint, p_audience bigint) RETURNS jsonb
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    unread int8multirange := int8multirange(int8range(least(p.hidden_ordinal, p_ordinal) + 1, p_ordinal, '[]')) - p.read;
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM unnest(unread * (p.hidden + int8multirange(int8range(0, p.packed_up_to, '[]')))) g(gap)
+        CROSS JOIN LATERAL (
+            SELECT FROM conversations.message m
+            WHERE m.conversation_id = p.conversation_id AND m.ordinal >= lower(g.gap) AND m.ordinal < upper(g.gap) AND p.user_id = ANY (m.hidden_from)
+            ORDER BY m.ordinal LIMIT 1) m)
+    THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        SELECT jsonb_agg(
+            jsonb_build_object(
+                'user', p.user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', 2, 'sender', s.sender, 'audience', p_audience)
+            ORDER BY s.ordinal)
+        FROM (
+            SELECT m.id, m.ordinal, m.sender
+            FROM unnest(unread - p.hidden) g(gap)
+            CROSS JOIN LATERAL (
+                SELECT x.id, x.ordinal, x.sender FROM conversations.message x
+                WHERE x.conversation_id = p.conversation_id AND x.ordinal >= lower(g.gap) AND x.ordinal < upper(g.gap) AND x.sender <> p.user_id
+                ORDER BY x.ordinal OFFSET 0) m
+            LEFT JOIN LATERAL (
+                SELECT get_bit(k.read, (m.ordinal % 1024)::int) = 1 AS has_read, get_bit(k.hidden, (m.ordinal % 1024)::int) = 1 AS is_hidden
+                FROM conversations.receipt_block k
+                WHERE m.ordinal <= p.packed_up_to AND k.conversation_id = p.conversation_id AND k.block = m.ordinal / 1024 AND k.user_id = p.user_id
+                    AND k.until_position = 9223372036854775807
+                OFFSET 0) b ON true
+            WHERE b.has_read IS NOT TRUE AND b.is_hidden IS NOT TRUE
+            ORDER BY m.ordinal DESC LIMIT 10000) s);
+END
+$$;
+
 -- All messages up to a position, or all (NULL), are read. Outcomes: 'ok', 'none', 'not_found', 'access_denied'. `told`: in conversations of more than `p_limit`
--- participants the senders of what was read now, and no user where reading is not shown; NULL: all participants are told.
+-- participants the senders of what was read now, and no user where reading is not shown; NULL: all participants are told. `receipts`: the change is one of these
+-- receipts (receipts_of_seen).
 CREATE OR REPLACE FUNCTION conversations.mark_all_read(
     p_app uuid, p_actor text, p_conversation uuid, p_up_to bigint, p_limit bigint, p_oc bigint, p_or bigint,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT up_to bigint, OUT uncounted bigint,
-    OUT hidden bigint, OUT told text[])
+    OUT hidden bigint, OUT told text[], OUT receipts jsonb)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -244,6 +284,10 @@ BEGIN
     END IF;
     uncounted := p.uncounted + newly;
     hidden := p.hidden_count;
+    IF NOT isempty(p.hidden) OR p.packed_up_to > 0 THEN
+        receipts := conversations.receipts_of_seen(
+            p, last_read, CASE WHEN c.receipt_policy & 2 <> 0 THEN 2 WHEN told IS NOT NULL THEN 1 ELSE 0 END);
+    END IF;
     UPDATE conversations.participant x
     SET read = p.read + int8multirange(int8range(1, last_read, '[]')),
         delivered = CASE WHEN c.receipt_policy & 2 = 0 THEN p.delivered - int8multirange(int8range(1, last_read, '[]')) ELSE p.delivered END,
@@ -252,10 +296,11 @@ BEGIN
     SELECT a.position, a.created_at, a.message_count
     INTO mark_all_read.position, mark_all_read.created_at, mark_all_read.message_count
     FROM conversations.append_change(
-        p_conversation, 8::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
-        jsonb_build_object('user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told)) a;
+        p_conversation, CASE WHEN receipts IS NULL THEN 8 ELSE 7 END::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
+        coalesce(receipts, jsonb_build_object('user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told))) a;
 END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.ordinal_at, conversations.locate_messages, conversations.give_receipts, conversations.give_receipts_of, conversations.mark_all_read TO strata_conversations;
+    conversations.ordinal_at, conversations.locate_messages, conversations.give_receipts, conversations.give_receipts_of, conversations.receipts_of_seen,
+    conversations.mark_all_read TO strata_conversations;

@@ -32,6 +32,10 @@ public struct Variant: Hashable, Sendable {
     ) {
         self.version = version
         self.includesNumbers = includesNumbers
+        if change.hiddenFrom.contains(reader) {
+            role = .excluded
+            return
+        }
         switch change.content {
         case .conversationCreated, .metadataChanged, .conversationDeleted: role = .anyone
         case .participantsChanged(let added, _, _, _): role = !knowsConversation && added.contains { $0.userID == reader } ? .added : .anyone
