@@ -174,9 +174,11 @@ private struct ReceiptOperation: Decodable {
     let status: Int
     let sender: String
     let audience: Int
+    let hiddenFrom: [String]?
 
     enum CodingKeys: String, CodingKey {
         case user, ordinal, status, sender, audience
+        case hiddenFrom = "hidden_from"
         case messageID = "message_id"
     }
 }
@@ -249,7 +251,8 @@ extension LogRow {
                 Change.Receipt(
                     user: UserID(trusted: $0.user), messageID: MessageID(rawValue: $0.messageID), ordinal: $0.ordinal,
                     status: RecipientStatus(rawValue: $0.status) ?? .delivered, sender: UserID(trusted: $0.sender),
-                    audience: Change.Receipt.Audience(rawValue: $0.audience) ?? .senderAndReader)
+                    audience: Change.Receipt.Audience(rawValue: $0.audience) ?? .senderAndReader,
+                    hiddenFrom: $0.hiddenFrom?.map { UserID(trusted: $0) } ?? [])
             })
     }
 

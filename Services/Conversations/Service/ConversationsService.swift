@@ -84,7 +84,8 @@ public final class ConversationsService: StrataService {
         let receipts = ReceiptGatherer(
             database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit)
         return [
-            FollowingHandler(support), BlockHandler(support), ConversationHandler(support), FirstLoadHandler(support), MessageHandler(support, receipts: receipts),
+            FollowingHandler(support), BlockHandler(support), ConversationHandler(support), FirstLoadHandler(support),
+            MessageHandler(support, receipts: receipts),
             BulkReceiptHandler(support),
             PartHandler(support), SyncHandler(support), AnnouncementHandler(support), ContentHandler(support), PushTokenHandler(support),
         ]

@@ -112,7 +112,8 @@ struct MarkAllRead: WriteQuery {
     typealias Columns = MarkAllReadColumns
 
     static let statement = WriteStatement(
-        "conversation.mark_all_read", columns: "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told, r.receipts",
+        "conversation.mark_all_read",
+        columns: "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told, r.receipts",
         function: "conversations.mark_all_read", arguments: (1...7).map { "$\($0)" },
         place: WriteStatement.Place(conversation: "$3", position: "r.position"), isIdempotent: true)
 
@@ -233,7 +234,7 @@ struct GiveReceipts: WriteQuery {
         "receipt.give_many",
         columns: """
             r.outcome, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses, r.senders, r.audiences,
-            r.number_users, r.number_uncounted, r.number_hidden, r.ignored
+            r.number_users, r.number_uncounted, r.number_hidden, r.hidden_froms, r.ignored
             """,
         function: "conversations.give_receipts_of", arguments: ["$1", "$2", "$3", "$4::uuid[]"] + (5...8).map { "$\($0)" },
         place: WriteStatement.Place(conversation: "$3", position: "r.position"), isIdempotent: true)

@@ -29,7 +29,7 @@ struct ServerBlockRoutes: RESTFeature {
             total = page.total
             if page.nextFrom == nil { break }
         } while true
-        let renderer = renderer(for: context)
+        let renderer = self.renderer(for: context)
         return .list(identities, total: max(total, identities.count)) { identity, writer in
             guard context.version < .v2 else { return renderer.writeBasicIdentity(identity, into: &writer) }
             writer.beginObject()

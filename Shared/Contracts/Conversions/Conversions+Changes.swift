@@ -78,7 +78,8 @@ extension Change.Content {
                         user: UserID(trusted: receipt.userID), messageID: try MessageID(contract: receipt.messageID),
                         ordinal: receipt.ordinal, status: RecipientStatus(rawValue: Int(receipt.status)) ?? .delivered,
                         sender: UserID(trusted: receipt.sender),
-                        audience: Change.Receipt.Audience(rawValue: Int(receipt.audience)) ?? .senderAndReader))
+                        audience: Change.Receipt.Audience(rawValue: Int(receipt.audience)) ?? .senderAndReader,
+                        hiddenFrom: receipt.hiddenFrom.map { UserID(trusted: $0) }))
             }
             self = .receipts(receipts)
         case .allRead(let value):
@@ -159,6 +160,7 @@ extension ProtoChange.OneOf_Content {
                             $0.status = Int32(receipt.status.rawValue)
                             $0.sender = receipt.sender.rawValue
                             $0.audience = Int32(receipt.audience.rawValue)
+                            $0.hiddenFrom = receipt.hiddenFrom.map(\.rawValue)
                         }
                     }
                 })

@@ -878,6 +878,9 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
     /// Who is told: 0 all participants, 1 the sender of the message and the reader, 2 the reader.
     public var audience: Int32 = 0
 
+    /// Participants who are not told all the same.
+    public var hiddenFrom: [String] = []
+
     public var unknownFields = SwiftProtobuf.UnknownStorage()
 
     public init() {}
@@ -3067,7 +3070,7 @@ nonisolated extension ProtoChange.Receipts: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = ProtoChange.protoMessageName + ".Receipt"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}user_id\0\u{3}message_id\0\u{1}ordinal\0\u{1}status\0\u{1}sender\0\u{1}audience\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}user_id\0\u{3}message_id\0\u{1}ordinal\0\u{1}status\0\u{1}sender\0\u{1}audience\0\u{4}N\u{5}hidden_from\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3081,6 +3084,7 @@ nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf.
       case 4: try { try decoder.decodeSingularInt32Field(value: &self.status) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.sender) }()
       case 6: try { try decoder.decodeSingularInt32Field(value: &self.audience) }()
+      case 340: try { try decoder.decodeRepeatedStringField(value: &self.hiddenFrom) }()
       default: break
       }
     }
@@ -3105,6 +3109,9 @@ nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf.
     if self.audience != 0 {
       try visitor.visitSingularInt32Field(value: self.audience, fieldNumber: 6)
     }
+    if !self.hiddenFrom.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.hiddenFrom, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3115,6 +3122,7 @@ nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.status != rhs.status {return false}
     if lhs.sender != rhs.sender {return false}
     if lhs.audience != rhs.audience {return false}
+    if lhs.hiddenFrom != rhs.hiddenFrom {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

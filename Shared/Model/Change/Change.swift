@@ -104,9 +104,12 @@ public struct Change: Hashable, Sendable {
         public var sender: UserID
         /// Who is told.
         public var audience: Audience
+        /// Participants who are not told all the same: a block hides the message from them.
+        public var hiddenFrom: [UserID]
         /// Only for a receipt that moved the status forward; others are not announced (docs/conformance.md §7).
         public init(
-            user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus, sender: UserID, audience: Audience = .everybody
+            user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus, sender: UserID, audience: Audience = .everybody,
+            hiddenFrom: [UserID] = []
         ) {
             self.user = user
             self.messageID = messageID
@@ -114,6 +117,7 @@ public struct Change: Hashable, Sendable {
             self.status = status
             self.sender = sender
             self.audience = audience
+            self.hiddenFrom = hiddenFrom
         }
 
         /// Which participants a receipt is announced to (docs/conformance.md §7).
@@ -127,7 +131,8 @@ public struct Change: Hashable, Sendable {
 
         /// Whether `user` is told of it.
         public func concerns(_ user: UserID) -> Bool {
-            switch audience {
+            if hiddenFrom.contains(user) { return false }
+            return switch audience {
             case .everybody: true
             case .senderAndReader: user == self.user || user == sender
             case .reader: user == self.user

@@ -47,7 +47,7 @@ public struct Variant: Hashable, Sendable {
                 role = last.message.map { .reader(MessageReader(reader, of: $0)) } ?? .anyone
             }
         case .receipts(let receipts):
-            if receipts.allSatisfy({ $0.audience == .everybody }) {
+            if receipts.allSatisfy({ $0.audience == .everybody && $0.hiddenFrom.isEmpty }) {
                 role = Variant.areNumbersAltered(by: receipts, in: change, of: reader) ? .affected : .anyone
             } else {
                 role = receipts.contains { $0.concerns(reader) } ? .named(reader) : .excluded

@@ -39,6 +39,8 @@ struct HistoryPlan: Sendable {
         case receipts([Int], String)
         /// Up to where the reader has read of what they hold, from 0 to 100; nil sends no position.
         case markAllRead(Int, upTo: Int?)
+        /// Another member is blocked, or not any more.
+        case block(Int, Bool)
         case drop(losing: Bool)
         case connect(via: Int)
         case openLate(via: Int)
