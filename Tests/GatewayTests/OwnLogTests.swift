@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
 import NIOCore
 import NIOEmbedded
 import StrataModel
 import StrataWire
+import SwiftProtobuf
 import Synchronization
 import Testing
 
@@ -162,17 +165,37 @@ struct OwnLogTests {
         #expect(try await ben.packets().count == 1)
     }
 
-    @Test("deleted, brought back by a message, then left, and the deletion told last: what came since is kept")
+    @Test("deleted, brought back by a message, then left, and the deletion told last: what came since is shown anew, with its counts")
     func left() async throws {
-        let harness = try await GatewayHarness()
-        let ben = try await harness.socket(of: Fixture.ben, at: 1)
-        try await harness.publish(message(1, at: 2))
-        try await harness.publish(Fixture.change(3, Self.removal))
-        _ = try await ben.packets()
-        try await harness.publish(.conversationHidden(Self.id, upTo: Position(1), wholly: true), to: Fixture.ben, at: 1)
-        let packets = try await ben.packets()
-        #expect(kinds(packets) == ["delete Conversation"])
-        #expect(packets[0]["body"]?["data"]?["from_position"]?.integerValue == Position(1).wireValue)
+        try await FakeConversations.run { harness, fake in
+            let (message, removal) = (message(1, at: 2), Fixture.change(3, Self.removal))
+            fake.answers.withLock { answers in
+                answers.view = { $0 == Self.id ? Position(3) : nil }
+                answers.page = { request in
+                    .with { page in
+                        page.reachesHeads = true
+                        for change in [message, removal] where request.cursors.contains(where: { $0.after < change.position.rawValue }) {
+                            page.entries.append(.with { $0.change = ProtoChange(change) })
+                        }
+                        page.numbers = [
+                            .with {
+                                $0.conversationID = Data(Self.id)
+                                $0.isListed = true
+                            }
+                        ]
+                    }
+                }
+            }
+            let ben = try await harness.socket(of: Fixture.ben, at: 1)
+            try await harness.publish(message)
+            try await harness.publish(removal)
+            _ = try await ben.packets()
+            try await harness.publish(.conversationHidden(Self.id, upTo: Position(1), wholly: true), to: Fixture.ben, at: 1)
+            try await harness.until { _ in !ben.socket.catchUps.schedule.isRunning && ben.socket.catchUps.schedule.attempt > 0 }
+            let packets = try await ben.packets()
+            #expect(kinds(packets).prefix(3) == ["delete Conversation", "create Conversation", "create Message"])
+            #expect(packets[0]["body"]?["data"]?["from_position"]?.integerValue == nil)
+        }
     }
 
     @Test(

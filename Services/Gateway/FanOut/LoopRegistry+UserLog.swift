@@ -100,9 +100,12 @@ extension LoopRegistry {
     private func tellHidden(_ id: ConversationID, upTo: Position, by change: UserChange, to socket: any RegisteredSocket) {
         var change = change
         guard let (conversation, index) = place(of: socket, in: id) else {
-            // The user left after the deletion, and after what brought the conversation back: they keep what came since.
-            if let left = socket.membership.left[id], left.seenUpTo > upTo { change.content = .conversationHidden(id, upTo: upTo, wholly: false) }
-            return sendUserChange(change, to: socket)
+            guard let left = socket.membership.left[id], left.seenUpTo > upTo else { return sendUserChange(change, to: socket) }
+            // The user left after the deletion, and after what brought the conversation back: they keep what came since. The socket was sent it with counts
+            // from before the deletion. So it is told to remove all, and gets what it keeps once more, with the conversation, as from the log.
+            change.content = .conversationHidden(id, upTo: upTo, wholly: true)
+            sendUserChange(change, to: socket)
+            return socket.membershipChanged(.returns(id, after: upTo))
         }
         let member = conversation.members[index]
         if member.skip > upTo, !member.isHidden {

@@ -7,14 +7,15 @@ import Glibc
 
 /// Which seeds a simulation runs, and what becomes of those that fail.
 ///
-/// `STRATA_SIMULATION_SEEDS`: how many, from 1 on. `STRATA_SIMULATION_SEED`: this one only, as a failing run says.
+/// `STRATA_SIMULATION_SEEDS`: how many, from `STRATA_SIMULATION_FIRST` on, or from 1. `STRATA_SIMULATION_SEED`: this one only, as a failing run says.
 enum Seeds {
     private static func number(_ name: String) -> UInt64? { getenv(name).flatMap { UInt64(String(cString: $0)) } }
 
     /// - Parameter count: how many without these variables.
     static func chosen(_ count: UInt64) -> [UInt64] {
         if let one = number("STRATA_SIMULATION_SEED") { return [one] }
-        return Array(1...max(1, number("STRATA_SIMULATION_SEEDS") ?? count))
+        let first = min(number("STRATA_SIMULATION_FIRST") ?? 1, 1 << 60)
+        return Array(first..<first + min(max(1, number("STRATA_SIMULATION_SEEDS") ?? count), 1 << 20))
     }
 
     /// Runs them all and says how it went; the first that breaks a promise ends it, with its trace.

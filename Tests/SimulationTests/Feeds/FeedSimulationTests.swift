@@ -33,6 +33,14 @@ struct FeedSimulationTests {
         Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0) }
     }
 
+    /// - 422, and 404 where nothing is lost: a user who had left was told late of a deletion that a message had followed, and kept the counts of before it
+    ///   (`LoopRegistry.tellHidden`).
+    @Test(
+        "seeds that once failed, with conversations that users delete from their devices", arguments: [(422, false), (404, true)] as [(UInt64, Bool)])
+    func failedOnceWithDeletions(seed: UInt64, isReliable: Bool) {
+        Seeds.check([seed], suite: Self.suite) { FeedWorld.run($0, isReliable: isReliable) }
+    }
+
     @Test("what is published reliably comes soon, and without heads")
     func reliable() {
         Seeds.check(Seeds.chosen(10), suite: Self.suite) { FeedWorld.run($0, isReliable: true) }
