@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import FanOut
+import Foundation
 import Hummingbird
 import StrataModel
 import StrataWire

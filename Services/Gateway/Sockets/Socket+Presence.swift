@@ -98,7 +98,7 @@ extension Socket {
     /// With whom the user has a block, as the loop knows it, or will from now on.
     private func blockedUsers(_ lease: AnswerBudget.Lease) async throws(Failure) -> BlockedUsers {
         let known = try? await registry.loop.submit { self.registry.knowsBlocks(of: self.key) ? self.registration.blocks : nil }.get()
-        if let known, let blocks = known { return blocks }
+        if let known { return known }
         let read = try await home.services.blockedUsers(since: .zero, for: GatewayServices.Call(key, answers: lease))
         try? await registry.loop
             .submit {

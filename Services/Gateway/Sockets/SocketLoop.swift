@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
 import FanOut
 import NIOCore
 import StrataModel

@@ -8,6 +8,8 @@
 CREATE OR REPLACE FUNCTION conversations.blocked_among(p_app uuid, p_user text, p_users text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
+    -- Nearly all users have none.
+    IF NOT EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user) THEN RETURN '{}'; END IF;
     RETURN ARRAY(
         SELECT u.id FROM unnest(p_users) u(id)
         CROSS JOIN LATERAL (
@@ -33,7 +35,8 @@ BEGIN
         p.hidden := p.hidden + int8multirange(int8range(p_ordinal, p_ordinal, '[]'));
         p := conversations.packed(p, p_position);
         UPDATE conversations.participant x
-        SET hidden = p.hidden, packed_up_to = p.packed_up_to, hidden_count = x.hidden_count + 1, uncounted = x.uncounted + 1
+        SET hidden = p.hidden, packed_up_to = p.packed_up_to, hidden_count = x.hidden_count + 1, uncounted = x.uncounted + 1,
+            first_kept = CASE WHEN x.first_kept > x.joined THEN x.first_kept ELSE p_position END
         WHERE x.conversation_id = p_conversation AND x.user_id = reader
         RETURNING x.* INTO p;
         hide_new_message.users := hide_new_message.users || reader;
@@ -195,6 +198,23 @@ BEGIN
 END
 $$;
 
+-- Ends all blocks of a user who is erased, whichever of the two made them. Returns how many pairs there were, to be called again while that is not 0.
+CREATE OR REPLACE FUNCTION conversations.forget_blocks(p_app uuid, p_user text, p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    others text[] := ARRAY(
+        SELECT b.other_id FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user
+        ORDER BY b.app_id, b.user_id, b.other_id LIMIT p_limit);
+    other text;
+BEGIN
+    FOREACH other IN ARRAY others LOOP
+        DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = other;
+        DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user;
+    END LOOP;
+    RETURN cardinality(others);
+END
+$$;
+
 GRANT EXECUTE ON FUNCTION
-    conversations.blocked_among, conversations.hide_new_message, conversations.kept_from, conversations.keep_from, conversations.change_blocks,
+    conversations.forget_blocks, conversations.blocked_among, conversations.hide_new_message, conversations.kept_from, conversations.keep_from, conversations.change_blocks,
     conversations.list_blocks, conversations.block_pairs TO strata_conversations;

@@ -206,22 +206,13 @@ BEGIN
 END
 $$;
 
--- The receipts of a participant who reads all messages up to an ordinal, as a change has them, if a block hides one of these: then those that the participant
--- sees are named, since others would take "all" to be all. NULL: no block hides any. At most the newest 10,000.
+-- The receipts of a participant who reads all messages up to an ordinal, as a change has them: for a participant from whom a block has hidden messages, since others
+-- would take "all" to be all. At most the newest 10,000.
 CREATE OR REPLACE FUNCTION conversations.receipts_of_seen(p conversations.participant, p_ordinal bigint, p_audience bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     unread int8multirange := int8multirange(int8range(least(p.hidden_ordinal, p_ordinal) + 1, p_ordinal, '[]')) - p.read;
 BEGIN
-    IF NOT EXISTS (
-        SELECT FROM unnest(unread * (p.hidden + int8multirange(int8range(0, p.packed_up_to, '[]')))) g(gap)
-        CROSS JOIN LATERAL (
-            SELECT FROM conversations.message m
-            WHERE m.conversation_id = p.conversation_id AND m.ordinal >= lower(g.gap) AND m.ordinal < upper(g.gap) AND p.user_id = ANY (m.hidden_from)
-            ORDER BY m.ordinal LIMIT 1) m)
-    THEN
-        RETURN NULL;
-    END IF;
     RETURN (
         SELECT jsonb_agg(
             jsonb_build_object(
@@ -290,7 +281,7 @@ BEGIN
     END IF;
     uncounted := p.uncounted + newly;
     hidden := p.hidden_count;
-    IF NOT isempty(p.hidden) OR p.packed_up_to > 0 THEN
+    IF p.first_kept > p.joined AND p.first_kept <= up_to THEN
         receipts := conversations.receipts_of_seen(
             p, last_read, CASE WHEN c.receipt_policy & 2 <> 0 THEN 2 WHEN told IS NOT NULL THEN 1 ELSE 0 END);
     END IF;

@@ -19,4 +19,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON conversations.block TO strata_conversati
 -- The participants who do not see a message, since there was a block between them and its sender when it was sent. NULL: none. They have its ordinal in `hidden`, too,
 -- as if they had deleted it from their devices; this column says that others are not to learn anything of them by it.
 ALTER TABLE conversations.message ADD COLUMN hidden_from text[];
+
+-- The position of the first message that a block hid from the participant since they came last; NULL, or before that: there is none. What "all" they have read is to
+-- others would include it.
+ALTER TABLE conversations.participant ADD COLUMN first_kept bigint;
 ALTER TYPE conversations.message_deletion ADD ATTRIBUTE hidden_from text[];
