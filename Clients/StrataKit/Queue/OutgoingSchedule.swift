@@ -148,7 +148,7 @@ extension LocalChange {
     var isCreate: Bool {
         switch self {
         case .createConversation, .sendMessage: true
-        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow, .unfollow,
+        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow, .unfollow, .block, .unblock,
             .markAnnouncementRead, .deleteAnnouncement:
             false
         }
