@@ -39,7 +39,8 @@ extension Identity: Queryable {
         fileprivate var all: [QueryProperty] {
             [
                 id.property, userID.property, displayName.property, firstName.property, lastName.property, emailAddress.property,
-                phoneNumber.property, avatarImageURL.property, publicKey.property, isFollowed.property, isBlocked.property, presenceStatus.property, lastSeenAt.property,
+                phoneNumber.property, avatarImageURL.property, publicKey.property, isFollowed.property, isBlocked.property, presenceStatus.property,
+                lastSeenAt.property,
                 metadata.property,
             ]
         }
@@ -51,6 +52,7 @@ extension Identity: Queryable {
     /// Identities in the store.
     public static let querySource = QuerySource<Identity>(
         tables: "identity", columns: "identity.*", condition: nil, idColumn: "identity.user_id", properties: queryProperties.all.byName,
-        aliases: ["id": "identifier", "isFollowed": "followed", "isBlocked": "blocked"], metadataTable: "identity", dependencies: [.identity], kind: .identity,
+        aliases: ["id": "identifier", "isFollowed": "followed", "isBlocked": "blocked"], metadataTable: "identity", dependencies: [.identity],
+        kind: .identity,
         id: { UserID(trusted: $0[0]).layerID }, load: { _, rows in rows.map { StoreReader.identity(StoreReader.identityRecord($0)) } })
 }

@@ -148,7 +148,8 @@ extension LocalChange {
     var isCreate: Bool {
         switch self {
         case .createConversation, .sendMessage: true
-        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow, .unfollow, .block, .unblock,
+        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow, .unfollow,
+            .block, .unblock,
             .markAnnouncementRead, .deleteAnnouncement:
             false
         }

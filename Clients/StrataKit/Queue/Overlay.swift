@@ -20,7 +20,8 @@ enum Overlay {
                 shown?.isUnread = false
                 if shown?.sender != me { shown?.statuses[me] = .read }
             case .deleteConversation(let mode, let position, _): if hides(shown, mode: mode, upTo: position) { shown = nil }
-            case .createConversation, .patchMetadata, .changeParticipants, .confirmDelivery, .follow, .unfollow, .block, .unblock, .markAnnouncementRead,
+            case .createConversation, .patchMetadata, .changeParticipants, .confirmDelivery, .follow, .unfollow, .block, .unblock,
+                .markAnnouncementRead,
                 .deleteAnnouncement:
                 break
             }

@@ -150,7 +150,8 @@ extension StoreTransaction {
                 if !dependent.change.isReceipt { report(dependent, error: error) }
                 try removeOperation(dependent)
             }
-        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow, .unfollow, .block, .unblock,
+        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow, .unfollow,
+            .block, .unblock,
             .markAnnouncementRead, .deleteAnnouncement:
             try removeOperation(operation)
         }
@@ -168,7 +169,8 @@ extension StoreTransaction {
             try forgetConversation(conversation)
             try dropOperations(onDeleted: conversation)
         case .deleteAnnouncement(let id): try setAnnouncement(id, to: nil)
-        case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .markRead, .confirmDelivery, .follow, .unfollow, .block, .unblock,
+        case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .markRead, .confirmDelivery, .follow, .unfollow,
+            .block, .unblock,
             .markAnnouncementRead:
             return false
         }
