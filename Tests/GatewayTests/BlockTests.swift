@@ -98,7 +98,10 @@ struct BlockTests {
     func deletedConversation() async throws {
         let harness = try await GatewayHarness()
         _ = try await harness.socket(of: Fixture.ben, at: 4)
-        try await harness.onLoop { $0.registry.conversations[Fixture.conversation]?.members[0].isHidden = true }
+        try await harness.onLoop { harness in
+            guard let conversation = harness.registry.conversations[Fixture.conversation] else { return }
+            conversation.members[0].isHidden = true
+        }
         try await harness.publish(message(5, hiddenFrom: [Fixture.ben]))
         #expect(try await harness.onLoop { $0.registry.conversations[Fixture.conversation]?.members.count } == 1)
         try await harness.publish(message(6))
@@ -113,7 +116,7 @@ struct BlockTests {
         let blocked: UserChange.Content = isOwn ? .blocksChanged(blocked: [Fixture.ana], unblocked: []) : .blockedBy(Fixture.ana, isBlocked: true)
         let free: UserChange.Content = isOwn ? .blocksChanged(blocked: [], unblocked: [Fixture.ana]) : .blockedBy(Fixture.ana, isBlocked: false)
         try await harness.onLoop { $0.registry.services.remember(BasicIdentity(userID: Fixture.ana), in: Fixture.app) }
-        func type() async throws {
+        func signalTyping() async throws {
             try await harness.onLoop {
                 $0.registry.deliverTyping(TypingSignal(conversationID: Fixture.conversation, user: Fixture.ana, action: .started))
             }
@@ -121,10 +124,10 @@ struct BlockTests {
         func typed() async throws -> Int { try await socket.packets().count { $0["type"] == .string("signal") } }
         let (first, last) = (entry(1, blocked), entry(2, free))
         try await harness.onLoop { $0.registry.blocksChanged(first, of: key) }
-        try await type()
+        try await signalTyping()
         #expect(try await typed() == 0)
         try await harness.onLoop { $0.registry.blocksChanged(last, of: key) }
-        try await type()
+        try await signalTyping()
         #expect(try await typed() == 1)
     }
 

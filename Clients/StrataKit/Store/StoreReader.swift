@@ -215,7 +215,7 @@ struct StoreReader {
             userID: UserID(trusted: user), displayName: row["display_name"], firstName: row["first_name"], lastName: row["last_name"],
             emailAddress: row["email_address"], phoneNumber: row["phone_number"], avatarURL: row["avatar_url"], publicKey: row["public_key"],
             metadata: StoreCoding.strings(row["metadata"]), isFollowed: row["is_followed"],
-            isBlocked: row["is_blocked"] ? true : nil, isFull: row["is_full"],
+            isBlocked: (row["is_blocked"] as Bool) ? true : nil, isFull: row["is_full"],
             presenceStatus: row["presence_status"], lastSeenAt: row["last_seen_at"])
     }
 
