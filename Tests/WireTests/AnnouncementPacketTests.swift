@@ -8,7 +8,7 @@ import Testing
 @Suite struct AnnouncementPacketTests {
     private let id = AnnouncementID(rawValue: uuid(messageUUID))
 
-    private func announcement(_ sender: Announcement.Sender = .name("Support"), status: RecipientStatus = .sent) -> Announcement {
+    private func announcement(_ sender: MessageSender = .name("Support"), status: RecipientStatus = .sent) -> Announcement {
         Announcement(
             id: id, position: Position(3), sender: sender, sentAt: created,
             parts: [MessagePart(id: uuid(partUUID), mimeType: "text/plain", body: "news", size: 4)], status: status, notification: #"{"text":"n"}"#)

@@ -21,6 +21,8 @@ public struct Quotas: Sendable, Equatable {
     public var appUploads: Int? = 100_000
     /// Their bytes, as announced.
     public var appUploadBytes: Int? = 1 << 40
+    /// Messages of one app's own server that wait for their time.
+    public var delayedMessages: Int? = 10_000
 
     /// The defaults.
     public init() {}
@@ -34,6 +36,7 @@ enum QuotaRefusal: String {
     case uploadBytes = "upload_bytes"
     case appUploads = "app_uploads"
     case appUploadBytes = "app_upload_bytes"
+    case delayedMessages = "delayed_messages"
 
     /// Counts it.
     func failure(_ quotas: Quotas) -> Failure {
@@ -48,6 +51,8 @@ enum QuotaRefusal: String {
         case .appUploads:
             .invalid(length, reason: "would be of one of more than \(quotas.appUploads ?? 0) contents of this app that are in no message")
         case .appUploadBytes: .invalid(length, reason: "would make more than \(quotas.appUploadBytes ?? 0) bytes of this app that are in no message")
+        case .delayedMessages:
+            .invalid("schedule", reason: "would be of one of more than \(quotas.delayedMessages ?? 0) delayed messages of this app")
         }
     }
 }

@@ -44,7 +44,7 @@ struct MessageDeletion {
     }
 
     /// The users whose message is shown as the last one now.
-    var senders: [UserID] { Array(Set(([last] + overrides.map(\.last)).compactMap { $0?.sender })) }
+    var senders: [UserID] { Array(Set(([last] + overrides.map(\.last)).flatMap { $0?.users ?? [] })) }
 
     func change(of message: MessageID, by caller: Caller, _ identities: [UserID: BasicIdentity]) -> Change? {
         guard let place else { return nil }

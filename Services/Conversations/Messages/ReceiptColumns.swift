@@ -40,7 +40,7 @@ struct ReceiptChangeColumns: ColumnSet {
         let receipts = try receipts(in: row)
         return Change(
             appID: app, conversationID: conversation, position: position, createdAt: StrataModel.Timestamp(try row[createdAt]),
-            actor: receipts.first?.user ?? UserID(trusted: ""), origin: origin, messageCount: try row[messageCount],
+            actor: receipts.first?.user, origin: origin, messageCount: try row[messageCount],
             numbers: try numbers.numbers(in: row, at: position), content: .receipts(receipts))
     }
 
@@ -55,7 +55,8 @@ struct ReceiptChangeColumns: ColumnSet {
         return users.indices.map { index in
             Change.Receipt(
                 user: UserID(trusted: users[index]), messageID: MessageID(rawValue: messages[index]), ordinal: ordinals[index],
-                status: RecipientStatus(rawValue: Int(statuses[index])) ?? .delivered, sender: UserID(trusted: senders[index]),
+                status: RecipientStatus(rawValue: Int(statuses[index])) ?? .delivered,
+                sender: senders[index].isEmpty ? nil : UserID(trusted: senders[index]),
                 audience: Change.Receipt.Audience(rawValue: Int(audiences[index])) ?? .senderAndReader,
                 hiddenFrom: hiddenFroms[index].split(separator: "\n").map { UserID(trusted: String($0)) })
         }

@@ -14,6 +14,7 @@ struct LogRow {
     let conversation: ConversationID?
     let position: Position
     let kind: Int64
+    /// Nil: the app's own server.
     let actor: UserID?
     let origin: Change.Origin?
     let messageID: MessageID?
@@ -44,7 +45,7 @@ struct LogRow {
         conversation = try row[optional: columns.conversation].map { ConversationID(rawValue: $0) }
         position = Position(try row[optional: columns.position] ?? 0)
         kind = try row[optional: columns.kind] ?? 0
-        actor = try row[optional: columns.actor].map { UserID(trusted: $0) }
+        actor = try row[optional: columns.actor].flatMap { $0.isEmpty ? nil : UserID(trusted: $0) }
         let connection = try row[optional: columns.originConnection]
         let request = try row[optional: columns.originRequest]
         origin = connection.flatMap { connection in
@@ -72,7 +73,7 @@ struct LogRow {
     /// All users whose names are shown with it.
     var users: [UserID] {
         var users = participants
-        if let message { users.append(message.sender) }
+        if let message { users += message.users }
         if kind == 2, let operations = try? OperationsJSON.decode(operations, as: ParticipantsOperations.self) {
             users += operations.added.map { UserID(trusted: $0) }
         }
@@ -228,7 +229,7 @@ extension LogRow {
     /// The change, as it was published but for the bodies, which are as they are now.
     /// - Parameter overrides: of kind 6: users who see another last message than the others.
     func change(_ identities: [UserID: BasicIdentity], epoch: String, overrides: [UserID: Message?] = [:]) throws -> Change {
-        guard let app, let conversation, let actor else { throw Failure(.internalServerError, "Something went wrong on our side.") }
+        guard let app, let conversation else { throw Failure(.internalServerError, "Something went wrong on our side.") }
         return Change(
             appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor, origin: origin,
             messageCount: messageCount, numbers: [:], content: try content(of: conversation, naming: identities, epoch: epoch, overrides: overrides),
@@ -250,7 +251,7 @@ extension LogRow {
             operations.map {
                 Change.Receipt(
                     user: UserID(trusted: $0.user), messageID: MessageID(rawValue: $0.messageID), ordinal: $0.ordinal,
-                    status: RecipientStatus(rawValue: $0.status) ?? .delivered, sender: UserID(trusted: $0.sender),
+                    status: RecipientStatus(rawValue: $0.status) ?? .delivered, sender: $0.sender.isEmpty ? nil : UserID(trusted: $0.sender),
                     audience: Change.Receipt.Audience(rawValue: $0.audience) ?? .senderAndReader,
                     hiddenFrom: $0.hiddenFrom?.map { UserID(trusted: $0) } ?? [])
             })

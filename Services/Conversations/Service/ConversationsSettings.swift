@@ -39,7 +39,7 @@ public struct ConversationsSettings: ServiceSettings {
     /// `STRATA_BLOCKED_LIMIT`, up to 1,000,000: users that one user has blocked.
     /// `STRATA_PUSH_TOKENS_LIMIT`, up to 10,000: devices of one user. `STRATA_UPLOADS_LIMIT`, up to 100,000, and `STRATA_UPLOADS_BYTES`: contents of one
     /// user that are in no message, and their bytes as announced. `STRATA_APP_UPLOADS_LIMIT`, up to 10,000,000, and `STRATA_APP_UPLOADS_BYTES`: those of
-    /// all users of an app.
+    /// all users of an app. `STRATA_DELAYED_MESSAGES_LIMIT`, up to 1,000,000: messages of an app's own server that wait for their time.
     public var quotas = Quotas()
     /// `STRATA_METADATA_MAX_PATCH_ITEMS`, 1 to 1,000,000: operations and values of one patch, as the metadata service has it.
     public var maximumPatchItems = MetadataPatchValidation.defaultMaximumItems
@@ -126,5 +126,6 @@ extension Quotas {
         uploadBytes = try limit("STRATA_UPLOADS_BYTES", default: uploadBytes, most: 1 << 50)
         appUploads = try limit("STRATA_APP_UPLOADS_LIMIT", default: appUploads, most: 10_000_000)
         appUploadBytes = try limit("STRATA_APP_UPLOADS_BYTES", default: appUploadBytes, most: 1 << 60)
+        delayedMessages = try limit("STRATA_DELAYED_MESSAGES_LIMIT", default: delayedMessages, most: 1_000_000)
     }
 }

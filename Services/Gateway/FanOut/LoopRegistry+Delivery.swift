@@ -116,7 +116,8 @@ extension LoopRegistry {
                 for member in conversation.members { watchPresence(of: [identity], by: member.socket) }
                 userAdded(UserKey(app: conversation.app, user: identity.userID), to: conversation.id, at: change.position)
             }
-        case .messageCreated(_, _, let message?): services.remember(message.sender, in: conversation.app)
+        case .messageCreated(_, _, let message?):
+            if case .user(let sender) = message.sender { services.remember(sender, in: conversation.app) }
         default: break
         }
     }

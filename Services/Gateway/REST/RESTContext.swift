@@ -48,6 +48,10 @@ struct RESTContext: RequestContext {
         return try await longAnswers.turn(of: user, patience: patience)
     }
 
+    /// The type of a JSON answer. Stock clients parse a body only if the type begins with exactly this (docs/conformance.md §1.5); apps' own servers are told the
+    /// encoding, too.
+    var jsonType: String { isServerRequest ? "application/json; charset=UTF-8" : "application/json" }
+
     /// Services have answered the request, or a piece of it, with so much.
     func gave(_ bytes: Int) {
         if let user { longAnswers?.gave(bytes, to: user) }
@@ -117,10 +121,17 @@ struct ServerContext: ChildRequestContext {
 
     /// The app in whose name the server asks.
     var app: AppID { server.app }
+
+    /// A call to a service by the app's own server, for no user.
+    var call: GatewayServices.Call {
+        var call = GatewayServices.Call(UserKey(app: app, user: .appServer), trace: request.trace, answers: request.answer)
+        call.mutation = request.mutation
+        return call
+    }
 }
 
 /// What a context of any kind has.
-protocol RESTRouteContext: RequestContext {
+protocol RESTRouteContext: RequestContext, Sendable {
     var request: RESTContext { get }
 }
 

@@ -100,6 +100,7 @@ final class RESTRoutes {
         SystemRendererMiddleware(renderer: services.renderer)
         AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
         BodyLimitMiddleware(bodies: services.bodies)
+        NamedChangeMiddleware(errors: errors)
     }
 
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
@@ -152,25 +153,35 @@ final class RESTRoutes {
     /// Refuses what apps' own servers find nothing at, once all routes have been added: with the methods that the path has, if it has any. A caller
     /// without a right to ask hears that first.
     func refuseTheRest() {
-        let methods: [HTTPRequest.Method] = [.get, .post, .put, .patch, .delete]
+        let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete]
         let errors = errors
-        for (path, routes) in Dictionary(grouping: servedToServers, by: \.path).sorted(by: { $0.key < $1.key }) {
-            let served = Set(routes.map(\.method))
-            let allowed = methods.map(\.rawValue).filter(served.contains).joined(separator: ", ")
+        let served = Dictionary(grouping: servedToServers, by: \.path).mapValues { Set($0.map(\.method)) }
+        for (path, names) in served.sorted(by: { $0.key < $1.key }) {
+            let allowed = methods.map(\.rawValue).filter(names.contains).joined(separator: ", ")
             let group = router.group(RouterPath(path)).add(middleware: beforeServerRoutes)
-            for method in methods where !served.contains(method.rawValue) {
+            for method in methods where !names.contains(method.rawValue) {
                 group.on("", method: method) { _, context -> Response in
                     throw errors.failed(
                         Failure(.methodNotAllowed, "This path has only \(allowed)."), in: context, headers: [.allow: allowed])
                 }
             }
         }
-        let rest = router.group("/apps/:app").add(middleware: beforeServerRoutes)
-        for method in methods {
-            rest.on("**", method: method) { _, context -> Response in
-                throw errors.failed(Failure(.invalidEndpoint, "There is no such path."), in: context)
+        // The router goes to the rest only from where no path goes on: what the served paths begin with is named, too.
+        let beginnings = Set(served.keys.flatMap(Self.beginnings)).subtracting(served.keys).sorted()
+        for path in beginnings.map({ RouterPath($0) }) + ["/apps/:app/**"] {
+            let group = router.group(path).add(middleware: beforeServerRoutes)
+            for method in methods {
+                group.on("", method: method) { _, context -> Response in
+                    throw errors.failed(Failure(.invalidEndpoint, "There is no such path."), in: context)
+                }
             }
         }
+    }
+
+    /// The paths from the app on that a path begins with.
+    private static func beginnings(of path: String) -> [String] {
+        let parts = path.split(separator: "/")
+        return (2...max(2, parts.count)).dropLast().map { "/" + parts.prefix($0).joined(separator: "/") }
     }
 
     /// Where the routes of a group are found, and what they need there.

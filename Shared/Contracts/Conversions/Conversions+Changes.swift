@@ -40,8 +40,9 @@ extension Change {
         for (user, value) in proto.numbers { numbers[UserID(trusted: user)] = UserNumbers(value) }
         self.init(
             appID: try AppID(contract: proto.appID), conversationID: try ConversationID(contract: proto.conversationID),
-            position: Position(proto.position), createdAt: Timestamp(microseconds: proto.createdAt), actor: UserID(trusted: proto.actor),
-            origin: proto.hasOrigin ? Origin(proto.origin) : nil, messageCount: proto.messageCount, numbers: numbers,
+            position: Position(proto.position), createdAt: Timestamp(microseconds: proto.createdAt),
+            actor: proto.actor.isEmpty ? nil : UserID(trusted: proto.actor), origin: proto.hasOrigin ? Origin(proto.origin) : nil,
+            messageCount: proto.messageCount, numbers: numbers,
             content: try Content(proto.content), hiddenFrom: proto.hiddenFrom.map { UserID(trusted: $0) })
     }
 }
@@ -77,7 +78,7 @@ extension Change.Content {
                     Change.Receipt(
                         user: UserID(trusted: receipt.userID), messageID: try MessageID(contract: receipt.messageID),
                         ordinal: receipt.ordinal, status: RecipientStatus(rawValue: Int(receipt.status)) ?? .delivered,
-                        sender: UserID(trusted: receipt.sender),
+                        sender: receipt.sender.isEmpty ? nil : UserID(trusted: receipt.sender),
                         audience: Change.Receipt.Audience(rawValue: Int(receipt.audience)) ?? .senderAndReader,
                         hiddenFrom: receipt.hiddenFrom.map { UserID(trusted: $0) }))
             }
@@ -103,7 +104,7 @@ extension ProtoChange {
         conversationID = Data(change.conversationID)
         position = change.position.rawValue
         createdAt = change.createdAt.microseconds
-        actor = change.actor.rawValue
+        if let user = change.actor { actor = user.rawValue }
         if let value = change.origin { origin = ProtoOrigin(value) }
         messageCount = change.messageCount
         for (user, value) in change.numbers { numbers[user.rawValue] = ProtoUserNumbers(value) }
@@ -158,7 +159,7 @@ extension ProtoChange.OneOf_Content {
                             $0.messageID = Data(receipt.messageID)
                             $0.ordinal = receipt.ordinal
                             $0.status = Int32(receipt.status.rawValue)
-                            $0.sender = receipt.sender.rawValue
+                            if let sender = receipt.sender { $0.sender = sender.rawValue }
                             $0.audience = Int32(receipt.audience.rawValue)
                             $0.hiddenFrom = receipt.hiddenFrom.map(\.rawValue)
                         }

@@ -285,6 +285,16 @@ public nonisolated struct ProtoMessage: Sendable {
   /// The receipt policy of the conversation: 1 delivery receipts are off, 2 read receipts are off.
   public var receiptPolicy: Int32 = 0
 
+  /// The app's own server sent it under this name; then the sender has an empty id.
+  public var senderName: String {
+    get {_senderName ?? String()}
+    set {_senderName = newValue}
+  }
+  /// Returns true if `senderName` has been explicitly set.
+  public var hasSenderName: Bool {self._senderName != nil}
+  /// Clears the value of `senderName`. Subsequent reads from it will return its default value.
+  public mutating func clearSenderName() {self._senderName = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -292,6 +302,7 @@ public nonisolated struct ProtoMessage: Sendable {
   fileprivate var _sender: ProtoBasicIdentity? = nil
   fileprivate var _notification: String? = nil
   fileprivate var _updatedAt: Int64? = nil
+  fileprivate var _senderName: String? = nil
 }
 
 public nonisolated struct ProtoLeaf: Sendable {
@@ -566,6 +577,7 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
     set {_uniqueStorage()._createdAt = newValue}
   }
 
+  /// Empty: the app's own server.
   public var actor: String {
     get {_storage._actor}
     set {_uniqueStorage()._actor = newValue}
@@ -872,7 +884,7 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
 
     public var status: Int32 = 0
 
-    /// The sender of the message.
+    /// The sender of the message. Empty: it has a name only.
     public var sender: String = String()
 
     /// Who is told: 0 all participants, 1 the sender of the message and the reader, 2 the reader.
@@ -924,32 +936,41 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
     public init() {}
   }
 
-  public nonisolated struct PartsChanged: Sendable {
+  public nonisolated struct PartsChanged: @unchecked Sendable {
     // SwiftProtobuf.Message conformance is added in an extension below. See the
     // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
     // methods supported on all messages.
 
-    public var id: Data = Data()
+    public var id: Data {
+      get {_storage._id}
+      set {_uniqueStorage()._id = newValue}
+    }
 
-    public var ordinal: Int64 = 0
+    public var ordinal: Int64 {
+      get {_storage._ordinal}
+      set {_uniqueStorage()._ordinal = newValue}
+    }
 
-    public var edits: [ProtoChange.PartEdit] = []
+    public var edits: [ProtoChange.PartEdit] {
+      get {_storage._edits}
+      set {_uniqueStorage()._edits = newValue}
+    }
 
     /// The message as it is now.
     public var message: ProtoMessage {
-      get {_message ?? ProtoMessage()}
-      set {_message = newValue}
+      get {_storage._message ?? ProtoMessage()}
+      set {_uniqueStorage()._message = newValue}
     }
     /// Returns true if `message` has been explicitly set.
-    public var hasMessage: Bool {self._message != nil}
+    public var hasMessage: Bool {_storage._message != nil}
     /// Clears the value of `message`. Subsequent reads from it will return its default value.
-    public mutating func clearMessage() {self._message = nil}
+    public mutating func clearMessage() {_uniqueStorage()._message = nil}
 
     public var unknownFields = SwiftProtobuf.UnknownStorage()
 
     public init() {}
 
-    fileprivate var _message: ProtoMessage? = nil
+    fileprivate var _storage = _StorageClass.defaultInstance
   }
 
   public nonisolated struct PartEdit: Sendable {
@@ -1881,7 +1902,7 @@ nonisolated extension ProtoRecipient: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoMessage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Message"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}conversation_id\0\u{1}position\0\u{1}ordinal\0\u{1}sender\0\u{3}sent_at\0\u{1}parts\0\u{1}recipients\0\u{1}notification\0\u{3}updated_at\0\u{3}receipt_policy\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}conversation_id\0\u{1}position\0\u{1}ordinal\0\u{1}sender\0\u{3}sent_at\0\u{1}parts\0\u{1}recipients\0\u{1}notification\0\u{3}updated_at\0\u{3}receipt_policy\0\u{4}a\u{4}sender_name\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1900,6 +1921,7 @@ nonisolated extension ProtoMessage: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 9: try { try decoder.decodeSingularStringField(value: &self._notification) }()
       case 10: try { try decoder.decodeSingularInt64Field(value: &self._updatedAt) }()
       case 11: try { try decoder.decodeSingularInt32Field(value: &self.receiptPolicy) }()
+      case 300: try { try decoder.decodeSingularStringField(value: &self._senderName) }()
       default: break
       }
     }
@@ -1943,6 +1965,9 @@ nonisolated extension ProtoMessage: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if self.receiptPolicy != 0 {
       try visitor.visitSingularInt32Field(value: self.receiptPolicy, fieldNumber: 11)
     }
+    try { if let v = self._senderName {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 300)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1958,6 +1983,7 @@ nonisolated extension ProtoMessage: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs._notification != rhs._notification {return false}
     if lhs._updatedAt != rhs._updatedAt {return false}
     if lhs.receiptPolicy != rhs.receiptPolicy {return false}
+    if lhs._senderName != rhs._senderName {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3206,46 +3232,88 @@ nonisolated extension ProtoChange.PartsChanged: SwiftProtobuf.Message, SwiftProt
   public static let protoMessageName: String = ProtoChange.protoMessageName + ".PartsChanged"
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}ordinal\0\u{1}edits\0\u{1}message\0")
 
+  fileprivate class _StorageClass {
+    var _id: Data = Data()
+    var _ordinal: Int64 = 0
+    var _edits: [ProtoChange.PartEdit] = []
+    var _message: ProtoMessage? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _id = source._id
+      _ordinal = source._ordinal
+      _edits = source._edits
+      _message = source._message
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularBytesField(value: &self.id) }()
-      case 2: try { try decoder.decodeSingularInt64Field(value: &self.ordinal) }()
-      case 3: try { try decoder.decodeRepeatedMessageField(value: &self.edits) }()
-      case 4: try { try decoder.decodeSingularMessageField(value: &self._message) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularBytesField(value: &_storage._id) }()
+        case 2: try { try decoder.decodeSingularInt64Field(value: &_storage._ordinal) }()
+        case 3: try { try decoder.decodeRepeatedMessageField(value: &_storage._edits) }()
+        case 4: try { try decoder.decodeSingularMessageField(value: &_storage._message) }()
+        default: break
+        }
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.id.isEmpty {
-      try visitor.visitSingularBytesField(value: self.id, fieldNumber: 1)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._id.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._id, fieldNumber: 1)
+      }
+      if _storage._ordinal != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._ordinal, fieldNumber: 2)
+      }
+      if !_storage._edits.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._edits, fieldNumber: 3)
+      }
+      try { if let v = _storage._message {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      } }()
     }
-    if self.ordinal != 0 {
-      try visitor.visitSingularInt64Field(value: self.ordinal, fieldNumber: 2)
-    }
-    if !self.edits.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.edits, fieldNumber: 3)
-    }
-    try { if let v = self._message {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoChange.PartsChanged, rhs: ProtoChange.PartsChanged) -> Bool {
-    if lhs.id != rhs.id {return false}
-    if lhs.ordinal != rhs.ordinal {return false}
-    if lhs.edits != rhs.edits {return false}
-    if lhs._message != rhs._message {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._id != rhs_storage._id {return false}
+        if _storage._ordinal != rhs_storage._ordinal {return false}
+        if _storage._edits != rhs_storage._edits {return false}
+        if _storage._message != rhs_storage._message {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

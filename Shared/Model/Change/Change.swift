@@ -13,8 +13,8 @@ public struct Change: Hashable, Sendable {
     public var position: Position
     /// Never less than the previous change's of the same conversation.
     public var createdAt: Timestamp
-    /// Who did it; of receipts of several users, the first of them.
-    public var actor: UserID
+    /// Who did it; of receipts of several users, the first of them. Nil: the app's own server, in its own name.
+    public var actor: UserID?
     /// The connection and request that asked for it, if a socket did.
     public var origin: Origin?
     /// Messages the conversation has had after this change, those deleted included.
@@ -28,7 +28,7 @@ public struct Change: Hashable, Sendable {
 
     /// Checks nothing: what goes in has been committed, or was read from the log.
     public init(
-        appID: AppID, conversationID: ConversationID, position: Position, createdAt: Timestamp, actor: UserID, origin: Origin?,
+        appID: AppID, conversationID: ConversationID, position: Position, createdAt: Timestamp, actor: UserID?, origin: Origin?,
         messageCount: Int64, numbers: [UserID: UserNumbers], content: Content, hiddenFrom: [UserID] = []
     ) {
         self.appID = appID
@@ -100,15 +100,15 @@ public struct Change: Hashable, Sendable {
         public var ordinal: Int64
         /// The status that the reader has now: `delivered` or `read`.
         public var status: RecipientStatus
-        /// Of the message.
-        public var sender: UserID
+        /// Of the message; nil: it has a name only.
+        public var sender: UserID?
         /// Who is told.
         public var audience: Audience
         /// Participants who are not told all the same: a block hides the message from them.
         public var hiddenFrom: [UserID]
         /// Only for a receipt that moved the status forward; others are not announced (docs/conformance.md §7).
         public init(
-            user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus, sender: UserID, audience: Audience = .everybody,
+            user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus, sender: UserID?, audience: Audience = .everybody,
             hiddenFrom: [UserID] = []
         ) {
             self.user = user

@@ -36,7 +36,7 @@ DECLARE
     found_row conversations.message_row;
 BEGIN
     SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender, m.sent_at, m.parts, m.notification, r.users, r.statuses, m.updated_at,
-        m.receipt_policy
+        m.receipt_policy, m.sender_name
     INTO found_row
     FROM conversations.message m
     CROSS JOIN LATERAL (
@@ -75,7 +75,7 @@ BEGIN
         FROM conversations.participant x WHERE x.conversation_id = p_conversation ORDER BY x.user_id) p;
     RETURN QUERY
     SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender::text, m.sent_at, m.parts, m.notification, r.users, r.statuses, m.updated_at,
-        m.receipt_policy
+        m.receipt_policy, m.sender_name
     -- Ordinals that follow each other are one look at the index.
     FROM unnest((SELECT range_agg(int8range(o.ordinal, o.ordinal, '[]')) FROM unnest(p_ordinals) o(ordinal))) u(run)
     CROSS JOIN LATERAL (
@@ -151,7 +151,7 @@ BEGIN
 END
 $$;
 
--- One message by its id, if this user may see it; else NULL.
+-- One message by its id, if this user may see it; else NULL. The app's own server (no user) sees each message of a conversation that is not deleted.
 CREATE OR REPLACE FUNCTION conversations.find_message(p_app uuid, p_user text, p_message uuid) RETURNS conversations.message_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -160,6 +160,11 @@ DECLARE
 BEGIN
     SELECT * INTO place FROM conversations.message_place x WHERE x.message_id = p_message AND x.app_id = p_app;
     IF NOT FOUND THEN RETURN NULL; END IF;
+    IF p_user IS NULL THEN
+        RETURN (
+            SELECT conversations.message_at(x.id, place.ordinal) FROM conversations.conversation x
+            WHERE x.id = place.conversation_id AND x.deleted_position IS NULL);
+    END IF;
     SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = place.conversation_id AND x.user_id = p_user;
     IF NOT FOUND OR NOT conversations.may_see(p, place.ordinal)
         OR EXISTS (SELECT FROM conversations.conversation x WHERE x.id = place.conversation_id AND x.deleted_position IS NOT NULL)
@@ -186,9 +191,12 @@ $$;
 -- the id before it locks anything. `p_alone` false: the transaction is shared, and must not wait for an id. What is refused leaves no trace. `recipients`
 -- are the present participants. Writes rows of this conversation and the id's place, and of participants the sender's, and those of `hidden_from`, from whom
 -- a block hides the message; NULL: no participant. `number_…` are the counts of these.
+--
+-- `p_by_server`: the app's own server asks, in the name of a user who takes part, of a bot, or under a name (`p_sender_name`, without an actor); the last two
+-- need not take part. Its outcomes are also 'deleted', and 'unknown_sender' for an actor without an identity; what it may refer to, unsendable_by_server says.
 CREATE OR REPLACE FUNCTION conversations.send_message(
     p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_oc bigint, p_or bigint,
-    p_contents uuid[] DEFAULT NULL, p_alone boolean DEFAULT NULL,
+    p_contents uuid[] DEFAULT NULL, p_alone boolean DEFAULT NULL, p_by_server boolean DEFAULT false, p_sender_name text DEFAULT NULL,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT ordinal bigint, OUT recipients text[], OUT uncounted bigint,
     OUT hidden bigint, OUT receipt_policy bigint, OUT bad_content uuid, OUT message conversations.message_row, OUT hidden_from text[],
     OUT number_uncounted bigint[], OUT number_hidden bigint[])
@@ -211,32 +219,40 @@ BEGIN
             EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
         INTO p
         FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
-        IF FOUND THEN
-            outcome := 'access_denied';
-            IF p.left_position IS NULL THEN
-                IF p_contents IS NOT NULL THEN bad_content := conversations.unsendable(p_app, p_actor, p_contents); END IF;
-            END IF;
-            IF p.left_position IS NULL AND bad_content IS NOT NULL THEN
-                outcome := 'unknown_content';
-            ELSIF p.left_position IS NULL THEN
-                -- Another transaction uses the same id at this moment. Services of an older version do not say whether they are alone: they wait for the
-                -- row of the id, below.
-                IF p_alone IS NOT TRUE AND NOT pg_try_advisory_xact_lock(id_key) AND NOT p_alone THEN
-                    outcome := 'busy_id';
-                    RETURN;
-                END IF;
-                -- The last thing that can refuse.
-                INSERT INTO conversations.message_place (message_id, app_id, conversation_id, ordinal)
-                VALUES (p_id, p_app, p_conversation, c.message_count + 1) ON CONFLICT DO NOTHING;
-                IF FOUND THEN outcome := 'ok'; END IF;
-            END IF;
+        IF FOUND THEN outcome := CASE WHEN p.left_position IS NULL THEN 'ok' ELSE 'access_denied' END; END IF;
+        IF p_by_server AND outcome <> 'ok' THEN
+            outcome := conversations.outside_sender(p_app, p_actor, p_sender_name);
+            SELECT NULL::bigint AS left_position, 0::bigint AS hidden_count, NULL::tid AS place, r.user_ids,
+                EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
+            INTO p
+            FROM conversations.roster r WHERE r.conversation_id = p_conversation;
         END IF;
+        IF p_contents IS NOT NULL AND outcome = 'ok' THEN
+            bad_content := CASE WHEN p_by_server
+                THEN conversations.unsendable_by_server(p_app, p_actor, p_conversation, p_contents)
+                ELSE conversations.unsendable(p_app, p_actor, p_contents) END;
+            IF bad_content IS NOT NULL THEN outcome := 'unknown_content'; END IF;
+        END IF;
+        IF outcome = 'ok' THEN
+            -- Another transaction uses the same id at this moment. Services of an older version do not say whether they are alone: they wait for the
+            -- row of the id, below.
+            IF p_alone IS NOT TRUE AND NOT pg_try_advisory_xact_lock(id_key) AND NOT p_alone THEN
+                outcome := 'busy_id';
+                RETURN;
+            END IF;
+            -- The last thing that can refuse.
+            INSERT INTO conversations.message_place (message_id, app_id, conversation_id, ordinal)
+            VALUES (p_id, p_app, p_conversation, c.message_count + 1) ON CONFLICT DO NOTHING;
+            IF NOT FOUND THEN outcome := 'id_in_use'; END IF;
+        END IF;
+    ELSIF p_by_server AND c.deleted_position IS NOT NULL THEN
+        outcome := 'deleted';
     END IF;
     IF outcome <> 'ok' THEN
         -- That the id is taken counts for more than any other reason: a retry succeeds even if its sender has left meanwhile.
         IF EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id) THEN
             outcome := 'id_in_use';
-            send_message.message := conversations.find_message(p_app, p_actor, p_id);
+            send_message.message := conversations.find_message(p_app, CASE WHEN NOT p_by_server THEN p_actor END, p_id);
         END IF;
         RETURN;
     END IF;
@@ -262,15 +278,16 @@ BEGIN
             last_ordinal = send_message.ordinal
         WHERE x.id = p_conversation AND x.ctid = c.place
     ), stored AS (
-        INSERT INTO conversations.message (conversation_id, ordinal, id, position, sender, sent_at, parts, notification, receipt_policy, hidden_from)
+        INSERT INTO conversations.message (
+            conversation_id, ordinal, id, position, sender, sender_name, sent_at, parts, notification, receipt_policy, hidden_from)
         VALUES (
-            p_conversation, send_message.ordinal, p_id, send_message.position, p_actor, send_message.created_at, p_parts, p_notification,
-            send_message.receipt_policy, send_message.hidden_from)
+            p_conversation, send_message.ordinal, p_id, send_message.position, coalesce(p_actor, ''), p_sender_name, send_message.created_at,
+            p_parts, p_notification, send_message.receipt_policy, send_message.hidden_from)
     ), logged AS (
         INSERT INTO conversations.change (
             conversation_id, position, kind, actor, origin_connection, origin_request, message_id, ordinal, message_count, operations, created_at)
         VALUES (
-            p_conversation, send_message.position, 5, p_actor, p_oc, p_or, p_id, send_message.ordinal, send_message.ordinal,
+            p_conversation, send_message.position, 5, coalesce(p_actor, ''), p_oc, p_or, p_id, send_message.ordinal, send_message.ordinal,
             kept, send_message.created_at)
     )
     UPDATE conversations.participant x
@@ -284,7 +301,8 @@ $$;
 
 -- The parts are opaque here: the caller has read them, made others of them, and names both. Outcomes: 'ok'; 'stale', if they are others by now, to be tried
 -- again; 'not_found', also what the caller does not see; 'access_denied' to all but the sender, and to the sender once they have left; 'unknown_content'
--- with the first of `p_contents`, all contents of the new parts, that cannot be sent (NULL: the message has and had none).
+-- with the first of `p_contents`, all contents of the new parts, that cannot be sent (NULL: the message has and had none). The app's own server (no actor) may
+-- change every message.
 CREATE OR REPLACE FUNCTION conversations.edit_parts(
     p_app uuid, p_actor text, p_message uuid, p_before bytea, p_after bytea, p_edits jsonb, p_updated_at timestamptz, p_contents uuid[],
     p_oc bigint, p_or bigint,
@@ -300,17 +318,24 @@ BEGIN
     SELECT * INTO place FROM conversations.message_place x WHERE x.message_id = p_message AND x.app_id = p_app;
     IF NOT FOUND THEN RETURN; END IF;
     SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, place.conversation_id, p_actor) b;
-    IF outcome = 'not_found' THEN RETURN; END IF;
-    SELECT x.sender, x.parts, x.updated_at, x.hidden_from INTO m
-    FROM conversations.message x
-    JOIN conversations.participant p ON p.conversation_id = x.conversation_id AND p.user_id = p_actor
-    WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal AND conversations.may_see(p, x.ordinal);
+    IF outcome IN ('not_found', 'deleted') THEN RETURN; END IF;
+    IF p_actor IS NULL THEN
+        SELECT x.sender, x.parts, x.updated_at, x.hidden_from INTO m
+        FROM conversations.message x WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal;
+    ELSE
+        SELECT x.sender, x.parts, x.updated_at, x.hidden_from INTO m
+        FROM conversations.message x
+        JOIN conversations.participant p ON p.conversation_id = x.conversation_id AND p.user_id = p_actor
+        WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal AND conversations.may_see(p, x.ordinal);
+    END IF;
     IF NOT FOUND THEN outcome := 'not_found'; RETURN; END IF;
     IF m.sender <> p_actor THEN outcome := 'access_denied'; END IF;
     IF outcome <> 'ok' THEN RETURN; END IF;
     IF m.parts <> p_before THEN outcome := 'stale'; RETURN; END IF;
     IF p_contents IS NOT NULL THEN
-        bad_content := conversations.unsendable(p_app, p_actor, p_contents);
+        bad_content := CASE WHEN p_actor IS NULL
+            THEN conversations.unsendable_by_server(p_app, NULL, place.conversation_id, p_contents)
+            ELSE conversations.unsendable(p_app, p_actor, p_contents) END;
         IF bad_content IS NOT NULL THEN outcome := 'unknown_content'; RETURN; END IF;
         PERFORM conversations.refer_contents(place.conversation_id, place.ordinal, p_contents);
     END IF;
@@ -397,7 +422,7 @@ LANGUAGE sql STABLE ROWS 100 AS $$
     SELECT l.outcome, l.total, l.message FROM conversations.list_messages(p_app, p_user, p_conversation, p_page_size, p_from_id, NULL) l
 $$;
 
--- As `list_messages`. If there are messages behind the page, the last row has the id of the page's last message in `last_id`, also where the bytes did not
+-- As `list_messages`; to the app's own server (no user) as list_server_messages has it. If there are messages behind the page, the last row has the id of the page's last message in `last_id`, also where the bytes did not
 -- suffice for all of the page. Its outcome is 'more' then, and NULL otherwise.
 CREATE OR REPLACE FUNCTION conversations.list_messages_page(
     p_app uuid, p_user text, p_conversation uuid, p_page_size bigint, p_from_id uuid, p_bytes bigint)
@@ -412,6 +437,10 @@ DECLARE
     own bigint;
     used bigint := 0;
 BEGIN
+    IF p_user IS NULL THEN
+        RETURN QUERY SELECT l.* FROM conversations.list_server_messages(p_app, p_conversation, p_page_size, p_from_id, p_bytes) l;
+        RETURN;
+    END IF;
     SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app;
     SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_user;
     IF c.id IS NULL OR p.user_id IS NULL OR NOT conversations.is_visible(c, p) THEN

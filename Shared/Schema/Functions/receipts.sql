@@ -251,6 +251,8 @@ DECLARE
     p conversations.participant;
     last_read bigint;
     newly bigint := 0;
+    -- The first message that the user had not read, or sent themselves: webhooks tell it.
+    first_read bigint;
 BEGIN
     SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, p_conversation, p_actor) b;
     IF outcome <> 'ok' THEN RETURN; END IF;
@@ -281,6 +283,7 @@ BEGIN
     END IF;
     uncounted := p.uncounted + newly;
     hidden := p.hidden_count;
+    first_read := greatest(lower(int8multirange(int8range(1, last_read, '[]')) - p.read), p.hidden_ordinal + 1);
     IF p.first_kept > p.joined AND p.first_kept <= up_to THEN
         receipts := conversations.receipts_of_seen(
             p, last_read, CASE WHEN c.receipt_policy & 2 <> 0 THEN 2 WHEN told IS NOT NULL THEN 1 ELSE 0 END);
@@ -294,7 +297,9 @@ BEGIN
     INTO mark_all_read.position, mark_all_read.created_at, mark_all_read.message_count
     FROM conversations.append_change(
         p_conversation, CASE WHEN receipts IS NULL THEN 8 ELSE 7 END::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
-        coalesce(receipts, jsonb_build_object('user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told))) a;
+        coalesce(
+            receipts,
+            jsonb_build_object('user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told, 'from', first_read))) a;
 END
 $$;
 

@@ -46,7 +46,7 @@ enum PacketKind: String, CaseIterable, Sendable {
     }
 
     func expected(_ who: Who) -> String {
-        guard who.isSignedIn else { return "no socket: 401 authentication_required" }
+        guard who.isSignedIn else { return "no socket: \(who.refusal)" }
         return told.contains(who) ? "told" : "not told"
     }
 

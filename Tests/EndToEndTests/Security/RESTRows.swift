@@ -17,7 +17,7 @@ enum RESTRows {
 
     /// A session that is shown is looked at even where none is needed.
     private static let ifShown: [Who: String] = Dictionary(
-        uniqueKeysWithValues: Who.allCases.filter { !$0.isSignedIn && $0 != .noSession }.map { ($0, "401 authentication_required") })
+        uniqueKeysWithValues: Who.allCases.filter { !$0.isSignedIn && $0 != .noSession }.map { ($0, $0.refusal) })
 
     private static let open: [RESTRow] =
         documents + [

@@ -115,16 +115,17 @@ final class LogService {
     }
 
     /// - Parameter altered: users whose numbers are others after it. They are told so when it is published; the log does not say.
+    /// - Parameter actor: nil: the app's own server.
     private func append(
-        _ content: Change.Content, by actor: Int, to index: Int, members: UInt64, altering altered: [Int] = [], hiddenFrom: UInt64 = 0
+        _ content: Change.Content, by actor: Int?, to index: Int, members: UInt64, altering altered: [Int] = [], hiddenFrom: UInt64 = 0
     ) -> Change {
         var change = Change(
             appID: Self.app, conversationID: ids[index], position: head(of: index).next,
             createdAt: stamp(after: conversations[index].log.last?.createdAt),
-            actor: userIDs[actor], origin: nil, messageCount: conversations[index].messages, numbers: [:], content: content,
+            actor: actor.map { userIDs[$0] }, origin: nil, messageCount: conversations[index].messages, numbers: [:], content: content,
             hiddenFrom: users(hiddenFrom).map { userIDs[$0] })
         conversations[index].log.append(change)
-        simulation.note(.init(what: "committed in conversation", a: index, b: actor, c: change.position.rawValue))
+        simulation.note(.init(what: "committed in conversation", a: index, b: actor ?? -1, c: change.position.rawValue))
         conversations[index].members.append(members)
         noteCounts(of: index, members)
         for user in altered {
@@ -239,23 +240,30 @@ final class LogService {
 
     func send(_ actor: Int, to index: Int) -> Change {
         let members = conversations[index].current
-        guard simulation.chance(800) else { return append(.metadataChanged([]), by: actor, to: index, members: members) }
+        guard simulation.chance(800) else {
+            let isServer = head(of: index).rawValue % 3 == 0
+            return append(.metadataChanged([]), by: isServer ? nil : actor, to: index, members: members)
+        }
         conversations[index].messages += 1
         let ordinal = conversations[index].messages
-        let hiddenFrom = hiddenUsers(from: actor, among: members)
+        // Some are sent by the app's own server, under a name: it counts as unread for all, and no block hides it.
+        let isNamed = ordinal % 5 == 0
+        let hiddenFrom = isNamed ? 0 : hiddenUsers(from: actor, among: members)
         conversations[index].isDeleted.append(false)
         conversations[index].hiddenFrom.append(hiddenFrom)
         for user in userIDs.indices {
             conversations[index].isUncounted[user].append(false)
         }
-        for user in [actor] + users(hiddenFrom) { _ = uncount(ordinal, for: user, in: index) }
+        let altered = isNamed ? [] : [actor] + users(hiddenFrom)
+        for user in altered { _ = uncount(ordinal, for: user, in: index) }
         for user in users(hiddenFrom) { conversations[index].numbers[user].hidden += 1 }
         let id = messageID(index, ordinal)
         let message = Message(
-            id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal, sender: BasicIdentity(userID: userIDs[actor]),
-            sentAt: Timestamp(simulation.now), parts: [], recipients: [])
+            id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal,
+            sender: isNamed ? .name("Server") : .user(BasicIdentity(userID: userIDs[actor])), sentAt: Timestamp(simulation.now), parts: [],
+            recipients: [])
         let change = append(
-            .messageCreated(id: id, ordinal: ordinal, message), by: actor, to: index, members: members, altering: [actor] + users(hiddenFrom),
+            .messageCreated(id: id, ordinal: ordinal, message), by: isNamed ? nil : actor, to: index, members: members, altering: altered,
             hiddenFrom: hiddenFrom)
         for user in users(members & ~hiddenFrom) { returned(index, to: user, at: change.createdAt) }
         return change

@@ -39,11 +39,13 @@ extension SimulatedSocket: RegisteredSocket {
         if body?["operation"]?.stringValue == "delete" {
             return body?["data"]?["from_position"]?.integerValue == nil ? .ownHidden(position, index) : .own(position)
         }
-        guard case .conversationShown(let view?) = world.log.own[user][Int(position.rawValue) - 1].content else { return .own(position) }
+        guard case .conversationShown(.some) = world.log.own[user][Int(position.rawValue) - 1].content else { return .own(position) }
         let data = body?["data"]
+        // An entry that was read from the log shows the conversation as it was then, and not as it was when it came back.
+        let view = Position(data?["position"]?.integerValue ?? 1)
         let counts = LogService.Counts(unread: data?["unread_message_count"]?.integerValue, total: data?["total_message_count"]?.integerValue)
-        guard world.scenario.hasNumbers else { return .ownShown(position, index, view: view.conversation.position, nil) }
-        return .ownShown(position, index, view: world.log.position(of: counts, in: index, since: view.conversation.position, for: user), counts)
+        guard world.scenario.hasNumbers else { return .ownShown(position, index, view: view, nil) }
+        return .ownShown(position, index, view: world.log.position(of: counts, in: index, since: view, for: user), counts)
     }
 
     func sendEphemeral(_ tail: PacketTail, presenceOf user: UserID?, stamp: Stamp) {
