@@ -198,16 +198,25 @@ BEGIN
 END
 $$;
 
--- Ends all blocks of a user who is erased, whichever of the two made them. Returns how many pairs there were, to be called again while that is not 0.
+-- Ends blocks that a user who is erased has made. Those against the user stay, for the id can come back. Returns how many there were, to be called again while
+-- that is the limit. Devices are not told: the user has none, and to the others it is as if the user were away.
 CREATE OR REPLACE FUNCTION conversations.forget_blocks(p_app uuid, p_user text, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     others text[] := ARRAY(
-        SELECT b.other_id FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user
+        SELECT b.other_id FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own
         ORDER BY b.app_id, b.user_id, b.other_id LIMIT p_limit);
     other text;
 BEGIN
+    -- In the order of the keys, as all who change blocks.
+    INSERT INTO conversations.block AS b (app_id, user_id, other_id, is_own)
+    SELECT p_app, k.user_id, k.other_id, false
+    FROM (SELECT p_user AS user_id, u.id AS other_id FROM unnest(others) u(id) UNION ALL SELECT u.id, p_user FROM unnest(others) u(id)) k
+    ORDER BY k.user_id COLLATE "C", k.other_id COLLATE "C"
+    ON CONFLICT (app_id, user_id, other_id) DO UPDATE SET is_own = b.is_own;
     FOREACH other IN ARRAY others LOOP
+        UPDATE conversations.block b SET is_own = false WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = other;
+        CONTINUE WHEN (SELECT b.is_own FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user);
         DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = other;
         DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user;
     END LOOP;

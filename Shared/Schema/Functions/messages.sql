@@ -267,7 +267,11 @@ BEGIN
     IF p.has_blocks THEN
         SELECT h.users, h.uncounted, h.hidden INTO hidden_from, number_uncounted, number_hidden
         FROM conversations.hide_new_message(p_app, p_conversation, p_actor, p.user_ids, send_message.ordinal, send_message.position) h;
-        IF hidden_from IS NOT NULL THEN kept := jsonb_build_object('hidden_from', hidden_from); END IF;
+        IF hidden_from IS NOT NULL THEN
+            kept := jsonb_build_object('hidden_from', hidden_from);
+            -- That may have written the row of the conversation anew, which says whether anyone has hidden messages.
+            SELECT x.ctid AS place INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
+        END IF;
     END IF;
     -- All is decided, under the lock, so that these may go as one statement. An own message joins what its sender has read only where that lengthens a range:
     -- a user who never reads would collect a range a message otherwise. No other transaction moves these two rows while the conversation is locked, so their

@@ -208,10 +208,8 @@ $$;
 
 -- The receipts of a participant who reads all messages up to an ordinal, as a change has them: for a participant from whom a block has hidden messages, since others
 -- would take "all" to be all. At most the newest 10,000.
-CREATE OR REPLACE FUNCTION conversations.receipts_of_seen(p conversations.participant, p_ordinal bigint, p_audience bigint) RETURNS jsonb
+CREATE OR REPLACE FUNCTION conversations.named_receipts(p conversations.participant, p_ordinal bigint, p_audience bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
-DECLARE
-    unread int8multirange := int8multirange(int8range(least(p.hidden_ordinal, p_ordinal) + 1, p_ordinal, '[]')) - p.read;
 BEGIN
     RETURN (
         SELECT jsonb_agg(
@@ -221,25 +219,26 @@ BEGIN
             ORDER BY s.ordinal)
         FROM (
             SELECT m.id, m.ordinal, m.sender, m.hidden_from
-            FROM unnest(unread - p.hidden) g(gap)
+            FROM unnest(int8multirange(int8range(1, p_ordinal, '[]')) - p.read) g(gap)
             CROSS JOIN LATERAL (
                 SELECT x.id, x.ordinal, x.sender, x.hidden_from FROM conversations.message x
                 WHERE x.conversation_id = p.conversation_id AND x.ordinal >= lower(g.gap) AND x.ordinal < upper(g.gap) AND x.sender <> p.user_id
-                ORDER BY x.ordinal OFFSET 0) m
+                    AND conversations.shows_reading(x.hidden_from, x.position, p.user_id, p.joined)
+                ORDER BY x.ordinal DESC LIMIT 10000) m
             LEFT JOIN LATERAL (
-                SELECT get_bit(k.read, (m.ordinal % 1024)::int) = 1 AS has_read, get_bit(k.hidden, (m.ordinal % 1024)::int) = 1 AS is_hidden
+                SELECT get_bit(k.read, (m.ordinal % 1024)::int) = 1 AS has_read
                 FROM conversations.receipt_block k
                 WHERE m.ordinal <= p.packed_up_to AND k.conversation_id = p.conversation_id AND k.block = m.ordinal / 1024 AND k.user_id = p.user_id
                     AND k.until_position = 9223372036854775807
                 OFFSET 0) b ON true
-            WHERE b.has_read IS NOT TRUE AND b.is_hidden IS NOT TRUE
+            WHERE b.has_read IS NOT TRUE
             ORDER BY m.ordinal DESC LIMIT 10000) s);
 END
 $$;
 
 -- All messages up to a position, or all (NULL), are read. Outcomes: 'ok', 'none', 'not_found', 'access_denied'. `told`: in conversations of more than `p_limit`
 -- participants the senders of what was read now, and no user where reading is not shown; NULL: all participants are told. `receipts`: the change is one of these
--- receipts (receipts_of_seen).
+-- receipts (named_receipts).
 CREATE OR REPLACE FUNCTION conversations.mark_all_read(
     p_app uuid, p_actor text, p_conversation uuid, p_up_to bigint, p_limit bigint, p_oc bigint, p_or bigint,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT up_to bigint, OUT uncounted bigint,
@@ -285,7 +284,7 @@ BEGIN
     hidden := p.hidden_count;
     first_read := greatest(lower(int8multirange(int8range(1, last_read, '[]')) - p.read), p.hidden_ordinal + 1);
     IF p.first_kept > p.joined AND p.first_kept <= up_to THEN
-        receipts := conversations.receipts_of_seen(
+        receipts := conversations.named_receipts(
             p, last_read, CASE WHEN c.receipt_policy & 2 <> 0 THEN 2 WHEN told IS NOT NULL THEN 1 ELSE 0 END);
     END IF;
     UPDATE conversations.participant x
@@ -304,5 +303,5 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.ordinal_at, conversations.locate_messages, conversations.give_receipts, conversations.give_receipts_of, conversations.receipts_of_seen,
+    conversations.ordinal_at, conversations.locate_messages, conversations.give_receipts, conversations.give_receipts_of, conversations.named_receipts,
     conversations.mark_all_read TO strata_conversations;
