@@ -142,6 +142,9 @@ static const unsigned char step_54_users[] = {
 static const unsigned char step_55_erasures[] = {
 #embed "../Schema/Tables/0055_erasures.sql"
 };
+static const unsigned char step_58_blocks[] = {
+#embed "../Schema/Tables/0058_blocks.sql"
+};
 
 // Functions.
 
@@ -189,6 +192,9 @@ static const unsigned char functions_sync[] = {
 };
 static const unsigned char functions_epoch[] = {
 #embed "../Schema/Functions/epoch.sql"
+};
+static const unsigned char functions_blocks[] = {
+#embed "../Schema/Functions/blocks.sql"
 };
 static const unsigned char functions_following[] = {
 #embed "../Schema/Functions/following.sql"
@@ -289,6 +295,7 @@ static const struct StrataScript steps[] = {
     STEP(51, delayed_messages),
     STEP(54, users),
     STEP(55, erasures),
+    STEP(58, blocks),
     STEP(60, webhooks),
     STEP(65, metadata_indexes),
 };
@@ -311,6 +318,7 @@ static const struct StrataScript functions[] = {
     FUNCTIONS(sync),
     FUNCTIONS(epoch),
     FUNCTIONS(following),
+    FUNCTIONS(blocks),
     FUNCTIONS(announcements),
     FUNCTIONS(devices),
     FUNCTIONS(content),

@@ -195,6 +195,17 @@ public enum UsersAPI {
     public static let erase = Endpoint<ProtoEraseUserRequest, ProtoEmpty>(288)
 }
 
+/// What the `conversations` service answers about blocks.
+public enum BlocksAPI {
+    /// Changes whom a user has blocked; `invalid_property` for `blocks` beyond the number that one user may block. Users who are blocked have an identity from
+    /// then on.
+    public static let change = Endpoint<ProtoChangeBlocksRequest, ProtoChangePlace>(300)
+    /// A page of the users whom a user has blocked, at most 1000, in the order of their ids.
+    public static let list = Endpoint<ProtoListBlocksRequest, ProtoListBlocksResponse>(301, effect: .read)
+    /// Whom a user has blocked, and by whom they are blocked, for the gateways that have sockets of the user.
+    public static let pairs = Endpoint<ProtoBlockPairsRequest, ProtoBlockPairsResponse>(302, effect: .read)
+}
+
 /// What the `metadata` service answers.
 public enum MetadataAPI {
     /// Up to 1000 trees of one app in the order asked for, each with the position it was read at; 0 and no leaves where there is none. As many of the first of

@@ -58,6 +58,19 @@ import Testing
         #expect(packets(.identityChanged(Identity(basic: ana)))[0]["body"]?["object"]?["id"] == .string("layer:///identities/ana"))
     }
 
+    @Test("blocking is a property of the other's identity, told to the one who blocks and never to the other")
+    func blocking() {
+        let changed = packets(.blocksChanged(blocked: [ana.userID], unblocked: [UserID(trusted: "cleo")]))
+        #expect(changed.map { $0["body"]?["object"]?["id"] } == [.string("layer:///identities/ana"), .string("layer:///identities/cleo")])
+        #expect(
+            changed.map { $0["body"]?["data"] } == [
+                json(#"[{"operation":"set","property":"blocked","value":true}]"#),
+                json(#"[{"operation":"set","property":"blocked","value":false}]"#),
+            ])
+        #expect(changed.allSatisfy { $0["body"]?["operation"] == .string("update") && $0["body"]?["user_position"] == .integer(3) })
+        #expect(packets(.blockedBy(ana.userID, isBlocked: true)).isEmpty)
+    }
+
     @Test("what clients send about devices and following is checked")
     func bodies() throws {
         let body = try PushTokenBody(json(#"{"token":"t","type":"apns","device_id":"d","apns_bundle_id":"b","ios_version":null}"#))

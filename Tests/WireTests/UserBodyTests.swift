@@ -85,6 +85,21 @@ import Testing
         #expect(failure { try UserPatch(json(#"[{"operation":"delete","property":"suspended"}]"#)) }?.code == .invalidOperation)
     }
 
+    @Test("whom a user is to block is named by value or by id, all of them by an array")
+    func blocks() throws {
+        let patch = try UserPatch(
+            json(
+                #"[{"operation":"set","property":"blocks","value":["ana"]},{"operation":"add","property":"blocks","id":"layer:///identities/ben"},{"operation":"remove","property":"blocks","value":"ana"}]"#
+            ))
+        let ben = UserID(trusted: "ben")
+        #expect(patch.blocks == [.set([ana]), .add([ben]), .remove([ana])])
+        #expect(patch.isSuspended == nil)
+        for wrong in [#"{"operation":"add","property":"blocks","value":["ana"]}"#, #"{"operation":"set","property":"blocks","value":"ana"}"#] {
+            #expect(failure { try UserPatch(json("[\(wrong)]")) }?.detail == .property("blocks"))
+        }
+        #expect(failure { try UserPatch(json(#"[{"operation":"delete","property":"blocks"}]"#)) }?.code == .invalidOperation)
+    }
+
     @Test("a notification keeps what differs for its recipients, by their ids, whatever they are called by")
     func notification() throws {
         let body = try NotificationBody(

@@ -106,11 +106,11 @@ struct Caller: Sendable {
 
     func change(
         in conversation: ConversationID, at position: Position, createdAt: StrataModel.Timestamp, messageCount: Int64,
-        numbers: [UserID: UserNumbers] = [:], content: Change.Content
+        numbers: [UserID: UserNumbers] = [:], content: Change.Content, hiddenFrom: [UserID] = []
     ) -> Change {
         Change(
             appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: isServer ? nil : user, origin: origin,
-            messageCount: messageCount, numbers: numbers, content: content)
+            messageCount: messageCount, numbers: numbers, content: content, hiddenFrom: hiddenFrom)
     }
 }
 

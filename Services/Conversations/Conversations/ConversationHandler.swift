@@ -220,10 +220,12 @@ struct ConversationHandler: CallHandler {
             let position = Position(try row[columns.position])
             let numbers = UserNumbers(uncounted: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
             let told = try row[optional: columns.told]?.map { UserID(trusted: $0) }
+            // Where a block hides one of the messages, those that the user sees are named.
+            let named = try row[optional: columns.receipts].map { try LogRow.receipts(in: $0) }
             return caller.change(
                 in: id, at: position, createdAt: StrataModel.Timestamp(try row[columns.createdAt]), messageCount: try row[columns.messageCount],
                 numbers: [caller.user: numbers],
-                content: .allRead(user: caller.user, upTo: Position(try row[columns.upTo]), toldTo: told))
+                content: named ?? .allRead(user: caller.user, upTo: Position(try row[columns.upTo]), toldTo: told))
         }
         if let change { support.publisher.publish([change]) }
         return written.place ?? ChangePlace(position: change?.position)

@@ -247,7 +247,7 @@ struct GiveGatheredReceipts: PostgresQuery {
         "receipt.give",
         sql: """
             SELECT r.results, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses, r.senders, r.audiences,
-                r.number_users, r.number_uncounted, r.number_hidden
+                r.number_users, r.number_uncounted, r.number_hidden, r.hidden_froms
             FROM conversations.give_receipts($1, $2, $3::text[], $4::uuid[], $5::int8[], $6, NULL, NULL) r
             """, isIdempotent: true)
 

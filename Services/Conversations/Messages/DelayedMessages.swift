@@ -79,7 +79,8 @@ struct DelayedMessages: Service {
         let position = Position(try row[columns.position])
         let createdAt = StrataModel.Timestamp(try row[columns.createdAt])
         var sender = MessageSender.name(try row[optional: columns.senderName] ?? "")
-        var numbers: [UserID: UserNumbers] = [:]
+        let kept = try columns.kept.numbers(in: row, at: position)
+        var numbers = Dictionary(kept.map { ($0.user, $0.numbers) }) { first, _ in first }
         if let actor {
             let identities = try await support.directory.basic([actor], in: app, deadline: deadline)
             sender = .user(identities[actor] ?? BasicIdentity(userID: actor))
@@ -96,7 +97,8 @@ struct DelayedMessages: Service {
         support.publisher.publish([
             Change(
                 appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor, origin: nil,
-                messageCount: ordinal, numbers: numbers, content: .messageCreated(id: id, ordinal: ordinal, message))
+                messageCount: ordinal, numbers: numbers, content: .messageCreated(id: id, ordinal: ordinal, message),
+                hiddenFrom: kept.map(\.user))
         ])
     }
 }
@@ -177,6 +179,7 @@ struct DelayedColumns: ColumnSet {
     let uncounted: Column<Int64>
     let hidden: Column<Int64>
     let receiptPolicy: Column<Int64>
+    let kept: KeptColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         kind = try names.column("kind")
@@ -196,5 +199,6 @@ struct DelayedColumns: ColumnSet {
         uncounted = try names.column("uncounted")
         hidden = try names.column("hidden")
         receiptPolicy = try names.column("receipt_policy")
+        kept = try KeptColumns(&names)
     }
 }

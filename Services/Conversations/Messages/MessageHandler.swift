@@ -78,7 +78,8 @@ struct MessageHandler: CallHandler {
         let recipients = try row[columns.recipients]
             .map { UserID(trusted: $0) }
             .map { StrataModel.Message.Recipient(userID: $0, status: $0 == caller.user ? .read : .sent) }
-        var numbers: [UserID: UserNumbers] = [:]
+        let kept = try columns.kept.numbers(in: row, at: position)
+        var numbers = Dictionary(kept.map { ($0.user, $0.numbers) }) { first, _ in first }
         // A sender who does not take part has none.
         if let uncounted = try row[optional: columns.uncounted] {
             numbers[caller.user] = UserNumbers(uncounted: uncounted, hidden: try row[columns.hidden], position: position)
@@ -90,7 +91,7 @@ struct MessageHandler: CallHandler {
         support.publisher.publish([
             caller.change(
                 in: conversation, at: position, createdAt: createdAt, messageCount: ordinal, numbers: numbers,
-                content: .messageCreated(id: id, ordinal: ordinal, message))
+                content: .messageCreated(id: id, ordinal: ordinal, message), hiddenFrom: kept.map(\.user))
         ])
         return .with {
             $0.message = ProtoMessage(message)

@@ -131,7 +131,8 @@ struct PartHandler: CallHandler {
         support.publisher.publish([
             caller.change(
                 in: message.conversationID, at: position, createdAt: createdAt, messageCount: messageCount,
-                content: .partsChanged(id: id, ordinal: message.ordinal, editor.edits, message))
+                content: .partsChanged(id: id, ordinal: message.ordinal, editor.edits, message),
+                hiddenFrom: try row[optional: columns.hiddenFrom]?.map { UserID(trusted: $0) } ?? [])
         ])
         return .done(answer(message, after: editor, at: written.place ?? ChangePlace(position: position)))
     }

@@ -99,7 +99,8 @@ public final class ConversationsService: StrataService {
             database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit,
             recordedApps: support.recordedApps)
         return [
-            FollowingHandler(support), ConversationHandler(support), FirstLoadHandler(support), MessageHandler(support, receipts: receipts),
+            FollowingHandler(support), BlockHandler(support), ConversationHandler(support), FirstLoadHandler(support),
+            MessageHandler(support, receipts: receipts),
             BulkReceiptHandler(support),
             PartHandler(support), SyncHandler(support), AnnouncementHandler(support), ContentHandler(support), PushTokenHandler(support),
             IndexHandler(support), UserHandler(support, erasures: erasures),

@@ -85,7 +85,8 @@ final class Erasures: Service {
                     appID: app, conversationID: message.conversationID, position: Position(try row[columns.position]),
                     createdAt: StrataModel.Timestamp(try row[columns.createdAt]), actor: user, origin: nil,
                     messageCount: try row[columns.messageCount], numbers: [:],
-                    content: .partsChanged(id: message.id, ordinal: message.ordinal, [.allReplaced], message.message(identities))))
+                    content: .partsChanged(id: message.id, ordinal: message.ordinal, [.allReplaced], message.message(identities)),
+                    hiddenFrom: try row[optional: columns.hiddenFrom]?.map { UserID(trusted: $0) } ?? []))
         }
         publisher.publish(changes)
         erased.increment(by: changes.count)

@@ -254,7 +254,7 @@ struct EraseSome: PostgresQuery {
         "user.erase_some",
         sql: """
             SELECT e.outcome, e.app_id, e.user_id, e.position, e.created_at, e.message_count,
-                \(MessageColumns.selected(from: "e.message", prefix: "m_"))
+                \(MessageColumns.selected(from: "e.message", prefix: "m_")), e.hidden_from
             FROM conversations.erase_some($1::int8) e
             """)
 
@@ -270,6 +270,8 @@ struct EraseSomeColumns: ColumnSet {
     let createdAt: Column<Postgres.Timestamp>
     let messageCount: Column<Int64>
     let message: MessageColumns
+    /// Null: no participant.
+    let hiddenFrom: Column<[String]>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
@@ -279,5 +281,6 @@ struct EraseSomeColumns: ColumnSet {
         createdAt = try names.column("created_at")
         messageCount = try names.column("message_count")
         message = try MessageColumns(&names, prefix: "m_")
+        hiddenFrom = try names.column("hidden_from")
     }
 }

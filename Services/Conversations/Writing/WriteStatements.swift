@@ -115,7 +115,8 @@ struct MarkAllRead: WriteQuery {
     typealias Columns = MarkAllReadColumns
 
     static let statement = WriteStatement(
-        "conversation.mark_all_read", columns: "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told",
+        "conversation.mark_all_read",
+        columns: "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told, r.receipts",
         function: "conversations.mark_all_read", arguments: (1...7).map { "$\($0)" },
         place: WriteStatement.Place(conversation: "$3", position: "r.position"), isIdempotent: true)
 
@@ -144,7 +145,7 @@ struct SendMessage: WriteQuery {
 
     fileprivate static let columns = """
         r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
-        r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
+        r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_")), r.hidden_from, r.number_uncounted, r.number_hidden
         """
 
     static let statement = WriteStatement(
@@ -192,7 +193,7 @@ struct DeleteMessage: WriteQuery {
         columns: """
             r.outcome, r.conversation_id, r.position, r.created_at, r.message_count, r.ordinal, r.last_changed, r.number_users,
             r.number_uncounted, r.number_hidden, r.user_position, r.user_created_at, r.override_user, r.former_users, r.former_positions, r.former_times,
-            \(MessageColumns.selected(from: "r.message", prefix: "m_"))
+            r.hidden_from, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.delete_message", arguments: (1...7).map { "$\($0)" },
         place: WriteStatement.Place(conversation: "r.conversation_id", position: "r.position", userPosition: "r.user_position"))
@@ -224,7 +225,8 @@ struct EditParts: WriteQuery {
     static let statement = WriteStatement(
         "message.edit_parts",
         columns: """
-            r.outcome, r.position, r.created_at, r.message_count, r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
+            r.outcome, r.position, r.created_at, r.message_count, r.bad_content, r.hidden_from,
+            \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.edit_parts", arguments: (1...7).map { "$\($0)" } + ["$8::uuid[]", "$9", "$10"],
         place: WriteStatement.Place(conversation: "(r.message).conversation_id", position: "r.position", object: "($6 -> 0 ->> 'part')::uuid"))
@@ -253,7 +255,7 @@ struct GiveReceipts: WriteQuery {
         "receipt.give_many",
         columns: """
             r.outcome, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses, r.senders, r.audiences,
-            r.number_users, r.number_uncounted, r.number_hidden, r.ignored
+            r.number_users, r.number_uncounted, r.number_hidden, r.hidden_froms, r.ignored
             """,
         function: "conversations.give_receipts_of", arguments: ["$1", "$2", "$3", "$4::uuid[]"] + (5...8).map { "$\($0)" },
         place: WriteStatement.Place(conversation: "$3", position: "r.position"), isIdempotent: true)

@@ -46,6 +46,7 @@ struct RESTRouter: Sendable {
             ContentRoutes(services: services), ServerConversationRoutes(services: services), ServerMessageRoutes(services: services),
             ServerPartRoutes(services: services), ServerContentRoutes(services: services), IndexRoutes(services: services),
             WebhookRoutes(services: services), UserRoutes(services: services), ServerAnnouncementRoutes(services: services),
+            BlockRoutes(services: services), ServerBlockRoutes(services: services),
         ]
         for feature in features { feature.add(to: routes) }
         routes.refuseTheRest()

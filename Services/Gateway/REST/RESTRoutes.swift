@@ -126,9 +126,11 @@ final class RESTRoutes {
     }
 
     /// Routes that need a version and a session. An app's own server finds them below the path of the user on whose behalf it asks, too.
-    func signedIn(_ path: RouterPath) -> Group<SignedInContext> {
+    /// - Parameter isOnBehalf: false: it does not, since it has other routes there.
+    func signedIn(_ path: RouterPath, isOnBehalf: Bool = true) -> Group<SignedInContext> {
         let group = router.group(path).add(middleware: beforeSignedInRoutes).group(context: SignedInContext.self)
-        return Group(routes: self, mounts: [Mount(access: .signedIn, path: path, group: group), mountOnBehalf(path)])
+        let mount = Mount(access: .signedIn, path: path, group: group)
+        return Group(routes: self, mounts: isOnBehalf ? [mount, mountOnBehalf(path)] : [mount])
     }
 
     /// Routes that an app's own server uses in its own name, below `/apps/:app`. A user in such a path is called `:owner`, as in the paths on behalf of

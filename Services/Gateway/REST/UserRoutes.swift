@@ -55,8 +55,12 @@ struct UserRoutes: RESTFeature {
         let key = asked.id.key(in: context)
         if let isSuspended = asked.content.isSuspended {
             try await services.suspend(key, isSuspended, trace: context.request.trace)
-        } else {
+        } else if asked.content.blocks.isEmpty || context.version >= .v2 {
             _ = try await services.knownUser(key, trace: context.request.trace)
+        }
+        if !asked.content.blocks.isEmpty {
+            let call = GatewayServices.Call(key, trace: context.request.trace, answers: context.request.answer)
+            _ = try await services.changeBlocks(asked.content.blocks, createsUser: context.version < .v2, for: call)
         }
         return RESTAnswer(status: .accepted)
     }

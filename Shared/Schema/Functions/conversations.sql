@@ -30,6 +30,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
     users text[] := conversations.sorted_users(CASE WHEN p_actor IS NULL THEN p_participants ELSE p_participants || p_actor END);
+    kept_from text[];
     set_digest bytea := conversations.distinct_digest(users);
     winner uuid;
     c conversations.conversation;
@@ -90,6 +91,8 @@ BEGIN
 
     INSERT INTO conversations.roster (conversation_id, user_ids) VALUES (p_id, users);
     PERFORM conversations.let_in(c, users, 1);
+    kept_from := conversations.blocked_among(p_app, p_actor, users);
+    IF kept_from <> '{}' THEN PERFORM conversations.keep_from(c, kept_from, 1); END IF;
     IF cardinality(p_paths) > 0 THEN
         PERFORM metadata.create_tree(p_id, p_paths, p_vals, 1);
         IF c.is_indexed THEN PERFORM metadata.index_users(p_id, users || ''::text); END IF;

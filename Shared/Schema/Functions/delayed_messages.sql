@@ -61,7 +61,8 @@ $$;
 CREATE OR REPLACE FUNCTION conversations.work_off_delayed(
     OUT kind text, OUT next_in bigint, OUT app_id uuid, OUT conversation_id uuid, OUT message_id uuid, OUT actor text, OUT sender_name text,
     OUT parts bytea, OUT notification text, OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT ordinal bigint,
-    OUT recipients text[], OUT uncounted bigint, OUT hidden bigint, OUT receipt_policy bigint)
+    OUT recipients text[], OUT uncounted bigint, OUT hidden bigint, OUT receipt_policy bigint, OUT hidden_from text[],
+    OUT number_uncounted bigint[], OUT number_hidden bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -91,9 +92,11 @@ BEGIN
     parts := d.parts;
     notification := d.notification;
     DELETE FROM conversations.delayed_message x WHERE x.id = d.id;
-    SELECT s.outcome, s.position, s.created_at, s.ordinal, s.recipients, s.uncounted, s.hidden, s.receipt_policy
+    SELECT s.outcome, s.position, s.created_at, s.ordinal, s.recipients, s.uncounted, s.hidden, s.receipt_policy,
+        s.hidden_from, s.number_uncounted, s.number_hidden
     INTO work_off_delayed.outcome, work_off_delayed.position, work_off_delayed.created_at, work_off_delayed.ordinal, work_off_delayed.recipients,
-        work_off_delayed.uncounted, work_off_delayed.hidden, work_off_delayed.receipt_policy
+        work_off_delayed.uncounted, work_off_delayed.hidden, work_off_delayed.receipt_policy, work_off_delayed.hidden_from,
+        work_off_delayed.number_uncounted, work_off_delayed.number_hidden
     FROM conversations.send_message(
         d.app_id, d.actor, d.conversation_id, d.id, d.parts, d.notification, NULL, NULL, d.contents, true, true, d.sender_name) s;
 END

@@ -36,7 +36,8 @@ $$;
 -- Takes the parts of these messages of a user, whose conversation the caller has locked: each is a change of the conversation, made by the user. Users who
 -- have left the conversation lose what was kept for them.
 CREATE OR REPLACE FUNCTION conversations.erase_parts(p_conversation uuid, p_user text, p_ordinals bigint[])
-RETURNS TABLE ("position" bigint, created_at timestamptz, message_count bigint, message conversations.message_row)
+RETURNS TABLE (
+    "position" bigint, created_at timestamptz, message_count bigint, message conversations.message_row, hidden_from text[])
 LANGUAGE plpgsql VOLATILE ROWS 100 AS $$
 #variable_conflict use_column
 DECLARE
@@ -47,21 +48,24 @@ BEGIN
         UPDATE conversations.message x
         SET parts = '', notification = NULL, updated_at = greatest(clock_timestamp(), coalesce(x.updated_at, x.sent_at) + interval '1 microsecond')
         WHERE x.conversation_id = p_conversation AND x.ordinal = place AND x.sender = p_user
-        RETURNING x.id INTO erased;
+        RETURNING x.id, x.hidden_from INTO erased;
         CONTINUE WHEN NOT FOUND;
         DELETE FROM conversations.kept_parts k WHERE k.conversation_id = p_conversation AND k.ordinal = place;
         PERFORM conversations.refer_contents(p_conversation, place, '{}');
         SELECT a.position, a.created_at, a.message_count INTO erase_parts.position, erase_parts.created_at, erase_parts.message_count
         FROM conversations.append_change(
-            p_conversation, 9::smallint, p_user, NULL, NULL, erased.id, place, '{"edits": [{"kind": 3}]}'::jsonb) a;
+            p_conversation, 9::smallint, p_user, NULL, NULL, erased.id, place,
+            '{"edits": [{"kind": 3}]}'::jsonb
+                || CASE WHEN erased.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', erased.hidden_from) END) a;
         erase_parts.message := conversations.message_at(p_conversation, place);
+        erase_parts.hidden_from := erased.hidden_from;
         RETURN NEXT;
     END LOOP;
 END
 $$;
 
--- Erases what is left when the messages are done: announcements to the user, and contents that only the user's messages referred to. Returns whether that
--- was all.
+-- Erases what is left when the messages are done: announcements to the user, contents that only the user's messages referred to, and blocks. Returns whether
+-- that was all.
 CREATE OR REPLACE FUNCTION conversations.erase_rest(p_app uuid, p_user text, p_until timestamptz, p_limit bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -80,7 +84,7 @@ BEGIN
         WHERE y.app_id = p_app AND y.owner = p_user AND y.unreferenced_since IS NOT NULL AND y.created_at <= p_until AND NOT y.is_doomed
         LIMIT p_limit FOR UPDATE SKIP LOCKED);
     GET DIAGNOSTICS contents = ROW_COUNT;
-    RETURN announcements < p_limit AND contents < p_limit;
+    RETURN announcements < p_limit AND contents < p_limit AND conversations.forget_blocks(p_app, p_user, p_limit) < p_limit;
 END
 $$;
 
@@ -89,7 +93,7 @@ $$;
 CREATE OR REPLACE FUNCTION conversations.erase_some(p_limit bigint)
 RETURNS TABLE (
     outcome text, app_id uuid, user_id text, conversation_id uuid, "position" bigint, created_at timestamptz, message_count bigint,
-    message conversations.message_row)
+    message conversations.message_row, hidden_from text[])
 LANGUAGE plpgsql VOLATILE ROWS 100 AS $$
 #variable_conflict use_column
 DECLARE
@@ -136,7 +140,7 @@ BEGIN
             conversation_id := e.conversation_id;
             IF seen.ordinals IS NOT NULL THEN
                 RETURN QUERY
-                SELECT NULL::text, e.app_id, e.user_id::text, e.conversation_id, p.position, p.created_at, p.message_count, p.message
+                SELECT NULL::text, e.app_id, e.user_id::text, e.conversation_id, p.position, p.created_at, p.message_count, p.message, p.hidden_from
                 FROM conversations.erase_parts(e.conversation_id, e.user_id, seen.ordinals) p;
                 PERFORM webhooks.record(
                     e.app_id, e.conversation_id, position_before + 1,

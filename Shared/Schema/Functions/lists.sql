@@ -153,7 +153,13 @@ BEGIN
         UPDATE conversations.user_conversation u SET is_listed = true
         WHERE u.app_id = NEW.app_id AND u.user_id = returned AND u.conversation_id = NEW.id AND NOT u.is_listed;
     END LOOP;
-    UPDATE conversations.conversation x SET has_hidden = false WHERE x.id = NEW.id;
+    -- From users who may not see the message it stays hidden: a later one brings it back for them.
+    IF NOT EXISTS (
+        SELECT FROM conversations.participant p
+        WHERE p.conversation_id = NEW.id AND p.is_hidden AND p.left_position IS NULL AND NOT conversations.is_visible(NEW, p))
+    THEN
+        UPDATE conversations.conversation x SET has_hidden = false WHERE x.id = NEW.id;
+    END IF;
     RETURN NULL;
 END
 $$;

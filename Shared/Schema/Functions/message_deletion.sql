@@ -92,7 +92,9 @@ DECLARE
     former text[];
     gone record;
 BEGIN
-    DELETE FROM conversations.message m WHERE m.conversation_id = c.id AND m.ordinal = p_ordinal RETURNING m.position, m.sent_at INTO gone;
+    DELETE FROM conversations.message m WHERE m.conversation_id = c.id AND m.ordinal = p_ordinal
+    RETURNING m.position, m.sent_at, m.hidden_from INTO gone;
+    result.hidden_from := gone.hidden_from;
     DELETE FROM conversations.kept_parts k WHERE k.conversation_id = c.id AND k.ordinal = p_ordinal;
     PERFORM conversations.refer_contents(c.id, p_ordinal, '{}');
     IF c.last_ordinal = p_ordinal THEN
@@ -128,9 +130,9 @@ BEGIN
     SELECT a.position, a.created_at, a.message_count INTO result.position, result.created_at, result.message_count
     FROM conversations.append_change(
         c.id, 6::smallint, p_actor, p_oc, p_or, p_message, p_ordinal,
-        -- The last three say what the message was, which webhooks tell.
-        jsonb_build_object(
-            'last_changed', result.last_changed, 'position', gone.position, 'sender', p_sender, 'sent_at', gone.sent_at)) a;
+        -- All but the first say what the message was: webhooks tell it, and whom a block kept from it is not told of this.
+        jsonb_build_object('last_changed', result.last_changed, 'position', gone.position, 'sender', p_sender, 'sent_at', gone.sent_at)
+            || CASE WHEN result.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', result.hidden_from) END) a;
     result.outcome := 'ok';
     result.conversation_id := c.id;
     result.ordinal := p_ordinal;

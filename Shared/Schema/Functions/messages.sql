@@ -12,6 +12,12 @@ RETURN CASE
         + 4 * (1 + CASE WHEN is_read AND p_policy & 2 = 0 THEN 2 WHEN is_delivered AND p_policy & 1 = 0 THEN 1 ELSE 0 END)
 END;
 
+-- Whether others may learn that a user has read a message: not of one that was hidden from the user by a block, which counts as read with the others once the
+-- user reads them all. A user who came again later has read all that came before.
+CREATE OR REPLACE FUNCTION conversations.shows_reading(p_hidden_from text[], p_position bigint, p_user text, p_joined bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_hidden_from IS NULL OR p_user <> ALL (p_hidden_from) OR p_joined > p_position;
+
 -- Whether this participant may see a message with this ordinal, if it exists and no block hides it.
 CREATE OR REPLACE FUNCTION conversations.may_see_by_ranges(p conversations.participant, p_ordinal bigint) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -36,7 +42,9 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT array_agg(p.user_id ORDER BY p.user_id) AS users,
             array_agg(conversations.recipient_status(
-                    m.receipt_policy, p.user_id = m.sender, p.read @> m.ordinal OR b.has_read, p.delivered @> m.ordinal OR b.has_received)
+                    m.receipt_policy, p.user_id = m.sender,
+                    (p.read @> m.ordinal OR b.has_read) AND conversations.shows_reading(m.hidden_from, m.position, p.user_id, p.joined),
+                    p.delivered @> m.ordinal OR b.has_received)
                 ORDER BY p.user_id) AS statuses
         FROM conversations.participant p
         -- OFFSET 0 keeps it a look at one row, and none for those who have no block.
@@ -60,10 +68,10 @@ DECLARE
     others record;
 BEGIN
     SELECT array_agg(p.user_id) AS users, array_agg(p.left_ordinal) AS left_ordinals, array_agg(p.read) AS reads,
-        array_agg(p.delivered) AS delivereds, array_agg(p.packed_up_to) AS packed
+        array_agg(p.delivered) AS delivereds, array_agg(p.packed_up_to) AS packed, array_agg(p.joined) AS joins
     INTO others
     FROM (
-        SELECT x.user_id, CASE WHEN x.left_position IS NOT NULL THEN x.left_ordinal END AS left_ordinal, x.read, x.delivered, x.packed_up_to
+        SELECT x.user_id, x.joined, CASE WHEN x.left_position IS NOT NULL THEN x.left_ordinal END AS left_ordinal, x.read, x.delivered, x.packed_up_to
         FROM conversations.participant x WHERE x.conversation_id = p_conversation ORDER BY x.user_id) p;
     RETURN QUERY
     SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender::text, m.sent_at, m.parts, m.notification, r.users, r.statuses, m.updated_at,
@@ -76,10 +84,12 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT array_agg(p.id ORDER BY p.n) AS users,
             array_agg(conversations.recipient_status(
-                    m.receipt_policy, p.id = m.sender, p.has_read @> m.ordinal OR b.has_read, p.has_received @> m.ordinal OR b.has_received)
+                    m.receipt_policy, p.id = m.sender,
+                    (p.has_read @> m.ordinal OR b.has_read) AND conversations.shows_reading(m.hidden_from, m.position, p.id, p.joined),
+                    p.has_received @> m.ordinal OR b.has_received)
                 ORDER BY p.n) AS statuses
-        FROM unnest(others.users, others.left_ordinals, others.reads, others.delivereds, others.packed) WITH ORDINALITY
-            p(id, left_ordinal, has_read, has_received, packed_up_to, n)
+        FROM unnest(others.users, others.left_ordinals, others.reads, others.delivereds, others.packed, others.joins) WITH ORDINALITY
+            p(id, left_ordinal, has_read, has_received, packed_up_to, joined, n)
         LEFT JOIN LATERAL (
             SELECT get_bit(k.read, (m.ordinal % 1024)::int) = 1 AS has_read, get_bit(k.delivered, (m.ordinal % 1024)::int) = 1 AS has_received
             FROM conversations.receipt_block k
@@ -97,14 +107,25 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     found_row conversations.message_row := conversations.message_at(p.conversation_id, p_ordinal);
     receipts conversations.kept_receipts;
+    kept_from text[];
     before record;
 BEGIN
     IF p.left_position IS NULL OR found_row.message_id IS NULL THEN RETURN found_row; END IF;
+    SELECT m.hidden_from INTO kept_from FROM conversations.message m WHERE m.conversation_id = p.conversation_id AND m.ordinal = p_ordinal;
+    -- Users who were added again before this one left count as having read it.
+    IF kept_from IS NOT NULL THEN
+        kept_from := ARRAY(
+            SELECT u.id FROM unnest(kept_from) u(id)
+            CROSS JOIN LATERAL (
+                SELECT x.joined FROM conversations.participant x WHERE x.conversation_id = p.conversation_id AND x.user_id = u.id OFFSET 0) x
+            WHERE x.joined < found_row.position OR x.joined > p.left_position);
+    END IF;
     SELECT * INTO receipts FROM conversations.kept_receipts k WHERE k.conversation_id = p.conversation_id AND k.user_id = p.user_id;
     IF FOUND THEN
         SELECT array_agg(x.id ORDER BY x.id COLLATE "C"),
             array_agg(conversations.recipient_status(
-                    found_row.receipt_policy, x.id = found_row.sender, x.has_read @> p_ordinal OR b.has_read,
+                    found_row.receipt_policy, x.id = found_row.sender,
+                    (x.has_read @> p_ordinal OR b.has_read) AND conversations.shows_reading(kept_from, 0, x.id, 0),
                     x.has_received @> p_ordinal OR b.has_received)
                 ORDER BY x.id COLLATE "C")
         INTO found_row.recipients, found_row.statuses
@@ -168,7 +189,8 @@ $$;
 -- the first of `p_contents` that cannot be sent;
 -- 'busy_id', with nothing done, if a transaction that has not ended is using the id: to be asked again with `p_alone`, alone in a transaction, which waits for
 -- the id before it locks anything. `p_alone` false: the transaction is shared, and must not wait for an id. What is refused leaves no trace. `recipients`
--- are the present participants. Writes rows of this conversation and the id's place, no other participant's row.
+-- are the present participants. Writes rows of this conversation and the id's place, and of participants the sender's, and those of `hidden_from`, from whom
+-- a block hides the message; NULL: no participant. `number_…` are the counts of these.
 --
 -- `p_by_server`: the app's own server asks, in the name of a user who takes part, of a bot, or under a name (`p_sender_name`, without an actor); the last two
 -- need not take part. Its outcomes are also 'deleted', and 'unknown_sender' for an actor without an identity; what it may refer to, unsendable_by_server says.
@@ -176,26 +198,33 @@ CREATE OR REPLACE FUNCTION conversations.send_message(
     p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_oc bigint, p_or bigint,
     p_contents uuid[] DEFAULT NULL, p_alone boolean DEFAULT NULL, p_by_server boolean DEFAULT false, p_sender_name text DEFAULT NULL,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT ordinal bigint, OUT recipients text[], OUT uncounted bigint,
-    OUT hidden bigint, OUT receipt_policy bigint, OUT bad_content uuid, OUT message conversations.message_row)
+    OUT hidden bigint, OUT receipt_policy bigint, OUT bad_content uuid, OUT message conversations.message_row, OUT hidden_from text[],
+    OUT number_uncounted bigint[], OUT number_hidden bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
     id_key constant bigint := uuid_hash_extended(p_id, 3);
     c record;
     p record;
+    -- From whom a block hides it, as the log has it.
+    kept jsonb;
 BEGIN
     IF p_alone THEN PERFORM pg_advisory_xact_lock(id_key); END IF;
-    SELECT x.position, x.message_count, x.last_change_at, x.deleted_position, x.receipt_policy INTO c
+    SELECT x.position, x.message_count, x.last_change_at, x.deleted_position, x.receipt_policy, x.ctid AS place INTO c
     FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
     outcome := 'not_found';
     IF FOUND AND c.deleted_position IS NULL THEN
-        SELECT x.left_position, x.hidden_count, r.user_ids INTO p
-        FROM conversations.participant x JOIN conversations.roster r ON r.conversation_id = p_conversation
-        WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
+        SELECT x.left_position, x.hidden_count, x.ctid AS place,
+            (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation) AS user_ids,
+            EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
+        INTO p
+        FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
         IF FOUND THEN outcome := CASE WHEN p.left_position IS NULL THEN 'ok' ELSE 'access_denied' END; END IF;
         IF p_by_server AND outcome <> 'ok' THEN
             outcome := conversations.outside_sender(p_app, p_actor, p_sender_name);
-            SELECT NULL::bigint AS left_position, 0::bigint AS hidden_count, r.user_ids INTO p
+            SELECT NULL::bigint AS left_position, 0::bigint AS hidden_count, NULL::tid AS place, r.user_ids,
+                EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
+            INTO p
             FROM conversations.roster r WHERE r.conversation_id = p_conversation;
         END IF;
         IF p_contents IS NOT NULL AND outcome = 'ok' THEN
@@ -235,30 +264,41 @@ BEGIN
     hidden := p.hidden_count;
     receipt_policy := c.receipt_policy;
     IF p_contents IS NOT NULL THEN PERFORM conversations.refer_contents(p_conversation, send_message.ordinal, p_contents); END IF;
+    IF p.has_blocks THEN
+        SELECT h.users, h.uncounted, h.hidden INTO hidden_from, number_uncounted, number_hidden
+        FROM conversations.hide_new_message(p_app, p_conversation, p_actor, p.user_ids, send_message.ordinal, send_message.position) h;
+        IF hidden_from IS NOT NULL THEN
+            kept := jsonb_build_object('hidden_from', hidden_from);
+            -- That may have written the row of the conversation anew, which says whether anyone has hidden messages.
+            SELECT x.ctid AS place INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
+        END IF;
+    END IF;
     -- All is decided, under the lock, so that these may go as one statement. An own message joins what its sender has read only where that lengthens a range:
-    -- a user who never reads would collect a range a message otherwise.
+    -- a user who never reads would collect a range a message otherwise. No other transaction moves these two rows while the conversation is locked, so their
+    -- places, known already, save the search in two indexes.
     WITH moved AS (
         UPDATE conversations.conversation x
         SET position = send_message.position, last_change_at = send_message.created_at, message_count = send_message.ordinal,
             last_ordinal = send_message.ordinal
-        WHERE x.id = p_conversation
+        WHERE x.id = p_conversation AND x.ctid = c.place
     ), stored AS (
-        INSERT INTO conversations.message (conversation_id, ordinal, id, position, sender, sender_name, sent_at, parts, notification, receipt_policy)
+        INSERT INTO conversations.message (
+            conversation_id, ordinal, id, position, sender, sender_name, sent_at, parts, notification, receipt_policy, hidden_from)
         VALUES (
             p_conversation, send_message.ordinal, p_id, send_message.position, coalesce(p_actor, ''), p_sender_name, send_message.created_at,
-            p_parts, p_notification, send_message.receipt_policy)
+            p_parts, p_notification, send_message.receipt_policy, send_message.hidden_from)
     ), logged AS (
         INSERT INTO conversations.change (
-            conversation_id, position, kind, actor, origin_connection, origin_request, message_id, ordinal, message_count, created_at)
+            conversation_id, position, kind, actor, origin_connection, origin_request, message_id, ordinal, message_count, operations, created_at)
         VALUES (
             p_conversation, send_message.position, 5, coalesce(p_actor, ''), p_oc, p_or, p_id, send_message.ordinal, send_message.ordinal,
-            send_message.created_at)
+            kept, send_message.created_at)
     )
     UPDATE conversations.participant x
     SET uncounted = x.uncounted + 1,
         read = CASE WHEN send_message.ordinal = 1 OR x.read @> (send_message.ordinal - 1)
             THEN x.read + int8multirange(int8range(send_message.ordinal, send_message.ordinal, '[]')) ELSE x.read END
-    WHERE x.conversation_id = p_conversation AND x.user_id = p_actor AND x.left_position IS NULL
+    WHERE x.conversation_id = p_conversation AND x.user_id = p_actor AND x.ctid = p.place
     RETURNING x.uncounted INTO send_message.uncounted;
 END
 $$;
@@ -271,7 +311,7 @@ CREATE OR REPLACE FUNCTION conversations.edit_parts(
     p_app uuid, p_actor text, p_message uuid, p_before bytea, p_after bytea, p_edits jsonb, p_updated_at timestamptz, p_contents uuid[],
     p_oc bigint, p_or bigint,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT bad_content uuid,
-    OUT message conversations.message_row)
+    OUT message conversations.message_row, OUT hidden_from text[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -284,10 +324,10 @@ BEGIN
     SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, place.conversation_id, p_actor) b;
     IF outcome IN ('not_found', 'deleted') THEN RETURN; END IF;
     IF p_actor IS NULL THEN
-        SELECT x.sender, x.parts, x.updated_at INTO m
+        SELECT x.sender, x.parts, x.updated_at, x.hidden_from INTO m
         FROM conversations.message x WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal;
     ELSE
-        SELECT x.sender, x.parts, x.updated_at INTO m
+        SELECT x.sender, x.parts, x.updated_at, x.hidden_from INTO m
         FROM conversations.message x
         JOIN conversations.participant p ON p.conversation_id = x.conversation_id AND p.user_id = p_actor
         WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal AND conversations.may_see(p, x.ordinal);
@@ -307,7 +347,10 @@ BEGIN
     WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal;
     SELECT a.position, a.created_at, a.message_count INTO edit_parts.position, edit_parts.created_at, edit_parts.message_count
     FROM conversations.append_change(
-        place.conversation_id, 9::smallint, p_actor, p_oc, p_or, p_message, place.ordinal, jsonb_build_object('edits', p_edits)) a;
+        place.conversation_id, 9::smallint, p_actor, p_oc, p_or, p_message, place.ordinal,
+        CASE WHEN m.hidden_from IS NULL THEN jsonb_build_object('edits', p_edits)
+            ELSE jsonb_build_object('edits', p_edits, 'hidden_from', m.hidden_from) END) a;
+    hidden_from := m.hidden_from;
     -- A user who has left goes on seeing what they saw.
     IF EXISTS (
         SELECT FROM conversations.participant p
@@ -445,7 +488,7 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.recipient_status, conversations.may_see_by_ranges, conversations.may_see, conversations.message_at, conversations.messages_at,
+    conversations.recipient_status, conversations.shows_reading, conversations.may_see_by_ranges, conversations.may_see, conversations.message_at, conversations.messages_at,
     conversations.message_for, conversations.find_message, conversations.get_message, conversations.send_message, conversations.edit_parts,
     conversations.list_messages(uuid, text, uuid, bigint, uuid, bigint), conversations.list_messages(uuid, text, uuid, bigint, uuid),
     conversations.list_messages_page TO strata_conversations;

@@ -40,6 +40,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
     leaver text;
+    kept_from text[];
 BEGIN
     distinct_cleared := c.is_distinct;
     SELECT coalesce(array_agg(u.id ORDER BY u.id COLLATE "C"), '{}') INTO participants
@@ -57,7 +58,9 @@ BEGIN
         PERFORM conversations.free_set(c, p_before);
     END IF;
     IF cardinality(p_added) > 0 THEN
+        kept_from := conversations.kept_from(c, p_added, p_actor);
         PERFORM conversations.let_in(c, p_added, change_roster.position);
+        IF kept_from <> '{}' THEN PERFORM conversations.keep_from(c, kept_from, change_roster.position); END IF;
         -- Also for users who never left, which finds nothing.
         PERFORM metadata.forget_kept_tree(c.id, u.id) FROM unnest(p_added) u(id);
         IF c.is_indexed THEN PERFORM metadata.index_users(c.id, p_added); END IF;

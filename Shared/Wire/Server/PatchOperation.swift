@@ -15,6 +15,8 @@ struct PatchOperation {
     let segments: [String]
     /// Nil: there is none. A null is one.
     let value: JSONValue?
+    /// What is added to a set, or removed from it, as 2.0 names it.
+    let id: JSONValue?
 
     /// The operations of a body, in its order.
     /// - Throws: ``Failure`` `invalid_request` if the body is no array of objects; `invalid_operation` for an operation that there is not; otherwise naming
@@ -42,6 +44,7 @@ struct PatchOperation {
         self.property = property
         self.segments = segments
         value = members.raw("value")
+        id = members.raw("id")
     }
 
     /// - Throws: ``Failure`` `invalid_operation` for another verb.

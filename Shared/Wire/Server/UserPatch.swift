@@ -5,6 +5,8 @@ public import StrataModel
 public struct UserPatch: Hashable, Sendable {
     /// Nil: not said. The last operation counts.
     public var isSuspended: Bool?
+    /// Whom the user is to have blocked, in order.
+    public var blocks: [BlockOperation] = []
 
     /// - Throws: ``Failure`` naming the property at fault.
     public init(_ json: JSONValue) throws(Failure) {
@@ -12,6 +14,7 @@ public struct UserPatch: Hashable, Sendable {
             // Each property that a user has for the app's own server is read in a function of its own.
             switch operation.property {
             case "suspended": isSuspended = try UserPatch.flag(operation)
+            case "blocks": blocks.append(try UserPatch.block(operation))
             default: throw operation.isUnknown
             }
         }
@@ -21,6 +24,30 @@ public struct UserPatch: Hashable, Sendable {
         try operation.requireSet()
         guard case .bool(let flag) = try operation.requiredValue() else { throw .invalid(operation.shortened, reason: "must be true or false") }
         return flag
+    }
+
+    /// `add` and `remove` name one user, by the `value` or as 2.0 does by the `id`; `set` names all.
+    private static func block(_ operation: PatchOperation) throws(Failure) -> BlockOperation {
+        switch operation.verb {
+        case .add: return .add([try namedUser(operation)])
+        case .remove: return .remove([try namedUser(operation)])
+        case .set:
+            guard case .array(let elements) = try operation.requiredValue() else { throw .invalid("blocks", reason: "must be an array of user ids") }
+            var users: [UserID] = []
+            for element in elements { users.append(try user(element)) }
+            return .set(users)
+        case .delete: throw Failure(.invalidOperation, "The property blocks can only be set, added to and removed from.", detail: .property("blocks"))
+        }
+    }
+
+    private static func namedUser(_ operation: PatchOperation) throws(Failure) -> UserID {
+        if let id = operation.id { return try user(id) }
+        return try user(try operation.requiredValue())
+    }
+
+    private static func user(_ value: JSONValue) throws(Failure) -> UserID {
+        guard case .string(let text) = value, let user = UserID(parsing: text) else { throw .invalid("blocks", reason: "must be user ids") }
+        return user
     }
 }
 

@@ -46,7 +46,7 @@ struct CallsFixture: Sendable {
     static let receiptAudienceLimit = 4
     static let quotas: Quotas = {
         var quotas = Quotas()
-        (quotas.followed, quotas.pushTokens) = (12, 4)
+        (quotas.followed, quotas.blocked, quotas.pushTokens) = (12, 12, 4)
         (quotas.uploads, quotas.uploadBytes) = (40, 4000)
         (quotas.appUploads, quotas.appUploadBytes) = (50, 5000)
         quotas.delayedMessages = 8

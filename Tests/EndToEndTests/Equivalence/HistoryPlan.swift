@@ -41,6 +41,8 @@ struct HistoryPlan: Sendable {
         case markAllRead(Int, upTo: Int?)
         /// By the app's own server, for no user.
         case byServer(ServerOperation)
+        /// Another member is blocked, or not any more.
+        case block(Int, Bool)
         case drop(losing: Bool)
         case connect(via: Int)
         case openLate(via: Int)

@@ -197,6 +197,8 @@ struct HistoryRun: Sendable {
             let body: JSONValue = ["position": percent.map { .integer(Int64(position($0, in: id, of: client))) } ?? .null]
             return try await rest("POST", layerPath(id) + "/mark_all_read", body, client)
         case .byServer(let operation): return try await outcome(of: operation, as: AppServer(client.user.app))
+        case .block(let other, let isBlocked):
+            return try await rest(isBlocked ? "PUT" : "DELETE", "/blocks/users/\(clients[other].user.user)", nil, client)
         case .drop, .connect, .openLate: return nil
         }
     }

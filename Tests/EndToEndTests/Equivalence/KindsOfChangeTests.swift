@@ -97,6 +97,25 @@ extension EndToEnd {
                 "conversation deleted for all, and a user has left", (0, .patch(0, [.remove(1)])),
                 (0, .deleteConversation(0, query: "mode=all_participants"))),
             Kind(
+                "blocked, messages of both, changed, and all read", (0, .block(1, true)),
+                (1, .send(3, parts: text, notification: nil, overSocket: false)),
+                (2, .markAllRead(0, upTo: nil)), (0, .markAllRead(0, upTo: nil)), (1, .markAllRead(0, upTo: nil))),
+            Kind(
+                "blocked, and a hidden message deleted for all", (1, .block(0, true)),
+                (0, .send(3, parts: text, notification: nil, overSocket: false)),
+                (2, .deleteMessage(2, forAll: true)), (0, .deleteMessage(3, forAll: true))),
+            Kind(
+                "blocked and free again", (0, .block(1, true)), (1, .send(3, parts: text, notification: nil, overSocket: false)),
+                (0, .block(1, false)),
+                (0, .markAllRead(0, upTo: nil))),
+            Kind(
+                "conversation of a blocked user, who adds one who has blocked them", (0, .block(1, true)),
+                (1, .create(1, with: [0, 3], distinct: false, metadata: nil, overSocket: true)), (1, .patch(0, [.remove(0)])),
+                (1, .patch(0, [.add(0)]))),
+            Kind(
+                "conversation deleted on one's own devices does not come back by a hidden message", (0, .block(1, true)),
+                (0, .deleteConversation(0, query: "mode=my_devices")), (1, .send(3, parts: text, notification: nil, overSocket: false))),
+            Kind(
                 "conversation deleted on one's own devices comes back", (1, .deleteConversation(0, query: "mode=my_devices")),
                 (0, .send(3, parts: text, notification: nil, overSocket: false))),
         ]

@@ -232,5 +232,10 @@ enum RESTRows {
         RESTRow(
             "DELETE", "/following/users/:user", "/following/users/{user}", sender: "204", participant: "204", former: "204", stranger: "204"),
         RESTRow("DELETE", "/following/:user", "/following/{user}", sender: "204", participant: "204", former: "204", stranger: "204"),
+        RESTRow("GET", "/blocks", "/blocks", sender: "200", participant: "200", former: "200", stranger: "200"),
+        RESTRow(
+            "PUT", "/blocks/users/:user", "/blocks/users/{new}", sender: "204", participant: "204", former: "204", stranger: "204"),
+        RESTRow(
+            "DELETE", "/blocks/users/:user", "/blocks/users/{new}", sender: "204", participant: "204", former: "204", stranger: "204"),
     ]
 }
