@@ -51,7 +51,7 @@ struct SenderTests {
         receiver.set(.answer(307, location: receiver.url("/other")), for: "/307")
         receiver.set(.endlessBody, for: "/endless")
         receiver.set(.close, for: "/closes")
-        try await with(receiver: receiver) { sender in
+        try await with(receiver: receiver) { (sender: HTTPSender) async throws -> Void in
             #expect(try await post(sender, receiver.url("/good")).status == 200)
             #expect(try await post(sender, receiver.url("/500")).status == 500)
             #expect(try await post(sender, receiver.url("/307")).status == 307)
@@ -65,7 +65,7 @@ struct SenderTests {
     func hanging() async throws {
         let receiver = try await WebhookReceiver.start()
         receiver.set(.hang, for: "/hangs")
-        try await with(timeout: .milliseconds(200), receiver: receiver) { sender in
+        try await with(timeout: .milliseconds(200), receiver: receiver) { (sender: HTTPSender) async throws -> Void in
             let reason = try await problem(sender, receiver.url("/hangs"))
             #expect(reason == "no answer within 200 ms" || reason == "no answer in time", "\(reason ?? "nil")")
         }
@@ -74,7 +74,7 @@ struct SenderTests {
     @Test("names that lead to private addresses are not called, nor is a port at which no server listens")
     func refused() async throws {
         let receiver = try await WebhookReceiver.start()
-        try await with(AddressPolicy(allowed: []), receiver: receiver) { sender in
+        try await with(AddressPolicy(allowed: []), receiver: receiver) { (sender: HTTPSender) async throws -> Void in
             for host in ["127.0.0.1", "localhost", "0x7f.1", "2130706433", "127.1"] {
                 #expect(try await problem(sender, receiver.url("/", host: host))?.contains("is not called") == true, "\(host)")
             }
@@ -83,7 +83,7 @@ struct SenderTests {
         }
         let gone = receiver.url("/")
         let other = try await WebhookReceiver.start()
-        try await with(receiver: other) { sender in
+        try await with(receiver: other) { (sender: HTTPSender) async throws -> Void in
             #expect(try await problem(sender, gone) == "the receiver could not be reached")
         }
     }
@@ -101,7 +101,7 @@ struct SenderTests {
                 try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
             }
             let roots = try NIOSSLCertificate.fromPEMBytes(Array(trusted.certificate.utf8))
-            try await with(trusted: roots, receiver: receiver) { sender in
+            try await with(trusted: roots, receiver: receiver) { (sender: HTTPSender) async throws -> Void in
                 let reason = try await problem(sender, receiver.url("/", scheme: "https", host: "localhost"))
                 #expect(isGood ? reason == nil : reason == "the TLS connection could not be made: the certificate may be wrong", "\(reason ?? "nil")")
             }

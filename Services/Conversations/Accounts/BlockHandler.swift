@@ -47,7 +47,8 @@ struct BlockHandler: CallHandler {
         if outcome == "too_many" { throw QuotaRefusal.blocked.failure(support.quotas) }
         guard outcome == "ok" else { return written.place ?? .nowhere }
         support.publisher.notify(try columns.notices(in: row, of: caller.user, in: caller.app))
-        return written.place ?? ChangePlace(userPosition: Position(try row[columns.position]))
+        if let place = written.place { return place }
+        return ChangePlace(userPosition: Position(try row[columns.position]))
     }
 
     // MARK: Read
