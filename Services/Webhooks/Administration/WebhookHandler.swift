@@ -5,6 +5,7 @@ import FoundationEssentials
 import RPC
 import StrataModel
 import StrataWire
+import SwiftProtobuf
 
 /// Answers the calls by which an app's own server administers its webhooks.
 struct WebhookHandler: CallHandler {

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Logging
 import Metrics
+import NIOHTTP1
 import NetKit
 import Postgres
 import ServiceLifecycle

@@ -4,6 +4,7 @@ import FoundationEssentials
 import Logging
 import Metrics
 import Postgres
+import StrataModel
 import Synchronization
 
 /// Tells the database what came of lanes: those that end at about the same time in one statement for each claim.
