@@ -119,7 +119,7 @@ let checks: [Target] = [
         "WebhooksTests",
         [
             "Webhooks", "ServiceKit", "Contracts", "Postgres", "StrataModel", "StrataWire", "TestCluster", "TestSupport", swiftProtobuf, nioCore,
-            nioPosix, nioSSL,
+            nioPosix, nioHTTP1, nioSSL,
         ]),
     tests(
         "GatewayTests",
