@@ -27,7 +27,7 @@ struct ServerBlockRoutes: RESTFeature {
         repeat {
             let page = try await services.blocks(pageSize: Self.pageSize, from: identities.last?.userID, for: call.renewed)
             identities += page.objects
-            total = page.total
+            total = page.total ?? identities.count
             if page.nextFrom == nil { break }
         } while true
         let renderer = self.renderer(for: context)

@@ -5,7 +5,7 @@ import ProtocolClient
 
 /// Identities, status, sessions, following, badges and blocks.
 enum SRUsers {
-    static let rules: [ServerRule] = identities + status + following + badges
+    static let rules: [ServerRule] = identities + status + following + badges + blocks
 
     private static func path(_ f: ServerFixture, _ name: String = "ana") -> String { "/users/\(f.user(name))" }
 
