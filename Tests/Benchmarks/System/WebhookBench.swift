@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import Postgres
+import StrataCommand
 import Synchronization
 
 /// How fast a webhook is told of what it is owed, with the whole system beside: 10,000 events of 1,000 conversations, to a receiver that accepts each at once;
