@@ -24,7 +24,7 @@ extension GatewayServices {
     }
 
     /// - Parameter createsUser: the user need not have been heard of.
-    func changeBlocks(_ operations: [BlockOperation], createsUser: Bool = false, for call: Call) async throws(Failure) -> ChangePlace {
+    func changeBlocks(_ operations: [BlockListOperation], createsUser: Bool = false, for call: Call) async throws(Failure) -> ChangePlace {
         let request = ProtoChangeBlocksRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
@@ -51,7 +51,7 @@ extension GatewayServices {
 }
 
 extension ProtoBlockOperation {
-    fileprivate init(_ operation: BlockOperation) {
+    fileprivate init(_ operation: BlockListOperation) {
         self.init()
         switch operation {
         case .add(let users): (kind, userIds) = (.add, users.map(\.rawValue))

@@ -50,7 +50,7 @@ struct ServerBlockRoutes: RESTFeature {
         return .noContent
     }
 
-    private func change(_ operations: [BlockOperation], of owner: BlockOwner, in context: ServerContext) async throws(Failure) {
+    private func change(_ operations: [BlockListOperation], of owner: BlockOwner, in context: ServerContext) async throws(Failure) {
         let call = try await call(for: owner, in: context)
         _ = try await services.changeBlocks(operations, createsUser: context.version < .v2, for: call)
     }

@@ -6,7 +6,7 @@ public struct UserPatch: Hashable, Sendable {
     /// Nil: not said. The last operation counts.
     public var isSuspended: Bool?
     /// Whom the user is to have blocked, in order.
-    public var blocks: [BlockOperation] = []
+    public var blocks: [BlockListOperation] = []
 
     /// - Throws: ``Failure`` naming the property at fault.
     public init(_ json: JSONValue) throws(Failure) {
@@ -27,7 +27,7 @@ public struct UserPatch: Hashable, Sendable {
     }
 
     /// `add` and `remove` name one user, by the `value` or as 2.0 does by the `id`; `set` names all.
-    private static func block(_ operation: PatchOperation) throws(Failure) -> BlockOperation {
+    private static func block(_ operation: PatchOperation) throws(Failure) -> BlockListOperation {
         switch operation.verb {
         case .add: return .add([try namedUser(operation)])
         case .remove: return .remove([try namedUser(operation)])

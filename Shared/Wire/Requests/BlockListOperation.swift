@@ -2,7 +2,7 @@
 public import StrataModel
 
 /// One operation on the list of users whom a user has blocked.
-public enum BlockOperation: Hashable, Sendable {
+public enum BlockListOperation: Hashable, Sendable {
     case add([UserID])
     case remove([UserID])
     /// All others are unblocked.
