@@ -133,8 +133,8 @@ extension StoreTests {
             try await CallsFixture.run { calls in
                 let id = try await calls.conversation(["ben", "cleo"])
                 try await calls.block(["ben"])
-                let message = try await calls.send(id, by: "ben", parts: [CallsFixture.text("a"), CallsFixture.text("b")])
-                _ = try await calls.edit(message.id, by: "ben", .add(ProtoMessagePart(CallsFixture.text("c"))))
+                let message = try await calls.send(id, by: "ben", parts: [.text("a"), .text("b")])
+                _ = try await calls.edit(message.id, by: "ben", .add(ProtoMessagePart(.text("c"))))
                 try await calls.delete(message.id, by: "ben", .allParticipants)
                 let heard = try calls.heard(id).dropFirst()
                 #expect(heard.map(\.hiddenFrom) == [[user("ana")], [user("ana")], [user("ana")]])
