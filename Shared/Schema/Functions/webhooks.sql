@@ -66,7 +66,7 @@ BEGIN
 END
 $$;
 
--- Records an event for each active hook that wants its kind. The lane's row is locked after the outbox was written, which says why there. In the order of
+-- Records an event for each active hook that wants its kind, once. The lane's row is locked after the outbox was written, which says why there. In the order of
 -- the hooks, so that two transactions cannot wait for each other.
 CREATE OR REPLACE FUNCTION webhooks.emit(
     p_app uuid, p_lane uuid, p_position bigint, p_number bigint, p_kind text, p_event uuid, p_created_at timestamptz, p_facts jsonb,
@@ -81,7 +81,8 @@ BEGIN
     INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, parts, size)
     SELECT h.id, p_lane, p_position, p_number, p_app, p_kind, p_event, p_created_at, p_facts, p_parts,
         octet_length(p_facts::text) + coalesce(octet_length(p_parts), 0)
-    FROM unnest(hooks) h(id);
+    FROM unnest(hooks) h(id)
+    ON CONFLICT (hook_id, lane, position, number) DO NOTHING;
     INSERT INTO webhooks.lane AS l (hook_id, lane, app_id)
     SELECT h.id, p_lane, p_app FROM unnest(hooks) WITH ORDINALITY h(id, n) ORDER BY h.n
     ON CONFLICT (hook_id, lane) DO UPDATE SET app_id = l.app_id WHERE false;
