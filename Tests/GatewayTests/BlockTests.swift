@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import NIOCore
+import NIOEmbedded
 import StrataModel
 import StrataWire
 import Testing
