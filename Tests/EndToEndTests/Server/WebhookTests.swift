@@ -62,7 +62,7 @@ extension EndToEnd {
 
             func active(_ path: String, version: String = "3.0", events: JSONValue = WebhookTests.allEvents) async throws -> String {
                 let id = try await register(path, version: version, events: events)
-                try await await ("active", id)
+                try await reach("active", id)
                 return id
             }
         }
