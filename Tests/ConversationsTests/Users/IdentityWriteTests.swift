@@ -2,21 +2,17 @@
 import Contracts
 import Foundation
 import StrataModel
-import SwiftProtobuf
 import Testing
 
 @testable import Conversations
 
 extension StoreTests {
     @Suite struct IdentityWriteTests {
+        /// As the database has it.
         private func identity(of user: String, _ calls: CallsFixture) async throws -> Identity {
-            let answer = try await calls.call(
-                ConversationsAPI.identities,
-                .with {
-                    $0.appID = Data(calls.app)
-                    $0.userIds = [user]
-                })
-            return Identity(answer.identities[0])
+            let user = UserID(trusted: user)
+            let found = try await IdentityDirectory(database: calls.database).full([user], in: calls.app, deadline: .soon)
+            return try #require(found[user])
         }
 
         private func changes(_ user: String, _ calls: CallsFixture) throws -> [UserChange.Content] {

@@ -61,6 +61,7 @@ extension EndToEnd {
             #expect(try await AppServer(app).call("DELETE", "/users/\(user.user)").status == 202)
             await service.kill()
             try await service.start()
+            try await sendWhenPossible("before the end of the erasure", by: other, to: conversation)
             let socket = try await other.open()
             try await eventually("all of the user's messages have lost their parts") {
                 try await cluster.sql(
