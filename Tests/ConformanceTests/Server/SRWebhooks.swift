@@ -48,10 +48,13 @@ enum SRWebhooks {
     }
 
     private static let administration: [ServerRule] = [
-        ServerRule(110, "webhooks have a media type of their own; another is 406 Accept", versions) { f in
-            f.refused(try await f.call("GET", "/webhooks"), "invalid_header", header: "Accept")
+        ServerRule(110, "webhooks have a media type of their own; without a version it is 406 Accept", versions) { f in
+            f.refused(try await f.call("GET", "/webhooks", headers: ["Accept": ""]), "invalid_header", header: "Accept")
             f.equal(try await ask(f, "GET", "").status, 200)
         },
+        ServerRule(
+            110, "the media type of the other requests is 406 where webhooks are asked for", versions,
+            except: "both types are taken: a version is what matters, and that is the same in both."),
         ServerRule(111, "one is registered: 201, unverified, without its secret; what is absent is 422 missing_property", versions) { f in
             let receiver = try await HookReceiver.shared()
             let answer = try await ask(f, "POST", "", hook(f, "\(receiver.url)/registered/\(f.mark)"))
