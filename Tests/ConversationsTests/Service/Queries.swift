@@ -50,6 +50,10 @@ enum Queries {
         QueryCheck(
             GiveGatheredReceipts(app: app, conversation: conversation, users: ["ana"], messages: [UUID()], statuses: [2], audienceLimit: 1)),
         QueryCheck(
+            GiveRecordedReceipts(
+                receipts: GiveGatheredReceipts(
+                    app: app, conversation: conversation, users: ["ana"], messages: [UUID()], statuses: [2], audienceLimit: 1))),
+        QueryCheck(
             GiveReceipts(
                 app: app, user: user, conversation: conversation, messages: [message], status: 2, audienceLimit: 1, origin: origin)),
         QueryCheck(
