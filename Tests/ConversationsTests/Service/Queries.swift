@@ -95,6 +95,7 @@ enum Queries {
         QueryCheck(Baseline(app: app, user: user, since: time)), QueryCheck(RecentBaseline(app: app, user: user, recent: 1, notBefore: time)),
         QueryCheck(ReplayBaseline(app: app, user: user, since: time, knownEpoch: "a", reached: 1), others: [EpochColumns.self]),
         QueryCheck(ReadHeads(since: time)), QueryCheck(CheckEpoch(epoch: "a", reached: 1)),
+        QueryCheck(ReadRecordedApps()),
         QueryCheck(ChangeNothing(app: app, conversation: conversation)),
         QueryCheck(EarlierChange.Find(Mutation(id: UUID(), fingerprint: 1), of: user, in: app)),
     ]
