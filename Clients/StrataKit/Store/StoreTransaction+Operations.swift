@@ -19,7 +19,7 @@ extension StoreTransaction {
         switch change {
         case .markAnnouncementRead(let id), .deleteAnnouncement(let id): _ = try announcement(id)
         case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead,
-            .confirmDelivery, .follow, .unfollow, .block, .unblock:
+            .confirmDelivery, .follow, .unfollow:
             break
         }
     }
@@ -109,7 +109,7 @@ extension StoreTransaction {
             try keepSendTime(of: shown, operation)
             positions.conversation = shown.record.position.map { $0 / Position.wireStep }
         case .confirmDelivery: return try removeOperation(operation)
-        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .follow, .unfollow, .block, .unblock,
+        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .follow, .unfollow,
             .markAnnouncementRead,
             .deleteAnnouncement:
             break
@@ -151,7 +151,6 @@ extension StoreTransaction {
                 try removeOperation(dependent)
             }
         case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow, .unfollow,
-            .block, .unblock,
             .markAnnouncementRead, .deleteAnnouncement:
             try removeOperation(operation)
         }
@@ -170,7 +169,6 @@ extension StoreTransaction {
             try dropOperations(onDeleted: conversation)
         case .deleteAnnouncement(let id): try setAnnouncement(id, to: nil)
         case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .markRead, .confirmDelivery, .follow, .unfollow,
-            .block, .unblock,
             .markAnnouncementRead:
             return false
         }

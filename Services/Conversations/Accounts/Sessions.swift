@@ -21,26 +21,27 @@ struct Sessions: Sendable {
 
     private let database: Database
     private let publisher: Publisher
-    /// In seconds.
-    private let lifetime: Int64
+    private let lifetime: Duration
+    /// A session with less than this left is due to be renewed.
+    private let renewBelow: Duration
 
-    /// - Parameter lifetime: of a session that is not used, where its app does not say it.
+    /// - Parameter lifetime: of a session that is not used.
     init(database: Database, publisher: Publisher, lifetime: Duration) {
         self.database = database
         self.publisher = publisher
-        self.lifetime = lifetime.components.seconds
+        self.lifetime = lifetime
+        renewBelow = max(lifetime - .seconds(86_400), lifetime / 2)
     }
 
     /// The session of a token with this digest.
-    /// - Throws: ``StrataModel/Failure`` `authentication_required` if there is none that has not ended, or its app is suspended; `user_suspended`.
+    /// - Throws: ``StrataModel/Failure`` `authentication_required` if there is none that is valid.
     func find(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) -> Session {
-        let rows = try await database.run(FindSession(digest: digest, lifetime: lifetime), deadline: deadline)
+        let rows = try await database.run(FindSession(digest: digest, renewBelow: renewBelow.components.seconds), deadline: deadline)
         guard let row = rows.first else { throw .sessionEnded }
         let session: Session
         let isDue: Bool
         do {
             let columns = try rows.columns(of: FindSession.self)
-            if try row[columns.isSuspended] { throw Failure.userSuspended }
             session = try columns.session(in: row)
             isDue = try row[columns.isDue]
         } catch {
@@ -66,7 +67,7 @@ struct Sessions: Sendable {
     /// Those of `digests` that are no valid sessions any more, in the order given.
     func ended(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async throws(Failure) -> [[UInt8]] {
         if digests.isEmpty { return [] }
-        let rows = try await database.run(CheckSessions(digests: digests, lifetime: lifetime), deadline: deadline)
+        let rows = try await database.run(CheckSessions(digests: digests, renewBelow: renewBelow.components.seconds), deadline: deadline)
         var valid: Set<[UInt8]> = []
         var due: [[UInt8]] = []
         do {
@@ -85,6 +86,6 @@ struct Sessions: Sendable {
 
     /// Best effort: a session that could not be renewed now is still due the next time.
     private func renew(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async {
-        _ = try? await database.runAlone(RenewSessions(digests: digests, lifetime: lifetime), deadline: deadline)
+        _ = try? await database.runAlone(RenewSessions(digests: digests, lifetime: lifetime.components.seconds), deadline: deadline)
     }
 }

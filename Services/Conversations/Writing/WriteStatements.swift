@@ -25,13 +25,11 @@ struct CreateConversation: WriteQuery {
         arguments: ["$1", "$2", "$3", "$4::text[]", "$5", "$6::text[]", "$7::text[]", "$8", "$9", "$10", "$11"],
         place: WriteStatement.Place(
             conversation: "(r.view).conversation_id", position: "(r.view).position", userPosition: "r.user_position",
-            object: "(r.view).conversation_id"),
-        // One that was found changed nowhere that webhooks tell of.
-        recorded: WriteStatement.Recorded(position: "r.position"), isIdempotent: true)
+            object: "(r.view).conversation_id"), isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .textArray(participants), .bool(isDistinct),
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .textArray(participants), .bool(isDistinct),
             Value(metadataPaths), Value(metadataValues), .int8(Int64(participantsLimit)),
             Value(origin?.connection), Value(origin?.request), .int8(receiptPolicy),
         ]
@@ -62,12 +60,11 @@ struct PatchConversation: WriteQuery {
         function: "conversations.patch_participants", arguments: (1...10).map { "$\($0)" },
         // Those who remove themselves are told of that, and not of what comes after it.
         place: WriteStatement.Place(
-            conversation: "$3", position: "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"),
-        recorded: WriteStatement.Recorded(first: "least(r.position, r.metadata_position)", last: "greatest(r.position, r.metadata_position)"))
+            conversation: "$3", position: "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"))
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .jsonb(participants),
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .jsonb(participants),
             .int8(Int64(participantsLimit)), metadata.map { .jsonb($0) } ?? .null, Value(origin?.connection), Value(origin?.request),
             Value(maxKeys), Value(maxBytes),
         ]
@@ -97,7 +94,7 @@ struct DeleteConversation: WriteQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .text(mode.rawValue), .bool(leaves),
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .text(mode.rawValue), .bool(leaves),
             Value(origin?.connection), Value(origin?.request), Value(upTo),
         ]
     }
@@ -115,8 +112,7 @@ struct MarkAllRead: WriteQuery {
     typealias Columns = MarkAllReadColumns
 
     static let statement = WriteStatement(
-        "conversation.mark_all_read",
-        columns: "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told, r.receipts",
+        "conversation.mark_all_read", columns: "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told",
         function: "conversations.mark_all_read", arguments: (1...7).map { "$\($0)" },
         place: WriteStatement.Place(conversation: "$3", position: "r.position"), isIdempotent: true)
 
@@ -143,37 +139,21 @@ struct SendMessage: WriteQuery {
 
     typealias Columns = MessageSendColumns
 
-    fileprivate static let columns = """
-        r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
-        r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_")), r.hidden_from, r.number_uncounted, r.number_hidden
-        """
-
     static let statement = WriteStatement(
-        "message.send", columns: columns, function: "conversations.send_message", arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10"],
+        "message.send",
+        columns: """
+            r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
+            r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
+            """,
+        function: "conversations.send_message", arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10"],
         place: WriteStatement.Place(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .uuid(message.rawValue), .bytes(parts),
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .uuid(message.rawValue), .bytes(parts),
             Value(notification), Value(origin?.connection), Value(origin?.request), Value(contents?.map(\.rawValue)), .bool(waits),
         ]
     }
-}
-
-/// Sends a message that the app's own server asks for. Clients' messages have a statement of their own (``SendMessage``): it is the one that is asked for most.
-struct SendServerMessage: WriteQuery {
-    let message: SendMessage
-    /// The sender, if it is no user.
-    let senderName: String?
-
-    typealias Columns = MessageSendColumns
-
-    static let statement = WriteStatement(
-        "message.send_by_server", columns: SendMessage.columns, function: "conversations.send_message",
-        arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10", "true", "$11"],
-        place: WriteStatement.Place(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
-
-    var parameters: [Value] { message.parameters + [Value(senderName)] }
 }
 
 /// Deletes a message for all, or for one user.
@@ -183,8 +163,6 @@ struct DeleteMessage: WriteQuery {
     let message: MessageID
     let mode: DeletionMode
     let origin: Change.Origin?
-    /// The message must lie in it; nil: in any.
-    var conversation: ConversationID?
 
     typealias Columns = MessageDeleteColumns
 
@@ -193,15 +171,15 @@ struct DeleteMessage: WriteQuery {
         columns: """
             r.outcome, r.conversation_id, r.position, r.created_at, r.message_count, r.ordinal, r.last_changed, r.number_users,
             r.number_uncounted, r.number_hidden, r.user_position, r.user_created_at, r.override_user, r.former_users, r.former_positions, r.former_times,
-            r.hidden_from, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
+            \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
-        function: "conversations.delete_message", arguments: (1...7).map { "$\($0)" },
+        function: "conversations.delete_message", arguments: (1...6).map { "$\($0)" },
         place: WriteStatement.Place(conversation: "r.conversation_id", position: "r.position", userPosition: "r.user_position"))
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .actor(user), .uuid(message.rawValue), .text(mode.rawValue),
-            Value(origin?.connection), Value(origin?.request), Value(conversation?.rawValue),
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(message.rawValue), .text(mode.rawValue),
+            Value(origin?.connection), Value(origin?.request),
         ]
     }
 }
@@ -225,15 +203,14 @@ struct EditParts: WriteQuery {
     static let statement = WriteStatement(
         "message.edit_parts",
         columns: """
-            r.outcome, r.position, r.created_at, r.message_count, r.bad_content, r.hidden_from,
-            \(MessageColumns.selected(from: "r.message", prefix: "m_"))
+            r.outcome, r.position, r.created_at, r.message_count, r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.edit_parts", arguments: (1...7).map { "$\($0)" } + ["$8::uuid[]", "$9", "$10"],
         place: WriteStatement.Place(conversation: "(r.message).conversation_id", position: "r.position", object: "($6 -> 0 ->> 'part')::uuid"))
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .actor(user), .uuid(message.rawValue), .bytes(stored), .bytes(parts), .jsonb(edits),
+            .uuid(app.rawValue), .text(user.rawValue), .uuid(message.rawValue), .bytes(stored), .bytes(parts), .jsonb(edits),
             .timestamp(time), .uuidArray(contents.map(\.rawValue)), Value(origin?.connection), Value(origin?.request),
         ]
     }
@@ -255,7 +232,7 @@ struct GiveReceipts: WriteQuery {
         "receipt.give_many",
         columns: """
             r.outcome, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses, r.senders, r.audiences,
-            r.number_users, r.number_uncounted, r.number_hidden, r.hidden_froms, r.ignored
+            r.number_users, r.number_uncounted, r.number_hidden, r.ignored
             """,
         function: "conversations.give_receipts_of", arguments: ["$1", "$2", "$3", "$4::uuid[]"] + (5...8).map { "$\($0)" },
         place: WriteStatement.Place(conversation: "$3", position: "r.position"), isIdempotent: true)

@@ -150,10 +150,7 @@ extension GatewayServices {
                 answers: call.answers))
     }
 
-    /// - Returns: also up to where all is read; nil if the service does not say it.
-    func markAllRead(
-        _ id: ConversationID, upTo: Position?, for call: Call
-    ) async throws(Failure) -> (place: ChangePlace, readUpTo: Position?) {
+    func markAllRead(_ id: ConversationID, upTo: Position?, for call: Call) async throws(Failure) -> ChangePlace {
         let request = ProtoMarkAllReadRequest.with {
             $0.appID = call.appData
             $0.actor = call.user
@@ -161,8 +158,8 @@ extension GatewayServices {
             if let upTo { $0.upTo = upTo.rawValue }
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        let answer = try await conversations.call(
-            ConversationsAPI.markAllRead, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
-        return (ChangePlace(answer), answer.hasReadUpTo ? Position(answer.readUpTo) : nil)
+        return ChangePlace(
+            try await conversations.call(
+                ConversationsAPI.markAllRead, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
     }
 }

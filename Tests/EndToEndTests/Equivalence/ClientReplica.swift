@@ -56,8 +56,7 @@ struct ClientReplica: Sendable {
         var held = message
         held["notification"] = nil
         take(embedded: message["sender"])
-        // One that is no user has a name only, and is part of the message.
-        if message["sender"]["id"] != .null { held["sender"] = message["sender"]["id"] }
+        held["sender"] = message["sender"]["id"]
         messages[id] = held
     }
 

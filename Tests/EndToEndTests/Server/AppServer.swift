@@ -23,8 +23,7 @@ struct AppServer {
     func call(
         _ method: String, _ path: String, _ body: JSONValue? = nil, app other: String? = nil, headers: [String: String] = [:], via gateway: Int = 0
     ) async throws -> RESTAnswer {
-        let type = path.hasPrefix("/webhooks") ? "application/vnd.layer.webhooks+json" : "application/vnd.layer+json"
-        let own = ["Authorization": "Bearer \(token)", "Accept": "\(type); version=\(version)"]
+        let own = ["Authorization": "Bearer \(token)", "Accept": "application/vnd.layer+json; version=\(version)"]
         return try await app.system.client(gateway)
             .call(
                 method, "/apps/\(other ?? appID)\(path)", body: body, headers: own.merging(headers) { $1 }, deadline: Waiting.deadline)
