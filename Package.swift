@@ -69,7 +69,10 @@ let checks: [Target] = [
         ]),
     library(
         "TestCluster", "Tests/Cluster",
-        ["SeededRandom", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Schema", logging, nioCore, nioPosix]),
+        [
+            "SeededRandom", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", "Postgres", "Schema", logging, nioCore, nioPosix,
+            nioHTTP1,
+        ]),
     library(
         "Soak", "Tests/Soak", ["SeededRandom", "TestCluster", "TestSupport", "ProtocolClient", "StrataCommand", "LocalServers", argumentParser],
         exclude: ["Main"]
@@ -112,6 +115,12 @@ let checks: [Target] = [
             logging,
         ]),
     tests("PresenceTests", ["SeededRandom", "ServiceKit", "Presence", "Contracts", "StrataModel", "TestSupport", "Redis", logging]),
+    tests(
+        "WebhooksTests",
+        [
+            "Webhooks", "ServiceKit", "Contracts", "Postgres", "StrataModel", "StrataWire", "TestCluster", "TestSupport", swiftProtobuf, nioCore,
+            nioPosix, nioHTTP1, nioSSL,
+        ]),
     tests(
         "GatewayTests",
         [
@@ -176,6 +185,7 @@ let package = Package(
         .executable(name: "conversations", targets: ["ConversationsMain"]),
         .executable(name: "metadata", targets: ["MetadataMain"]),
         .executable(name: "presence", targets: ["PresenceMain"]),
+        .executable(name: "webhooks", targets: ["WebhooksMain"]),
         .executable(name: "strata", targets: ["StrataMain"]),
     ]
         + (isProductsOnly
@@ -283,6 +293,15 @@ let package = Package(
                 "StrataModel", "RPC", "Contracts", "Redis", "ServiceKit", logging, metrics, lifecycle, configuration, nioCore,
             ], exclude: ["Main"]),
         executable("PresenceMain", "Services/Presence/Main", ["Presence", "ServiceKit"]),
+        // Calls strangers, and so has a process of its own.
+        library(
+            "Webhooks", "Services/Webhooks",
+            [
+                "StrataModel", "StrataWire", "NetKit", "RPC", "Contracts", "DatabaseKit", "Postgres", "ServiceKit", asyncHTTPClient, swiftProtobuf,
+                crypto,
+                nioCore, nioPosix, nioHTTP1, nioSSL, logging, metrics, lifecycle,
+            ], exclude: ["Main"]),
+        executable("WebhooksMain", "Services/Webhooks/Main", ["Webhooks", "ServiceKit"]),
         .target(
             name: "StrataCommand",
             dependencies: [

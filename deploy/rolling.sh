@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 compose() { if docker compose version >/dev/null 2>&1; then docker compose "$@"; else docker-compose "$@"; fi; }
 
 services=("$@")
-[ ${#services[@]} -gt 0 ] || services=(conversations metadata presence gateway)
+[ ${#services[@]} -gt 0 ] || services=(conversations metadata presence webhooks gateway)
 
 compose run --rm --no-deps migrate
 for service in "${services[@]}"; do

@@ -27,7 +27,7 @@ quietly() { "$@" >>"$log/compose" 2>&1 || { tail -20 "$log/compose"; return 1; }
 
 containers() { docker ps -q --filter "label=com.docker.compose.project=$PROJECT" --filter "label=com.docker.compose.service=$1"; }
 first() { containers "$1" | tail -1; }
-scaled() { quietly compose up -d --no-build --no-recreate --wait --scale gateway="$1" --scale conversations="$2" --scale metadata="$2" --scale presence="$2"; }
+scaled() { quietly compose up -d --no-build --no-recreate --wait --scale gateway="$1" --scale conversations="$2" --scale metadata="$2" --scale presence="$2" --scale webhooks="$2"; }
 count_is() { [ "$(containers "$1" | wc -l)" = "$2" ]; }
 healthy() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$1" 2>/dev/null)" = healthy ]; }
 await() { # await SECONDS COMMAND…
@@ -104,13 +104,13 @@ check "… and writes" await 60 soak_says "users write"
 check "scaled: 3 gateways, 2 of each service" scaled 3 2
 sleep 20
 check "every gateway has answered requests" served gateway strata_gateway_request_duration_seconds_count
-for service in conversations metadata presence; do
+for service in conversations metadata presence webhooks; do
     check "every instance of $service has answered calls" served "$service" strata_rpc_server_calls_total
 done
 
 # --- Everything breaks once
 
-for service in gateway conversations metadata presence redis postgres; do
+for service in gateway conversations metadata presence webhooks redis postgres; do
     id=$(first "$service")
     check "kill -9 of one of $service" crash "$id"
     check "… which comes back" await 60 restarted "$id"
@@ -180,8 +180,9 @@ database="db.elsewhere/strata?sslmode=verify-full&sslrootcert=/run/strata/certif
 STRATA_DATABASE_URL="postgres://owner:of-the-owner@$database"
 STRATA_CONVERSATIONS_DATABASE_URL="postgres://strata_conversations:$(secret owner/conversations-password)@$database"
 STRATA_METADATA_DATABASE_URL="postgres://strata_metadata:$(secret owner/metadata-password)@$database"
+STRATA_WEBHOOKS_DATABASE_URL="postgres://strata_webhooks:$(secret owner/webhooks-password)@$database"
 STRATA_REDIS_URL="rediss://:of-the-cache@cache.elsewhere:6379?ssl_ca_certs=/run/strata/certificate.pem"
-export STRATA_DATABASE_URL STRATA_CONVERSATIONS_DATABASE_URL STRATA_METADATA_DATABASE_URL STRATA_REDIS_URL
+export STRATA_DATABASE_URL STRATA_CONVERSATIONS_DATABASE_URL STRATA_METADATA_DATABASE_URL STRATA_WEBHOOKS_DATABASE_URL STRATA_REDIS_URL
 check "up, without those of the project" quietly compose up -d --no-build --wait --scale postgres=0 --scale redis=0
 check "… none of which runs" test "$(containers postgres | wc -l)$(containers redis | wc -l)" = 00
 check "messages are delivered" quietly compose run --rm --no-deps soak --users 3 --conversations 1 --seconds 2

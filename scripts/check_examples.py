@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks docs/openapi.yaml and docs/asyncapi.yaml beyond what docs.py looks at: every reference leads somewhere, and every example fits its schema.
+"""Checks docs/openapi.yaml, docs/asyncapi.yaml and docs/server-openapi.yaml beyond what docs.py looks at: every reference leads somewhere, and every example fits its schema.
 
 Needs PyYAML and jsonschema_rs, both of which schemathesis brings with it.
 """
@@ -76,7 +76,7 @@ def check(name):
 
 def main():
     problems, total = [], 0
-    for name in ("openapi.yaml", "asyncapi.yaml"):
+    for name in ("openapi.yaml", "asyncapi.yaml", "server-openapi.yaml"):
         found, count = check(name)
         problems += found
         total += count

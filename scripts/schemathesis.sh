@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs schemathesis over docs/openapi.yaml against a Strata of its own, which is started for it and removed afterwards, and tells by its exit status
+# Runs schemathesis over docs/openapi.yaml and docs/server-openapi.yaml against a Strata of its own, which is started for it and removed afterwards, and tells by its exit status
 # whether a request was answered with a server error or by anything the description does not have. Same seed, same requests. Before that it runs the programs
-# and commands of docs/clients.md, and compares the limits in docs/protocol.md, with the same system.
+# and commands of docs/clients.md, compares the limits in docs/protocol.md, uses the Server API as older libraries do, and runs the bot of docs/server-api.md, with
+# the same system.
 # STRATA_VENV: where its Python packages are kept, .build/venv if unset. Further words go to schemathesis.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -59,6 +60,8 @@ done
 curl -sf -o /dev/null -I "$STRATA_API/ping" || { say "Strata did not start:"; tail -20 "$work/log" >&2; exit 70; }
 python3 scripts/check_clients.py
 python3 scripts/check_limits.py
+"$venv/bin/python" scripts/check_server_clients.py
+python3 scripts/check_bot.py
 
 accept='Accept: application/vnd.layer+json; version=3.0'
 app=$("$strata" app create --name Schemathesis --json | jq -r .app)
@@ -76,15 +79,25 @@ STRATA_SEED=$(jq -n --arg app "$app" --arg ana "$ana" --arg ben "$ben" --arg t1 
     '{app: $app, ana: $ana, ben: $ben, tokens: [$t1, $t2]}')
 export STRATA_SEED
 
+created=$("$strata" app create --name ServerSchemathesis --json)
+server=$(jq -r '.app | split("/") | last' <<<"$created")
+"$strata" app index add metadata.status "$server" >/dev/null
+curl -sSf -X POST -H "$accept" -H 'Content-Type: application/json' -H "Authorization: Bearer $(jq -r .serverToken <<<"$created")" \
+    "$STRATA_API/apps/$server/users/alice/identity" -d '{"display_name": "Alice"}'
+
 # What is checked: no 5xx, and that status, content type, headers and body are as described. Not checked, because the contract says otherwise:
 # - negative_data_rejection, positive_data_acceptance: unknown members and parameters are ignored, page sizes that are too large cut down, bare ids and
 #   URIs both taken; and whether an id is that of an object of the user's is nothing that a schema tells;
 # - unsupported_method, allow_header_conformance: a known path with another method is 404 invalid_endpoint, not 405;
 # - missing_required_header: a missing Upload-Content-Type is 422, not 400;
 # - ignored_auth: DELETE /sessions/… takes a session and needs none; and a request may be refused for something else before its session is looked at.
+checks=not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance
+# The Server API: the same checks. Not of webhooks, which would have the system call addresses that are made up.
+(cd "$work" && "$venv/bin/schemathesis" run "$OLDPWD/docs/server-openapi.yaml" --url "$STRATA_API/apps/$server" \
+    -H "Authorization: Bearer $(jq -r .serverToken <<<"$created")" --exclude-path-regex '^/webhooks' --checks "$checks" --phases examples,coverage,fuzzing \
+    --max-examples 10 --seed 3 --generation-deterministic --suppress-health-check all --request-timeout 15 --warnings off --continue-on-failure)
 export SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH=$PWD/scripts PYTHONDONTWRITEBYTECODE=1
 cd "$work"
 "$venv/bin/schemathesis" run "$OLDPWD/docs/openapi.yaml" --url "$STRATA_API" -H "Authorization: Layer session-token=\"$ana\"" \
-    --checks not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance \
-    --phases examples,coverage,fuzzing --max-examples 25 --seed 3 --generation-deterministic \
+    --checks "$checks" --phases examples,coverage,fuzzing --max-examples 25 --seed 3 --generation-deterministic \
     --suppress-health-check all --request-timeout 15 --warnings off --continue-on-failure "$@"

@@ -61,6 +61,8 @@ public struct StrataError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let participantNotAParticipant = Code(1014, "participantNotAParticipant")
         /// The distinct conversation of these participants was deleted on this device, and the server has not confirmed that yet.
         public static let distinctDeletedConversationExists = Code(1015, "distinctDeletedConversationExists")
+        /// The only other participant is a user whom this user has blocked.
+        public static let participantsContainBlockedUser = Code(1016, "participantsContainBlockedUser")
         /// A key of metadata is empty, too deep, or has a character other than letters, digits, `-` and `_`.
         public static let invalidKey = Code(2000, "invalidKey")
         /// A value of metadata is longer than ``Limits/metadataValueBytes``, or contains a NUL character.

@@ -124,6 +124,27 @@ static const unsigned char step_48_clock_set_back[] = {
 static const unsigned char step_49_server_tokens[] = {
 #embed "../Schema/Tables/0049_server_tokens.sql"
 };
+static const unsigned char step_50_app_server[] = {
+#embed "../Schema/Tables/0050_app_server.sql"
+};
+static const unsigned char step_51_delayed_messages[] = {
+#embed "../Schema/Tables/0051_delayed_messages.sql"
+};
+static const unsigned char step_65_metadata_indexes[] = {
+#embed "../Schema/Tables/0065_metadata_indexes.sql"
+};
+static const unsigned char step_60_webhooks[] = {
+#embed "../Schema/Tables/0060_webhooks.sql"
+};
+static const unsigned char step_54_users[] = {
+#embed "../Schema/Tables/0054_users.sql"
+};
+static const unsigned char step_55_erasures[] = {
+#embed "../Schema/Tables/0055_erasures.sql"
+};
+static const unsigned char step_58_blocks[] = {
+#embed "../Schema/Tables/0058_blocks.sql"
+};
 
 // Functions.
 
@@ -172,6 +193,9 @@ static const unsigned char functions_sync[] = {
 static const unsigned char functions_epoch[] = {
 #embed "../Schema/Functions/epoch.sql"
 };
+static const unsigned char functions_blocks[] = {
+#embed "../Schema/Functions/blocks.sql"
+};
 static const unsigned char functions_following[] = {
 #embed "../Schema/Functions/following.sql"
 };
@@ -184,6 +208,21 @@ static const unsigned char functions_devices[] = {
 static const unsigned char functions_content[] = {
 #embed "../Schema/Functions/content.sql"
 };
+static const unsigned char functions_app_server[] = {
+#embed "../Schema/Functions/app_server.sql"
+};
+static const unsigned char functions_delayed_messages[] = {
+#embed "../Schema/Functions/delayed_messages.sql"
+};
+static const unsigned char functions_users[] = {
+#embed "../Schema/Functions/users.sql"
+};
+static const unsigned char functions_pushes[] = {
+#embed "../Schema/Functions/pushes.sql"
+};
+static const unsigned char functions_erasing[] = {
+#embed "../Schema/Functions/erasing.sql"
+};
 static const unsigned char functions_upkeep[] = {
 #embed "../Schema/Functions/upkeep.sql"
 };
@@ -195,6 +234,15 @@ static const unsigned char functions_metadata[] = {
 };
 static const unsigned char functions_metadata_trees[] = {
 #embed "../Schema/Functions/metadata_trees.sql"
+};
+static const unsigned char functions_metadata_indexes[] = {
+#embed "../Schema/Functions/metadata_indexes.sql"
+};
+static const unsigned char functions_webhooks[] = {
+#embed "../Schema/Functions/webhooks.sql"
+};
+static const unsigned char functions_webhook_delivery[] = {
+#embed "../Schema/Functions/webhook_delivery.sql"
 };
 
 #define STEP(version, name) {version, #name, step_##version##_##name, sizeof(step_##version##_##name)}
@@ -243,6 +291,13 @@ static const struct StrataScript steps[] = {
     STEP(46, deletion_up_to),
     STEP(48, clock_set_back),
     STEP(49, server_tokens),
+    STEP(50, app_server),
+    STEP(51, delayed_messages),
+    STEP(54, users),
+    STEP(55, erasures),
+    STEP(58, blocks),
+    STEP(60, webhooks),
+    STEP(65, metadata_indexes),
 };
 
 /// In the order in which a new database can make them.
@@ -263,13 +318,22 @@ static const struct StrataScript functions[] = {
     FUNCTIONS(sync),
     FUNCTIONS(epoch),
     FUNCTIONS(following),
+    FUNCTIONS(blocks),
     FUNCTIONS(announcements),
     FUNCTIONS(devices),
     FUNCTIONS(content),
+    FUNCTIONS(app_server),
+    FUNCTIONS(delayed_messages),
+    FUNCTIONS(users),
+    FUNCTIONS(pushes),
+    FUNCTIONS(erasing),
     FUNCTIONS(upkeep),
     FUNCTIONS(app_deletion),
     FUNCTIONS(metadata),
     FUNCTIONS(metadata_trees),
+    FUNCTIONS(metadata_indexes),
+    FUNCTIONS(webhooks),
+    FUNCTIONS(webhook_delivery),
 };
 
 struct StrataScripts strata_schema_steps(void) { return LIST(steps); }

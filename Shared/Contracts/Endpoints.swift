@@ -34,7 +34,7 @@ public enum ConversationsAPI {
     ///
     /// Not repeated: the attempt whose answer was lost may have used up the nonce.
     public static let signIn = Endpoint<ProtoSignInRequest, ProtoSignInResponse>(1, effect: .once)
-    /// The session of a token's SHA-256, renewed if that is due; `authentication_required`, without a nonce, if there is no valid one.
+    /// The session of a token's SHA-256, renewed if that is due; `authentication_required`, without a nonce, if there is no valid one; `user_suspended`.
     public static let findSession = Endpoint<ProtoFindSessionRequest, ProtoSession>(2, effect: .read)
     /// Ends a session and has its sockets closed on all gateways. It succeeds for a session that does not exist, too (docs/conformance.md §3.6).
     public static let endSession = Endpoint<ProtoEndSessionRequest, ProtoEmpty>(3)
@@ -84,6 +84,8 @@ public enum ConversationsAPI {
     public static let sendMessage = Endpoint<ProtoSendMessageRequest, ProtoSendMessageResponse>(20)
     /// A message with the statuses of all its recipients; `not_found` also for one that the user hid, or that came after the user had left.
     public static let getMessage = Endpoint<ProtoGetMessageRequest, ProtoMessage>(21, effect: .read)
+    /// Stores a message of the app's own server, to be sent after a delay; the refusals are those of ``sendMessage``, at the time of the call.
+    public static let scheduleMessage = Endpoint<ProtoScheduleMessageRequest, ProtoEmpty>(260)
     /// A page of what a user sees of a conversation, at most 1000, newest first; one deleted meanwhile still serves as a cursor
     /// (docs/conformance.md §1.8). It ends earlier where a number of bytes is used up.
     public static let listMessages = Endpoint<ProtoListMessagesRequest, ProtoListMessagesResponse>(22, effect: .read)
@@ -154,6 +156,56 @@ public enum ServerAPI {
     public static let findUser = Endpoint<ProtoFindUserRequest, ProtoFindUserResponse>(251, effect: .read)
 }
 
+/// What the `conversations` service answers about indexes of metadata, and by them.
+public enum IndexAPI {
+    /// The ids of a page of conversations that match a condition on their metadata: of one user's list, or of all that an app has. At most 1000, as
+    /// the database's `metadata.find_conversations` orders them; `invalid_property` names a path that is not indexed or not yet; a cursor
+    /// that is not in the list is `invalid_property` to a user, and `not_found` to the app's own server.
+    public static let findConversations = Endpoint<ProtoFindConversationsRequest, ProtoFindConversationsResponse>(330, effect: .read)
+    /// All key paths that an app has named.
+    public static let list = Endpoint<ProtoListIndexesRequest, ProtoListIndexesResponse>(331, effect: .read)
+    /// Names a key path; one that is named already stays as it is. `invalid_property` beyond ``MetadataIndex/most``.
+    public static let add = Endpoint<ProtoAddIndexRequest, ProtoAddIndexResponse>(332)
+    /// Takes a key path back; `not_found` if it is not named. Not repeated: the second time it would be that.
+    public static let remove = Endpoint<ProtoRemoveIndexRequest, ProtoEmpty>(333, effect: .once)
+}
+
+/// What the `conversations` service answers about users, as an app's own server manages them.
+public enum UsersAPI {
+    /// Creates, replaces, patches or deletes what is known of a user but the id; `id_in_use` for the creation of what exists, `not_found` for a patch or the
+    /// deletion of what does not. Not repeated: it could undo a newer change.
+    public static let writeIdentity = Endpoint<ProtoWriteIdentityRequest, ProtoEmpty>(280, effect: .once)
+    /// Suspends a user, whose sockets are closed, or lifts the suspension.
+    public static let suspend = Endpoint<ProtoSuspendUserRequest, ProtoEmpty>(281)
+    /// A page of a user's sessions that have not ended, at most 100, newest first; `invalid_property` for a cursor that is not in the list.
+    public static let listSessions = Endpoint<ProtoListSessionsRequest, ProtoListSessionsResponse>(282, effect: .read)
+    /// Ends one session of a user, or all, and has their sockets closed on all gateways; answers how many there were.
+    public static let endSessions = Endpoint<ProtoEndSessionsRequest, ProtoEndSessionsResponse>(283)
+    /// Settings of an app. A shorter life of sessions shortens those that there are.
+    public static let patchApp = Endpoint<ProtoPatchAppRequest, ProtoEmpty>(284)
+    /// Sends an announcement as ``AccountAPI/sendAnnouncement`` does. The same request with the same id is answered as the first time; `id_in_use` for
+    /// another request.
+    public static let announce = Endpoint<ProtoAnnounceRequest, ProtoAnnounceResponse>(285)
+    /// Hands a push to the webhooks that take pushes, for each of up to 1000 users; `invalid_operation` if there is no such webhook. Not repeated: devices
+    /// would be told twice.
+    public static let notify = Endpoint<ProtoNotifyRequest, ProtoEmpty>(286, effect: .once)
+    /// What a user has not read, after the number that the app's own server counts was set, if one is given.
+    public static let badge = Endpoint<ProtoBadgeRequest, ProtoBadgeResponse>(287)
+    /// Erases a user: the account at once, messages and contents soon afterwards.
+    public static let erase = Endpoint<ProtoEraseUserRequest, ProtoEmpty>(288)
+}
+
+/// What the `conversations` service answers about blocks.
+public enum BlocksAPI {
+    /// Changes whom a user has blocked; `invalid_property` for `blocks` beyond the number that one user may block. Users who are blocked have an identity from
+    /// then on.
+    public static let change = Endpoint<ProtoChangeBlocksRequest, ProtoChangePlace>(300)
+    /// A page of the users whom a user has blocked, at most 1000, in the order of their ids.
+    public static let list = Endpoint<ProtoListBlocksRequest, ProtoListBlocksResponse>(301, effect: .read)
+    /// Whom a user has blocked, and by whom they are blocked, for the gateways that have sockets of the user.
+    public static let pairs = Endpoint<ProtoBlockPairsRequest, ProtoBlockPairsResponse>(302, effect: .read)
+}
+
 /// What the `metadata` service answers.
 public enum MetadataAPI {
     /// Up to 1000 trees of one app in the order asked for, each with the position it was read at; 0 and no leaves where there is none. As many of the first of
@@ -179,4 +231,24 @@ public enum PresenceAPI {
     public static let releasePresence = Endpoint<ProtoReleasePresenceRequest, ProtoEmpty>(53)
     /// The real statuses of up to ``maximumItems`` users, in the order asked for; with `since`, only of those whose status has changed after it.
     public static let getPresence = Endpoint<ProtoGetPresenceRequest, ProtoGetPresenceResponse>(54, effect: .read)
+}
+
+/// What the `webhooks` service answers.
+public enum WebhooksAPI {
+    /// Registers a webhook, which is then verified; a repetition with the same id finds it. `invalid_operation` if the app has too many.
+    public static let create = Endpoint<ProtoCreateWebhookRequest, ProtoWebhook>(310)
+    /// All of an app, the oldest first.
+    public static let list = Endpoint<ProtoListWebhooksRequest, ProtoListWebhooksResponse>(311, effect: .read)
+    /// One; `not_found` if the app has no such webhook.
+    public static let get = Endpoint<ProtoWebhookRequest, ProtoWebhook>(312, effect: .read)
+    /// Verifies one, and answers what came of it: it is active at once, or within seconds, or inactive.
+    public static let activate = Endpoint<ProtoWebhookRequest, ProtoWebhook>(313)
+    /// Nothing is recorded for it from then on.
+    public static let deactivate = Endpoint<ProtoWebhookRequest, ProtoWebhook>(314)
+    /// Removes one, with what it has not been told.
+    public static let delete = Endpoint<ProtoWebhookRequest, ProtoEmpty>(315, effect: .once)
+    /// The latest attempts of one, at most 100.
+    public static let deliveries = Endpoint<ProtoWebhookRequest, ProtoListWebhookDeliveriesResponse>(316, effect: .read)
+    /// Sends an event of ``deliveries`` once more; `not_found` for any other, `invalid_operation` if the webhook is not active.
+    public static let redeliver = Endpoint<ProtoWebhookRequest, ProtoEmpty>(317)
 }

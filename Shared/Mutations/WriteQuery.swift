@@ -17,9 +17,14 @@ public protocol WriteQuery: Sendable {
 
 extension WriteQuery {
     /// The statement to ask for and its parameters.
-    public func asked(by user: UserID, in app: AppID, as mutation: Mutation?) -> (statement: Statement, parameters: [Value]) {
-        guard let mutation else { return (Self.statement.plain, parameters) }
-        return (Self.statement.once, Self.statement.parametersOnce(parameters, by: user, in: app, as: mutation))
+    /// - Parameter isRecorded: whether webhooks may have to tell of the change.
+    public func asked(
+        by user: UserID, in app: AppID, as mutation: Mutation?, isRecorded: Bool = false
+    ) -> (statement: Statement, parameters: [Value]) {
+        guard let mutation else { return (isRecorded ? Self.statement.plainRecorded : Self.statement.plain, parameters) }
+        return (
+            isRecorded ? Self.statement.onceRecorded : Self.statement.once, Self.statement.parametersOnce(parameters, by: user, in: app, as: mutation)
+        )
     }
 }
 

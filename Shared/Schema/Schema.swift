@@ -9,24 +9,26 @@ public import Postgres
 public enum Schema {
     /// All steps, in order. They need a role that may create schemas and roles.
     ///
-    /// They create the roles `strata_conversations` and `strata_metadata` where the cluster has none, without passwords: see
-    /// ``roleScript(conversationsPassword:metadataPassword:)``.
+    /// They create the roles `strata_conversations`, `strata_metadata` and `strata_webhooks` where the cluster has none, without passwords: see
+    /// ``roleScript(conversationsPassword:metadataPassword:webhooksPassword:)``.
     public static let migrations: [Migration] = scripts(strata_schema_steps())
         .map { Migration(version: Int($0.version), name: String(cString: $0.name), sql: text(of: $0)) }
 
     /// All functions, in the order in which a new database can make them. Steps up to 48 made functions, too, which these replace.
     public static let functions = FunctionSet(
         // Raise it once in each release that changes a file: PreviousReleaseTests says when.
-        revision: 1,
+        revision: 2,
         files: scripts(strata_schema_functions()).map { FunctionSet.File(name: String(cString: $0.name), sql: text(of: $0)) })
 
-    /// A script that lets the two services' roles sign in with these passwords. To be run after the migrations, by a role that may alter roles; may be
+    /// A script that lets the services' roles sign in with these passwords. To be run after the migrations, by a role that may alter roles; may be
     /// run again to change passwords. It contains them in the clear: never log it.
-    public static func roleScript(conversationsPassword: String, metadataPassword: String) -> String {
+    /// - Parameter webhooksPassword: nil leaves that role as it is.
+    public static func roleScript(conversationsPassword: String, metadataPassword: String, webhooksPassword: String? = nil) -> String {
         """
         SET LOCAL standard_conforming_strings = on;
         ALTER ROLE strata_conversations LOGIN PASSWORD \(literal(conversationsPassword));
         ALTER ROLE strata_metadata LOGIN PASSWORD \(literal(metadataPassword));
+        \(webhooksPassword.map { "ALTER ROLE strata_webhooks LOGIN PASSWORD \(literal($0));" } ?? "")
         """
     }
 

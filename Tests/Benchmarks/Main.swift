@@ -31,7 +31,9 @@ struct BenchCommand: AsyncParsableCommand {
         commandName: "bench", abstract: "Measures the parts and the whole, each against a baseline of the same run.")
 
     /// What can be measured.
-    enum Part: String, CaseIterable, ExpressibleByArgument { case wire, rpc, redis, postgres, fanout, idle, path, receipts, slow, kit, hostile }
+    enum Part: String, CaseIterable, ExpressibleByArgument {
+        case wire, rpc, redis, postgres, fanout, idle, path, receipts, slow, kit, hostile, webhooks
+    }
 
     @Argument(help: "What to measure; everything but hostile, which takes long, if nothing is named.")
     var parts: [Part] = []
@@ -83,6 +85,7 @@ struct BenchCommand: AsyncParsableCommand {
         case .kit:
             return try await KitBench.run(steps.isEmpty ? Set(KitBench.Step.allCases) : Set(steps), group: MultiThreadedEventLoopGroup.singleton)
         case .receipts: return try await ReceiptBench.run(group: MultiThreadedEventLoopGroup.singleton)
+        case .webhooks: return try await WebhookBench.run(group: MultiThreadedEventLoopGroup.singleton)
         }
     }
 

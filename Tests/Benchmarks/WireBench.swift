@@ -90,7 +90,7 @@ extension WireBench {
             let ana = BasicIdentity(userID: UserID(trusted: "ana"), displayName: "Ana Silva")
             let text = "Train leaves at 8"
             message = Message(
-                id: id, conversationID: conversation, position: Position(3), ordinal: 1, sender: ana,
+                id: id, conversationID: conversation, position: Position(3), ordinal: 1, sender: .user(ana),
                 sentAt: Timestamp(microseconds: 1_525_426_200_125_000),
                 parts: [MessagePart(id: part, mimeType: "text/plain", body: text, size: text.utf8.count)],
                 recipients: [.init(userID: ana.userID, status: .read), .init(userID: reader, status: .sent)])
@@ -169,9 +169,10 @@ extension WireBench {
                     Part(id: "\(message.id.layerID)/parts/\(index)", mime_type: part.mimeType, body: part.body, size: part.size)
                 }
             sent_at = ISO8601.string(message.sentAt)
+            let (user, name) =
+                if case .user(let identity) = message.sender { (identity.userID, identity.displayName) } else { (UserID.appServer, nil) }
             sender = Sender(
-                id: message.sender.userID.layerID, url: "\(base)/identities/\(message.sender.userID.percentEncoded)",
-                user_id: message.sender.userID.rawValue, display_name: message.sender.displayName)
+                id: user.layerID, url: "\(base)/identities/\(user.percentEncoded)", user_id: user.rawValue, display_name: name)
             is_unread = true
             recipient_status = Dictionary(uniqueKeysWithValues: message.recipients.map { ($0.userID.layerID, $0.status.name) })
         }

@@ -16,6 +16,7 @@ package final class Cluster: TestSystem {
         package var conversations: Int
         package var metadata: Int
         package var presence: Int
+        package var webhooks: Int
         /// Further settings of all services.
         package var settings: [String: String]
         /// The most files that processes of a kind may have open, by the system's hard limit.
@@ -30,13 +31,15 @@ package final class Cluster: TestSystem {
         package var migrations: [Migration]?
 
         package init(
-            gateways: Int = 1, conversations: Int = 1, metadata: Int = 1, presence: Int = 1, settings: [String: String] = [:],
+            gateways: Int = 1, conversations: Int = 1, metadata: Int = 1, presence: Int = 1, webhooks: Int = 1,
+            settings: [String: String] = [:],
             openFiles: [ServiceProcess.Kind: Int] = [:]
         ) {
             self.gateways = gateways
             self.conversations = conversations
             self.metadata = metadata
             self.presence = presence
+            self.webhooks = webhooks
             self.settings = settings
             self.openFiles = openFiles
         }
@@ -191,7 +194,8 @@ extension Cluster {
         init(size: Size, directory: String, database: String, redis: Int, publishing: Int, _ surroundings: Surroundings) async throws {
             contentDirectory = directory + "/content"
             let counts: [(ServiceProcess.Kind, Int)] = [
-                (.conversations, size.conversations), (.metadata, size.metadata), (.presence, size.presence), (.gateway, size.gateways),
+                (.conversations, size.conversations), (.metadata, size.metadata), (.presence, size.presence), (.webhooks, size.webhooks),
+                (.gateway, size.gateways),
             ]
             var ports = try LoopbackPort.free(counts.map { $0.1 * 2 }.reduce(0, +))
             var addresses: [String: String] = [:]
@@ -213,7 +217,11 @@ extension Cluster {
                         environment.merge(addresses) { $1 }
                         urls.append("http://\(address):\(port)")
                     }
-                    if isPublishing {
+                    if kind == .webhooks {
+                        environment["STRATA_PUBLIC_URL"] = "https://chat.test"
+                        environment["STRATA_REDIS_URL"] = nil
+                    }
+                    if isPublishing || kind == .webhooks {
                         environment["STRATA_POSTGRES_URL"] = Self.url(database, at: surroundings.home, role: "strata_\(kind.rawValue)")
                     }
                     environment.merge(size.settings) { $1 }

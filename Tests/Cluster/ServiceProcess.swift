@@ -7,7 +7,7 @@ import ProtocolClient
 /// One instance of a service, which a test may kill, stop where it is, and start again on the same ports.
 package actor ServiceProcess {
     package enum Kind: String, CaseIterable, Sendable {
-        case conversations, metadata, presence, gateway
+        case conversations, metadata, presence, webhooks, gateway
     }
 
     package nonisolated let kind: Kind

@@ -25,7 +25,7 @@ enum Fixture {
 
     static func message(_ ordinal: Int64, at position: Int64) -> Message {
         Message(
-            id: .random(), conversationID: conversation, position: Position(position), ordinal: ordinal, sender: BasicIdentity(userID: ana),
+            id: .random(), conversationID: conversation, position: Position(position), ordinal: ordinal, sender: .user(BasicIdentity(userID: ana)),
             sentAt: time(position), parts: [],
             recipients: [.init(userID: ana, status: .read), .init(userID: ben, status: .sent)])
     }

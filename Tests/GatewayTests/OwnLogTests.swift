@@ -129,7 +129,7 @@ struct OwnLogTests {
         try await harness.publish(Fixture.change(2, Self.removal))
         _ = try await ben.packets()
         var before = view(at: 1, numbers: UserNumbers(uncounted: 0, hidden: 0, position: Position(1)), messageCount: 3)
-        before.conversation.participants = [Fixture.message(1, at: 1).sender]
+        before.conversation.participants = [BasicIdentity(userID: Fixture.ana)]
         try await harness.publish(.conversationShown(before), to: Fixture.ben, at: 2)
         let packets = try await ben.packets()
         #expect(kinds(packets) == ["create Conversation"])

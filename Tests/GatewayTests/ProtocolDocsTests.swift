@@ -13,7 +13,7 @@ struct ProtocolDocsTests {
         "each is the file in the repository, byte for byte",
         arguments: [
             ("index.html", ProtocolDocs.index), ("errors.html", ProtocolDocs.errors), ("openapi.yaml", ProtocolDocs.openAPI),
-            ("asyncapi.yaml", ProtocolDocs.asyncAPI),
+            ("asyncapi.yaml", ProtocolDocs.asyncAPI), ("server-openapi.yaml", ProtocolDocs.serverOpenAPI),
         ])
     func bytes(_ name: String, _ file: ProtocolDocs.File) throws {
         let docs = URL(filePath: #filePath).appending(path: "../../../docs").standardizedFileURL

@@ -30,7 +30,7 @@ struct ObjectTests {
         let ana = UserID(trusted: "ana")
         let ben = UserID(trusted: "ben")
         let message = Message(
-            id: .random(), conversationID: .random(), position: Position(2), ordinal: 1, sender: BasicIdentity(userID: ana),
+            id: .random(), conversationID: .random(), position: Position(2), ordinal: 1, sender: .user(BasicIdentity(userID: ana)),
             sentAt: Timestamp(microseconds: 0), parts: [], recipients: [.init(userID: ana, status: .read), .init(userID: ben, status: .delivered)])
         #expect(!message.isUnread(by: ana))
         #expect(message.isUnread(by: ben))
@@ -59,7 +59,8 @@ struct ObjectTests {
             1: ("service_unavailable", 503), 2: ("invalid_app_id", 403), 3: ("invalid_request_id", 400), 4: ("authentication_required", 401),
             5: ("app_suspended", 403), 6: ("user_suspended", 403), 7: ("rate_limit_exceeded", 429), 8: ("request_timeout", 408),
             9: ("invalid_operation", 422), 10: ("invalid_request", 400), 100: ("internal_server_error", 500), 101: ("access_denied", 403),
-            102: ("not_found", 404), 104: ("missing_property", 422), 105: ("invalid_property", 422), 106: ("invalid_endpoint", 404),
+            102: ("not_found", 404), 103: ("object_deleted", 410), 104: ("missing_property", 422), 105: ("invalid_property", 422),
+            106: ("invalid_endpoint", 404),
             107: ("invalid_header", 406), 108: ("conflict", 409), 109: ("method_not_allowed", 405), 111: ("id_in_use", 409),
             112: ("predecessor_failed", 424),
         ]

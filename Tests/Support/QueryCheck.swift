@@ -28,14 +28,19 @@ public struct QueryCheck: Sendable {
         self.unread = unread
     }
 
-    /// A writing function, as it is and under the name of a change.
+    /// A writing function, as it is and under the name of a change, and both recorded for webhooks.
     /// - Parameter query: an example without NULL, which would tell no type.
     package init<Query: WriteQuery>(_ query: Query) {
         let mutation = Mutation(id: UUID(), fingerprint: 1)
         let once = query.asked(by: UserID(trusted: "ana"), in: AppID(rawValue: UUID()), as: mutation)
-        forms = [
-            Form(statement: Query.statement.plain, parameters: query.parameters), Form(statement: once.statement, parameters: once.parameters),
-        ]
+        let (recorded, onceRecorded) = (Query.statement.plainRecorded, Query.statement.onceRecorded)
+        forms =
+            [
+                Form(statement: Query.statement.plain, parameters: query.parameters), Form(statement: once.statement, parameters: once.parameters),
+            ]
+            + (recorded.name == Query.statement.plain.name
+                ? []
+                : [Form(statement: recorded, parameters: query.parameters), Form(statement: onceRecorded, parameters: once.parameters)])
         columns = [Query.Columns.self]
         // Those of a change with a name are read by Written.
         unread = ["told_position", "told_user_position"]

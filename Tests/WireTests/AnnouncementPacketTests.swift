@@ -8,7 +8,7 @@ import Testing
 @Suite struct AnnouncementPacketTests {
     private let id = AnnouncementID(rawValue: uuid(messageUUID))
 
-    private func announcement(_ sender: Announcement.Sender = .name("Support"), status: RecipientStatus = .sent) -> Announcement {
+    private func announcement(_ sender: MessageSender = .name("Support"), status: RecipientStatus = .sent) -> Announcement {
         Announcement(
             id: id, position: Position(3), sender: sender, sentAt: created,
             parts: [MessagePart(id: uuid(partUUID), mimeType: "text/plain", body: "news", size: 4)], status: status, notification: #"{"text":"n"}"#)
@@ -56,6 +56,19 @@ import Testing
         let unfollowed = packets(.unfollowed(ana.userID))
         #expect(unfollowed.map { $0["body"]?["operation"] } == [.string("delete")] && unfollowed[0]["body"]?["data"] == .null)
         #expect(packets(.identityChanged(Identity(basic: ana)))[0]["body"]?["object"]?["id"] == .string("layer:///identities/ana"))
+    }
+
+    @Test("blocking is a property of the other's identity, told to the one who blocks and never to the other")
+    func blocking() {
+        let changed = packets(.blocksChanged(blocked: [ana.userID], unblocked: [UserID(trusted: "cleo")]))
+        #expect(changed.map { $0["body"]?["object"]?["id"] } == [.string("layer:///identities/ana"), .string("layer:///identities/cleo")])
+        #expect(
+            changed.map { $0["body"]?["data"] } == [
+                json(#"[{"operation":"set","property":"blocked","value":true}]"#),
+                json(#"[{"operation":"set","property":"blocked","value":false}]"#),
+            ])
+        #expect(changed.allSatisfy { $0["body"]?["operation"] == .string("update") && $0["body"]?["user_position"] == .integer(3) })
+        #expect(packets(.blockedBy(ana.userID, isBlocked: true)).isEmpty)
     }
 
     @Test("what clients send about devices and following is checked")

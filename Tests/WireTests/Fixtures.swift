@@ -26,7 +26,7 @@ func sampleMessage(
     recipients: [Message.Recipient]? = nil, notification: String? = nil, parts: [MessagePart]? = nil
 ) -> Message {
     Message(
-        id: messageID, conversationID: conversationID, position: Position(3), ordinal: 1, sender: ana, sentAt: created,
+        id: messageID, conversationID: conversationID, position: Position(3), ordinal: 1, sender: .user(ana), sentAt: created,
         parts: parts ?? [MessagePart(id: uuid(partUUID), mimeType: "text/plain", body: "Train leaves at 8", size: 17)],
         recipients: recipients ?? [.init(userID: ana.userID, status: .read), .init(userID: ben.userID, status: .sent)],
         notification: notification)

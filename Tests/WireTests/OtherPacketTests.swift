@@ -106,7 +106,9 @@ struct OtherPacketTests {
                      {"operation":"set","property":"avatar_url","value":"https://cdn.example.org/b.png"},
                      {"operation":"set","property":"first_name","value":null},{"operation":"set","property":"last_name","value":null},
                      {"operation":"set","property":"phone_number","value":null},{"operation":"set","property":"email_address","value":null},
-                     {"operation":"set","property":"public_key","value":null},{"operation":"set","property":"metadata","value":{"team":"blue"}}]
+                     {"operation":"set","property":"public_key","value":null},{"operation":"set","property":"type","value":"user"},
+                     {"operation":"set","property":"identity_type","value":"user"},
+                     {"operation":"set","property":"metadata","value":{"team":"blue"}}]
                     """#))
         var before = identity
         before.firstName = "Ben"

@@ -15,6 +15,9 @@ static const unsigned char openapi_yaml[] = {
 static const unsigned char asyncapi_yaml[] = {
 #embed "../asyncapi.yaml"
 };
+static const unsigned char server_openapi_yaml[] = {
+#embed "../server-openapi.yaml"
+};
 
 #define DOCUMENT(file) ((struct StrataDocument){file, sizeof(file)})
 
@@ -22,3 +25,4 @@ struct StrataDocument strata_docs_index(void) { return DOCUMENT(index_html); }
 struct StrataDocument strata_docs_errors(void) { return DOCUMENT(errors_html); }
 struct StrataDocument strata_docs_openapi(void) { return DOCUMENT(openapi_yaml); }
 struct StrataDocument strata_docs_asyncapi(void) { return DOCUMENT(asyncapi_yaml); }
+struct StrataDocument strata_docs_server_openapi(void) { return DOCUMENT(server_openapi_yaml); }

@@ -43,4 +43,6 @@ public enum ProtocolDocs {
     public static let openAPI = File(strata_docs_openapi(), contentType: "application/yaml; charset=utf-8")
     /// The WebSocket half, as AsyncAPI 3.0.
     public static let asyncAPI = File(strata_docs_asyncapi(), contentType: "application/yaml; charset=utf-8")
+    /// The Server API, as OpenAPI 3.1.
+    public static let serverOpenAPI = File(strata_docs_server_openapi(), contentType: "application/yaml; charset=utf-8")
 }

@@ -64,6 +64,7 @@ struct PropertyDifferences {
         found.compare("publicKey", from: old.publicKey, to: new.publicKey) { .text($0) }
         found.compare("metadata", from: old.metadata, to: new.metadata) { .texts($0) }
         found.compare("followed", from: old.isFollowed, to: new.isFollowed) { .bool($0) }
+        found.compare("blocked", from: old.isBlocked, to: new.isBlocked) { .bool($0) }
         found.compare("presenceStatus", from: old.presenceStatus, to: new.presenceStatus) { .text($0.rawValue) }
         found.compare("lastSeenAt", from: old.lastSeenAt, to: new.lastSeenAt) { .date($0) }
         return found.changes

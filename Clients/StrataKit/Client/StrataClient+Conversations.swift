@@ -5,7 +5,8 @@ extension StrataClient {
     /// Creates a conversation with these users; the signed-in user is always in it. It stays on this device, and is not found by queries, until its first
     /// message is sent.
     /// - Throws: ``StrataError/Code/distinctConversationExists`` with ``StrataError/existing`` if these participants have a distinct conversation on this
-    ///   device, ``StrataError/Code/distinctDeletedConversationExists`` if they had one whose deletion the server has not confirmed,
+    ///   device, ``StrataError/Code/participantsContainBlockedUser`` if the only other one is blocked,
+    ///   ``StrataError/Code/distinctDeletedConversationExists`` if they had one whose deletion the server has not confirmed,
     ///   ``StrataError/Code/tooManyParticipants``, ``StrataError/Code/invalidKey`` or ``StrataError/Code/invalidValue`` for the metadata,
     ///   ``StrataError/Code/invalidArgument`` without any other participant, ``StrataError/Code/notAuthenticated``.
     public func newConversation(with participants: Set<UserID>, options: Conversation.Options = .init()) async throws -> Conversation {
@@ -18,6 +19,7 @@ extension StrataClient {
     public func findOrCreate(with participants: Set<UserID>, options: Conversation.Options = .init()) async throws -> Conversation {
         try await makeConversation(with: participants, options: options) { store, new in
             let known = new.isDistinct ? try store.distinctConversation(of: new.participants)?.id : nil
+            if known == nil { try store.checkBlocked(new) }
             return try known ?? store.createDraft(new)
         }
     }

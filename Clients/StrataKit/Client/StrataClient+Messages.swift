@@ -64,6 +64,15 @@ extension StrataClient {
     /// Stops following users. Participants of conversations stay followed.
     public func unfollow(_ users: Set<UserID>) async throws { try await signedIn().change { try $0.unfollow(users.sorted()) } }
 
+    /// Blocks users. New messages and conversations of theirs, typing and presence do not reach this user any more, nor do this user's reach them; they are not told.
+    /// What is on the devices stays. The change waits for a connection, and is told to all devices of this user.
+    ///
+    /// To list the blocked users, query identities: `Query<Identity>` with `isBlocked` being true.
+    public func block(_ users: Set<UserID>) async throws { try await signedIn().change { try $0.setBlocked(true, users.sorted()) } }
+
+    /// Unblocks users. What was hidden stays hidden.
+    public func unblock(_ users: Set<UserID>) async throws { try await signedIn().change { try $0.setBlocked(false, users.sorted()) } }
+
     /// The identity of a user, as far as it is known on this device.
     public func identity(of user: UserID) async throws -> Identity { try await signedIn().read { try $0.identity(user) } }
 

@@ -23,6 +23,8 @@ public struct Identity: Hashable, Sendable, Identifiable {
     public var metadata: [String: String] = [:]
     /// Whether changes of this identity are told to this user: because both are in a conversation, or ``StrataClient/follow(_:)`` was called.
     public var isFollowed = false
+    /// Whether this user has blocked that user, by ``StrataClient/block(_:)``.
+    public var isBlocked = false
     /// The last known presence; nil if none is known. The user's own is `offline` while there is no connection.
     public var presenceStatus: PresenceStatus?
     /// When the user was last online; it changes when they go offline. Nil if that is not known.

@@ -25,6 +25,8 @@ extension Identity: Queryable {
         public let publicKey = Query<Identity>.Property<String, QueryOperators.Lists>("publicKey", .column("identity.public_key"), .text)
         /// Whether this user is told of changes of this identity.
         public let isFollowed = Query<Identity>.Property<Bool, QueryOperators.Lists>("followed", .column("identity.is_followed"), .bool)
+        /// Whether this user has blocked that user.
+        public let isBlocked = Query<Identity>.Property<Bool, QueryOperators.Lists>("blocked", .column("identity.is_blocked"), .bool)
         /// Whether the user is online, as far as it is known.
         public let presenceStatus = Query<Identity>
             .Property<PresenceStatus, QueryOperators.Lists>("presenceStatus", .column("identity.presence_status"), .presenceStatus)
@@ -37,7 +39,8 @@ extension Identity: Queryable {
         fileprivate var all: [QueryProperty] {
             [
                 id.property, userID.property, displayName.property, firstName.property, lastName.property, emailAddress.property,
-                phoneNumber.property, avatarImageURL.property, publicKey.property, isFollowed.property, presenceStatus.property, lastSeenAt.property,
+                phoneNumber.property, avatarImageURL.property, publicKey.property, isFollowed.property, isBlocked.property, presenceStatus.property,
+                lastSeenAt.property,
                 metadata.property,
             ]
         }
@@ -49,6 +52,7 @@ extension Identity: Queryable {
     /// Identities in the store.
     public static let querySource = QuerySource<Identity>(
         tables: "identity", columns: "identity.*", condition: nil, idColumn: "identity.user_id", properties: queryProperties.all.byName,
-        aliases: ["id": "identifier", "isFollowed": "followed"], metadataTable: "identity", dependencies: [.identity], kind: .identity,
+        aliases: ["id": "identifier", "isFollowed": "followed", "isBlocked": "blocked"], metadataTable: "identity", dependencies: [.identity],
+        kind: .identity,
         id: { UserID(trusted: $0[0]).layerID }, load: { _, rows in rows.map { StoreReader.identity(StoreReader.identityRecord($0)) } })
 }

@@ -44,6 +44,8 @@ enum OutgoingRequest: Hashable, Sendable {
         case .unfollow(let users):
             guard let user = users.first else { return nil }
             self = .rest(method: "DELETE", path: "/following/users/\(user.percentEncoded)", body: nil, isNamed: true)
+        case .block(let user): self = .rest(method: "PUT", path: "/blocks/users/\(user.percentEncoded)", body: nil, isNamed: true)
+        case .unblock(let user): self = .rest(method: "DELETE", path: "/blocks/users/\(user.percentEncoded)", body: nil, isNamed: true)
         case .markAnnouncementRead(let id):
             self = .rest(method: "POST", path: "/announcements/\(id)/receipts", body: ["type": "read"], isNamed: true)
         case .deleteAnnouncement(let id):

@@ -149,6 +149,7 @@ extension LocalChange {
         switch self {
         case .createConversation, .sendMessage: true
         case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow, .unfollow,
+            .block, .unblock,
             .markAnnouncementRead, .deleteAnnouncement:
             false
         }

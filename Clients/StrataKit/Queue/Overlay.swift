@@ -20,7 +20,8 @@ enum Overlay {
                 shown?.isUnread = false
                 if shown?.sender != me { shown?.statuses[me] = .read }
             case .deleteConversation(let mode, let position, _): if hides(shown, mode: mode, upTo: position) { shown = nil }
-            case .createConversation, .patchMetadata, .changeParticipants, .confirmDelivery, .follow, .unfollow, .markAnnouncementRead,
+            case .createConversation, .patchMetadata, .changeParticipants, .confirmDelivery, .follow, .unfollow, .block, .unblock,
+                .markAnnouncementRead,
                 .deleteAnnouncement:
                 break
             }
@@ -34,11 +35,19 @@ enum Overlay {
     ///   - isParticipant: whether the user shares a conversation with the signed-in user; then unfollowing does not hide the identity.
     /// - Returns: nil if the identity is not shown.
     static func identity(_ server: IdentityRecord?, with operations: [QueuedOperation], of user: UserID, isParticipant: Bool) -> IdentityRecord? {
-        switch operations.last(where: \.isOverlay)?.change {
-        case .follow: server ?? IdentityRecord(userID: user)
-        case .unfollow: isParticipant ? server : nil
-        default: server
+        var shown = server
+        for operation in operations where operation.isOverlay {
+            switch operation.change {
+            case .follow: shown = shown ?? server ?? IdentityRecord(userID: user)
+            case .unfollow: if !isParticipant, shown?.isBlocked != true { shown = nil }
+            case .block:
+                shown = shown ?? server ?? IdentityRecord(userID: user)
+                shown?.isBlocked = true
+            case .unblock: shown?.isBlocked = nil
+            default: break
+            }
         }
+        return shown
     }
 
     /// Whether a deletion of the whole conversation deletes the message too.
@@ -93,7 +102,7 @@ enum Overlay {
                 // A message that came after what the user wanted to delete brings the conversation back.
                 let isBack = mode == .myDevices && !leaves && (newest ?? -1) / Position.wireStep > position
                 if !isBack { shown?.isVisible = false }
-            case .changeParts, .confirmDelivery, .follow, .unfollow, .markAnnouncementRead, .deleteAnnouncement: break
+            case .changeParts, .confirmDelivery, .follow, .unfollow, .block, .unblock, .markAnnouncementRead, .deleteAnnouncement: break
             }
         }
         guard var shown else { return nil }

@@ -69,6 +69,8 @@ indirect enum LocalChange: Codable, Hashable, Sendable {
     case confirmDelivery([MessageID])
     case follow([UserID])
     case unfollow([UserID])
+    case block(UserID)
+    case unblock(UserID)
     case markAnnouncementRead(AnnouncementID)
     case deleteAnnouncement(AnnouncementID)
 
@@ -159,16 +161,17 @@ extension LocalChange {
         case .sendMessage(let message): [message.id]
         case .changeParts(let id, _), .deleteMessage(let id, _): [id]
         case .markRead(let ids): ids
-        case .createConversation, .patchMetadata, .changeParticipants, .deleteConversation, .confirmDelivery, .follow, .unfollow,
+        case .createConversation, .patchMetadata, .changeParticipants, .deleteConversation, .confirmDelivery, .follow, .unfollow, .block, .unblock,
             .markAnnouncementRead, .deleteAnnouncement:
             []
         }
     }
 
-    /// The users it follows or stops following.
+    /// The users it follows, stops following, blocks or unblocks.
     var users: [UserID] {
         switch self {
         case .follow(let users), .unfollow(let users): users
+        case .block(let user), .unblock(let user): [user]
         case .createConversation, .sendMessage, .changeParts, .patchMetadata, .changeParticipants, .deleteMessage, .deleteConversation,
             .markRead, .confirmDelivery, .markAnnouncementRead, .deleteAnnouncement:
             []
@@ -189,6 +192,8 @@ extension LocalChange {
         case .confirmDelivery: "confirmDelivery"
         case .follow: "follow"
         case .unfollow: "unfollow"
+        case .block: "block"
+        case .unblock: "unblock"
         case .markAnnouncementRead: "markAnnouncementAsRead"
         case .deleteAnnouncement: "deleteAnnouncement"
         }
@@ -199,7 +204,7 @@ extension LocalChange {
         switch self {
         case .markRead, .confirmDelivery, .markAnnouncementRead: true
         case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .follow,
-            .unfollow, .deleteAnnouncement:
+            .unfollow, .block, .unblock, .deleteAnnouncement:
             false
         }
     }
@@ -210,7 +215,7 @@ extension LocalChange {
         case .sendMessage(let message): message.parts
         case .changeParts(_, let change): change.parts
         case .createConversation, .patchMetadata, .changeParticipants, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow,
-            .unfollow, .markAnnouncementRead, .deleteAnnouncement:
+            .unfollow, .block, .unblock, .markAnnouncementRead, .deleteAnnouncement:
             []
         }
     }
@@ -223,7 +228,7 @@ extension LocalChange {
             return .sendMessage(message)
         case .changeParts(let id, let change): return .changeParts(id, change.withParts(parts))
         case .createConversation, .patchMetadata, .changeParticipants, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow,
-            .unfollow, .markAnnouncementRead, .deleteAnnouncement:
+            .unfollow, .block, .unblock, .markAnnouncementRead, .deleteAnnouncement:
             return self
         }
     }

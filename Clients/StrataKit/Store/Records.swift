@@ -131,6 +131,8 @@ struct IdentityRecord: Codable, Hashable, Sendable {
     var publicKey: String?
     var metadata: [String: String] = [:]
     var isFollowed = false
+    /// True or nil: records of before do not say.
+    var isBlocked: Bool?
     /// False if only a message or a list of participants told of the user.
     var isFull = false
     var presenceStatus: String?

@@ -154,6 +154,7 @@ struct StoreReader {
         identity.publicKey = record.publicKey
         identity.metadata = record.metadata
         identity.isFollowed = record.isFollowed
+        identity.isBlocked = record.isBlocked ?? false
         identity.presenceStatus = record.presenceStatus.flatMap(PresenceStatus.init)
         identity.lastSeenAt = record.lastSeenAt?.date
         return identity
@@ -213,7 +214,8 @@ struct StoreReader {
         return IdentityRecord(
             userID: UserID(trusted: user), displayName: row["display_name"], firstName: row["first_name"], lastName: row["last_name"],
             emailAddress: row["email_address"], phoneNumber: row["phone_number"], avatarURL: row["avatar_url"], publicKey: row["public_key"],
-            metadata: StoreCoding.strings(row["metadata"]), isFollowed: row["is_followed"], isFull: row["is_full"],
+            metadata: StoreCoding.strings(row["metadata"]), isFollowed: row["is_followed"],
+            isBlocked: (row["is_blocked"] as Bool) ? true : nil, isFull: row["is_full"],
             presenceStatus: row["presence_status"], lastSeenAt: row["last_seen_at"])
     }
 

@@ -6,7 +6,7 @@ import StrataModel
 /// A full load. Objects that were on this device before it and are in none of its lists no longer exist on the server.
 extension StoreTransaction {
     /// Objects that belong to no conversation. For a conversation, its progress row names the listing that showed it last.
-    private enum ListedKind: Int { case identity, announcement }
+    private enum ListedKind: Int { case identity, announcement, block }
 
     /// Begins a full load. Every object on this device may have changed or gone, and is compared with the lists.
     func beginListing(epoch: String?, timestamp: String?) throws {
@@ -23,6 +23,9 @@ extension StoreTransaction {
     func markListed(_ user: UserID) throws { try markListed(.identity, id: Data(user.rawValue.utf8)) }
     /// Records that a list or a packet shows an announcement.
     func markListed(_ id: AnnouncementID) throws { try markListed(.announcement, id: id.blob) }
+
+    /// Records that a list or a packet shows that the user has blocked another user.
+    func markBlocked(_ user: UserID) throws { try markListed(.block, id: Data(user.rawValue.utf8)) }
 
     private func markListed(_ kind: ListedKind, id: Data) throws {
         guard cursor.listing != nil else { return }
@@ -61,18 +64,33 @@ extension StoreTransaction {
         endListing()
     }
 
+    /// Handles the end of the list of blocked users.
+    func endBlocks() throws {
+        cursor.listing?.hasBlocks = true
+        let shown = try db.cachedStatement(sql: "SELECT user_id FROM identity WHERE is_blocked").all([], in: db) { UserID(trusted: $0[0]) }
+        for user in Set(shown + queue.users) {
+            guard var record = try identity(user), record.isBlocked == true, try !isListed(.block, user) else { continue }
+            record.isBlocked = nil
+            try setIdentity(user, to: record)
+        }
+        endListing()
+    }
+
     private func endListing() { if cursor.listing?.isComplete == true { cursor.listing = nil } }
 
-    private func isListed(_ user: UserID) throws -> Bool {
+    private func isListed(_ user: UserID) throws -> Bool { try isListed(.identity, user) }
+
+    private func isListed(_ kind: ListedKind, _ user: UserID) throws -> Bool {
         try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM listed WHERE kind = ? AND id = ?)")
-            .one([ListedKind.identity.rawValue, Data(user.rawValue.utf8)], in: db) { $0[0] as Bool } ?? false
+            .one([kind.rawValue, Data(user.rawValue.utf8)], in: db) { $0[0] as Bool } ?? false
     }
 
     /// Records that the user no longer follows another user. Of a participant the name and picture stay.
     func unfollowed(_ user: UserID) throws {
         guard var record = try identity(user) else { return }
         record.isFollowed = false
-        try setIdentity(user, to: try isParticipant(user) ? record : nil)
+        let isKept = try record.isBlocked == true || isParticipant(user)
+        try setIdentity(user, to: isKept ? record : nil)
     }
 
     /// Whether a user is in a conversation on this device.

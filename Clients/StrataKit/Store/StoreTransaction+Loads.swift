@@ -104,12 +104,33 @@ extension StoreTransaction {
         if next == nil { try endAnnouncements() }
     }
 
+    /// A page of the list of blocked users.
+    func storeBlockPage(_ json: JSONValue, next: String?) throws {
+        for object in json.array ?? [] {
+            guard let basic = WireObjects.basicIdentity(object) else { continue }
+            try storeBasicIdentity(basic)
+            try setBlockedByServer(true, basic.userID)
+        }
+        guard cursor.listing != nil else { return }
+        cursor.listing?.nextBlocks = next
+        if next == nil { try endBlocks() }
+    }
+
+    /// The server has told whether the user has blocked another user.
+    func setBlockedByServer(_ isBlocked: Bool, _ user: UserID) throws {
+        guard var record = try identity(user) ?? (isBlocked ? IdentityRecord(userID: user) : nil) else { return }
+        record.isBlocked = isBlocked ? true : nil
+        if isBlocked { try markBlocked(user) }
+        try setIdentity(user, to: record)
+    }
+
     /// Starts the load of a list again from its beginning.
     func restart(list load: SyncLoad) {
         switch load {
         case .conversations: cursor.listing?.nextConversations = nil
         case .identities: cursor.listing?.nextIdentities = nil
         case .announcements: cursor.listing?.nextAnnouncements = nil
+        case .blocks: cursor.listing?.nextBlocks = nil
         case .conversation, .history: break
         }
     }

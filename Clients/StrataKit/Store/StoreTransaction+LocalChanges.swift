@@ -17,8 +17,10 @@ extension StoreTransaction {
     }
 
     /// Returns the distinct conversation of these participants, or creates a conversation that stays on this device until its first message is sent.
-    /// - Throws: ``StrataError/Code/distinctConversationExists``, ``StrataError/Code/distinctDeletedConversationExists``.
+    /// - Throws: ``StrataError/Code/distinctConversationExists``, ``StrataError/Code/distinctDeletedConversationExists``,
+    ///   ``StrataError/Code/participantsContainBlockedUser``.
     func newConversation(_ new: LocalChange.NewConversation) throws -> ConversationID {
+        try checkBlocked(new)
         guard new.isDistinct else { return try createDraft(new) }
         if let known = try distinctConversation(of: new.participants) {
             throw StrataError(
@@ -28,6 +30,13 @@ extension StoreTransaction {
             throw StrataError(.distinctDeletedConversationExists, "The distinct conversation \(deleted.layerID) is being deleted.")
         }
         return try createDraft(new)
+    }
+
+    /// In a conversation with a blocked user alone no message would reach either of the two.
+    func checkBlocked(_ new: LocalChange.NewConversation) throws {
+        let others = new.participants.filter { $0 != me }
+        guard others.count == 1, try reader.identityRecord(others[0])?.isBlocked == true else { return }
+        throw StrataError(.participantsContainBlockedUser, "The user \(others[0].layerID) is blocked.")
     }
 
     /// The distinct conversation of exactly these participants that is to be deleted, until the server confirms the deletion.
@@ -301,7 +310,7 @@ extension StoreTransaction {
     /// Withdraws the opposite change if it is unsent.
     /// - Returns: whether the change must be sent to the server.
     private func isNeeded(_ user: UserID, isFollowed: Bool) throws -> Bool {
-        let pending = queue.operations(on: user)
+        let pending = queue.operations(on: user).filter(\.change.isAboutFollowing)
         guard let last = pending.last else { return true }
         guard last.change.isFollowing != isFollowed else { return false }
         guard last.state == .waiting else { return true }
@@ -309,6 +318,25 @@ extension StoreTransaction {
         if others.isEmpty { try removeOperation(last) } else { try replace(last, by: isFollowed ? .unfollow(others) : .follow(others)) }
         guard let earlier = pending.dropLast().last else { return try identity(user)?.isFollowed ?? false != isFollowed }
         return earlier.change.isFollowing != isFollowed
+    }
+
+    /// Blocks or unblocks users. An opposite change that is unsent is withdrawn.
+    func setBlocked(_ isBlocked: Bool, _ users: [UserID]) throws {
+        for user in users where user != me {
+            let pending = queue.operations(on: user).filter(\.change.isAboutBlocking)
+            let server = try identity(user)?.isBlocked ?? false
+            guard let last = pending.last else {
+                if server != isBlocked { try enqueue(isBlocked ? .block(user) : .unblock(user)) }
+                continue
+            }
+            guard (last.change == .block(user)) != isBlocked else { continue }
+            if last.state == .waiting {
+                try removeOperation(last)
+                let before = pending.dropLast().last.map { $0.change == .block(user) } ?? server
+                if before == isBlocked { continue }
+            }
+            try enqueue(isBlocked ? .block(user) : .unblock(user))
+        }
     }
 
     // MARK: Announcements
@@ -330,6 +358,20 @@ extension StoreTransaction {
 
 extension LocalChange {
     fileprivate var isFollowing: Bool { if case .follow = self { true } else { false } }
+
+    fileprivate var isAboutFollowing: Bool {
+        switch self {
+        case .follow, .unfollow: true
+        default: false
+        }
+    }
+
+    fileprivate var isAboutBlocking: Bool {
+        switch self {
+        case .block, .unblock: true
+        default: false
+        }
+    }
 }
 
 extension LocalChange.MetadataStep {

@@ -149,6 +149,7 @@ extension StoreTransaction {
         var record = full
         if let old = try identity(full.userID) {
             record.isFollowed = old.isFollowed
+            record.isBlocked = old.isBlocked
             record.presenceStatus = record.presenceStatus ?? old.presenceStatus
             record.lastSeenAt = record.isOnline ? old.lastSeenAt : record.lastSeenAt ?? old.lastSeenAt
         }

@@ -19,7 +19,7 @@ extension StoreTransaction {
         switch change {
         case .markAnnouncementRead(let id), .deleteAnnouncement(let id): _ = try announcement(id)
         case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead,
-            .confirmDelivery, .follow, .unfollow:
+            .confirmDelivery, .follow, .unfollow, .block, .unblock:
             break
         }
     }
@@ -109,7 +109,7 @@ extension StoreTransaction {
             try keepSendTime(of: shown, operation)
             positions.conversation = shown.record.position.map { $0 / Position.wireStep }
         case .confirmDelivery: return try removeOperation(operation)
-        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .follow, .unfollow,
+        case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .follow, .unfollow, .block, .unblock,
             .markAnnouncementRead,
             .deleteAnnouncement:
             break
@@ -151,6 +151,7 @@ extension StoreTransaction {
                 try removeOperation(dependent)
             }
         case .patchMetadata, .changeParticipants, .changeParts, .deleteMessage, .deleteConversation, .markRead, .confirmDelivery, .follow, .unfollow,
+            .block, .unblock,
             .markAnnouncementRead, .deleteAnnouncement:
             try removeOperation(operation)
         }
@@ -169,6 +170,7 @@ extension StoreTransaction {
             try dropOperations(onDeleted: conversation)
         case .deleteAnnouncement(let id): try setAnnouncement(id, to: nil)
         case .createConversation, .sendMessage, .patchMetadata, .changeParticipants, .changeParts, .markRead, .confirmDelivery, .follow, .unfollow,
+            .block, .unblock,
             .markAnnouncementRead:
             return false
         }

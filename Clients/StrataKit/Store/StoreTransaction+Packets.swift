@@ -136,6 +136,9 @@ extension StoreTransaction {
         switch body["operation"].string {
         case "create": if let identity = WireObjects.identity(body["data"]) { try storeFullIdentity(identity, isFollowed: true) }
         case "update":
+            if let told = (body["data"].array ?? []).last(where: { $0["property"].string == "blocked" })?["value"].bool {
+                try setBlockedByServer(told, user)
+            }
             guard var record = try identity(user) else { return }
             let lastSeen = record.lastSeenAt
             for operation in body["data"].array ?? [] { record.setProperty(operation["property"].string ?? "", to: operation["value"]) }

@@ -215,13 +215,14 @@ extension StoreTransaction {
             sql: """
                 INSERT OR REPLACE INTO identity
                 (user_id, display_name, first_name, last_name, email_address, phone_number, avatar_url, public_key, metadata, is_followed, is_full,
-                 presence_status, last_seen_at)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                 presence_status, last_seen_at, is_blocked)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """
         )
         .execute(arguments: [
             user.rawValue, record.displayName, record.firstName, record.lastName, record.emailAddress, record.phoneNumber, record.avatarURL,
             record.publicKey, StoreCoding.text(record.metadata), record.isFollowed, record.isFull, record.presenceStatus, record.lastSeenAt,
+            record.isBlocked ?? false,
         ])
     }
 

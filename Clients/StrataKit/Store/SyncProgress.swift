@@ -50,7 +50,10 @@ struct SyncCursor: Codable, Hashable, Sendable {
         var hasIdentities = false
         var nextAnnouncements: String?
         var hasAnnouncements = false
+        var nextBlocks: String?
+        /// Nil in listings that began before there was this list.
+        var hasBlocks: Bool?
 
-        var isComplete: Bool { hasConversations && hasIdentities && hasAnnouncements }
+        var isComplete: Bool { hasConversations && hasIdentities && hasAnnouncements && hasBlocks == true }
     }
 }

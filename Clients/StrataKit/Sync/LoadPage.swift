@@ -28,6 +28,7 @@ extension StoreTransaction {
         case .conversations: try storeConversationPage(json, next: next)
         case .identities: try storeIdentityPage(json, next: next)
         case .announcements: try storeAnnouncementPage(json, next: next)
+        case .blocks: try storeBlockPage(json, next: next)
         case .conversation(let id): try storeConversation(json, id: id)
         case .history(let id):
             let isTaken = try storeHistoryPage(json, of: id, below: page.below, hasMore: next != nil)

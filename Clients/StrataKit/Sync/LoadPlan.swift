@@ -8,6 +8,7 @@ enum SyncLoad: Hashable, Sendable {
     case conversations(next: String?)
     case identities(next: String?)
     case announcements(next: String?)
+    case blocks(next: String?)
     /// A conversation that is not on this device and for which a change was received.
     case conversation(ConversationID)
     /// Older messages.
@@ -75,6 +76,7 @@ struct LoadPlan: Sendable {
         if !listing.hasConversations { lists.append(.conversations(next: listing.nextConversations)) }
         if !listing.hasIdentities { lists.append(.identities(next: listing.nextIdentities)) }
         if !listing.hasAnnouncements { lists.append(.announcements(next: listing.nextAnnouncements)) }
+        if listing.hasBlocks != true { lists.append(.blocks(next: listing.nextBlocks)) }
         return lists
     }
 
@@ -109,7 +111,7 @@ struct LoadPlan: Sendable {
 extension SyncLoad {
     var isList: Bool {
         switch self {
-        case .conversations, .identities, .announcements: true
+        case .conversations, .identities, .announcements, .blocks: true
         case .conversation, .history: false
         }
     }

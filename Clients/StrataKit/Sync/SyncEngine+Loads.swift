@@ -91,6 +91,7 @@ extension SyncEngine {
             return LoadPage(path: next ?? "/conversations?sort_by=created_at&page_size=\(Limits.pageSize)&messages=\(messages)")
         case .identities(let next): return LoadPage(path: next ?? "/identities?page_size=500")
         case .announcements(let next): return LoadPage(path: next ?? "/announcements?page_size=\(Limits.pageSize)")
+        case .blocks(let next): return LoadPage(path: next ?? "/blocks?page_size=500")
         case .conversation(let id): return LoadPage(path: "/conversations/\(id)")
         case .history(let id): return try write { try $0.historyPage(of: id) }
         }

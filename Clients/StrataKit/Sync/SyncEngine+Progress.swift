@@ -27,7 +27,7 @@ extension SyncEngine {
             let ids = (answer.json.array ?? []).compactMap { ConversationID(parsing: $0["id"].string ?? "") }
             progress.measure { $0.came(ids, of: answer.header("Layer-Count").flatMap { Int($0) }) }
         case .conversation(let id): progress.measure { $0.came([id], of: nil) }
-        case .identities, .announcements, .history: break
+        case .identities, .announcements, .blocks, .history: break
         }
     }
 

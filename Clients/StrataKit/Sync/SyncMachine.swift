@@ -186,7 +186,7 @@ struct SyncMachine: Sendable {
         case .permanent:
             loads.loadEnded(load)
             switch load {
-            case .conversations(let next), .identities(let next), .announcements(let next):
+            case .conversations(let next), .identities(let next), .announcements(let next), .blocks(let next):
                 // The object before the page is gone. If even the first page fails, the list is requested again later.
                 if next == nil { loads.loadFailed(load, after: nil, at: now, random: random) }
                 return next == nil ? [] : [.restartList(load)]

@@ -71,6 +71,7 @@ struct SignInColumns: ColumnSet {
 /// Of ``FindSession``.
 struct SessionFindColumns: ColumnSet {
     let isDue: Column<Bool>
+    let isSuspended: Column<Bool>
     private let app: Column<UUID>
     private let identity: BasicIdentityColumns
     private let expiresAt: Column<Postgres.Timestamp>
@@ -79,6 +80,7 @@ struct SessionFindColumns: ColumnSet {
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         isDue = try names.column("is_due")
+        isSuspended = try names.column("suspended")
         app = try names.column("app_id")
         identity = try BasicIdentityColumns(&names)
         expiresAt = try names.column("expires_at")

@@ -117,54 +117,69 @@ struct OpenSession: PostgresQuery {
     }
 }
 
-/// A valid session.
+/// What sessions of all apps have in common: for how long one lives that is not used, and when it is due to be renewed.
+private enum SessionLifetime {
+    /// In SQL, seconds; the app in the row `a`, the lifetime of apps that do not say it in the parameter.
+    static func seconds(_ parameter: String) -> String { "coalesce(a.session_ttl, \(parameter)::int8)" }
+
+    /// In SQL: a day after the last renewal, or when half of the time is over if that comes first; and if it would live for longer than it may now.
+    static func isDue(_ parameter: String) -> String {
+        let seconds = seconds(parameter)
+        return """
+            (s.expires_at < now() + greatest(\(seconds) - 86400, \(seconds) / 2) * interval '1 second'
+                OR s.expires_at > now() + \(seconds) * interval '1 second')
+            """
+    }
+}
+
+/// A session that has not ended, of an app that is not suspended.
 struct FindSession: PostgresQuery {
     let digest: [UInt8]
-    /// The seconds it must have left, or it is due to be renewed.
-    let renewBelow: Int64
+    /// Of a session that is not used, in seconds, where the app does not say it.
+    let lifetime: Int64
 
     typealias Columns = SessionFindColumns
 
     static let statement = Statement(
         "session.find",
         sql: """
-            SELECT s.app_id, s.expires_at, s.expires_at < now() + $2::int8 * interval '1 second' AS is_due, i.user_id, i.display_name, i.avatar_url,
+            SELECT s.app_id, s.expires_at, \(SessionLifetime.isDue("$2")) AS is_due, i.user_id, i.display_name, i.avatar_url, i.suspended,
                 s.created_at, greatest(s.created_at, (SELECT b.at + conversations.margin() FROM conversations.log_begin b)) AS replayable_since
             FROM conversations.session s
             JOIN conversations.app a ON a.id = s.app_id AND NOT a.suspended
-            JOIN conversations.identity i ON i.app_id = s.app_id AND i.user_id = s.user_id AND NOT i.suspended
+            JOIN conversations.identity i ON i.app_id = s.app_id AND i.user_id = s.user_id
             WHERE s.digest = $1 AND s.expires_at > now()
             """,
         isIdempotent: true)
 
-    var parameters: [Value] { [.bytes(digest), .int8(renewBelow)] }
+    var parameters: [Value] { [.bytes(digest), .int8(lifetime)] }
 }
 
 /// The valid ones of these sessions.
 struct CheckSessions: PostgresQuery {
     let digests: [[UInt8]]
-    /// The seconds a session must have left, or it is due to be renewed.
-    let renewBelow: Int64
+    /// As in ``FindSession``.
+    let lifetime: Int64
 
     typealias Columns = SessionsCheckColumns
 
     static let statement = Statement(
         "session.check",
         sql: """
-            SELECT s.digest, s.expires_at < now() + $2::int8 * interval '1 second' AS is_due FROM conversations.session s
+            SELECT s.digest, \(SessionLifetime.isDue("$2")) AS is_due FROM conversations.session s
             JOIN conversations.app a ON a.id = s.app_id AND NOT a.suspended
             JOIN conversations.identity i ON i.app_id = s.app_id AND i.user_id = s.user_id AND NOT i.suspended
             WHERE s.digest = ANY ($1::bytea[]) AND s.expires_at > now()
             """,
         isIdempotent: true)
 
-    var parameters: [Value] { [.bytesArray(digests), .int8(renewBelow)] }
+    var parameters: [Value] { [.bytesArray(digests), .int8(lifetime)] }
 }
 
-/// A session that another transaction is renewing or ending at this moment is left to that transaction.
+/// Prolongs sessions that are used. Those that another call is prolonging are left to it.
 struct RenewSessions: PostgresQuery {
     let digests: [[UInt8]]
-    /// In seconds.
+    /// As in ``FindSession``.
     let lifetime: Int64
 
     typealias Columns = NoColumns
@@ -172,8 +187,10 @@ struct RenewSessions: PostgresQuery {
     static let statement = Statement(
         "session.renew",
         sql: """
-            UPDATE conversations.session SET expires_at = now() + $2::int8 * interval '1 second' WHERE digest IN (
-                SELECT digest FROM conversations.session WHERE digest = ANY ($1::bytea[]) AND expires_at > now() FOR UPDATE SKIP LOCKED)
+            UPDATE conversations.session s SET expires_at = now() + \(SessionLifetime.seconds("$2")) * interval '1 second', used_at = now()
+            FROM conversations.app a
+            WHERE a.id = s.app_id AND s.digest IN (
+                SELECT x.digest FROM conversations.session x WHERE x.digest = ANY ($1::bytea[]) AND x.expires_at > now() FOR UPDATE SKIP LOCKED)
             """,
         isIdempotent: true)
 

@@ -33,17 +33,19 @@ struct IdentityProperties: Codable, Hashable, Sendable {
         return String(decoding: try encoder.encode(self), as: UTF8.self)
     }
 
-    /// Whether every value is within its limit and can be stored: PostgreSQL's text cannot hold NUL.
+    /// Whether every value is within its limit and can be stored.
     var isWithinLimits: Bool {
-        let texts: [(String?, Int)] = [
-            (displayName, 128), (avatarURL, 1024), (firstName, 128), (lastName, 128), (phoneNumber, 32), (emailAddress, 255), (publicKey, 8192),
+        let texts: [(String?, CodingKeys)] = [
+            (displayName, .displayName), (avatarURL, .avatarURL), (firstName, .firstName), (lastName, .lastName), (phoneNumber, .phoneNumber),
+            (emailAddress, .emailAddress), (publicKey, .publicKey),
         ]
-        guard texts.allSatisfy({ text, limit in text.map { Self.fits($0, within: limit) } ?? true }) else { return false }
-        guard let metadata else { return true }
-        return metadata.count <= 16 && metadata.allSatisfy { Self.fits($0, within: 128) && Self.fits($1, within: 1024) }
-    }
-
-    private static func fits(_ text: String, within limit: Int) -> Bool {
-        text.unicodeScalars.count <= limit && !text.utf8.contains(0)
+        let areShort = texts.allSatisfy { text, key in
+            text.map { IdentityLimits.fits($0, within: IdentityLimits.texts[key.rawValue] ?? 0) } ?? true
+        }
+        guard areShort, let metadata else { return areShort }
+        return metadata.count <= IdentityLimits.metadataKeys
+            && metadata.allSatisfy {
+                IdentityLimits.fits($0, within: IdentityLimits.metadataKey) && IdentityLimits.fits($1, within: IdentityLimits.metadataValue)
+            }
     }
 }

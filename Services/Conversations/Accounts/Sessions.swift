@@ -21,27 +21,26 @@ struct Sessions: Sendable {
 
     private let database: Database
     private let publisher: Publisher
-    private let lifetime: Duration
-    /// A session with less than this left is due to be renewed.
-    private let renewBelow: Duration
+    /// In seconds.
+    private let lifetime: Int64
 
-    /// - Parameter lifetime: of a session that is not used.
+    /// - Parameter lifetime: of a session that is not used, where its app does not say it.
     init(database: Database, publisher: Publisher, lifetime: Duration) {
         self.database = database
         self.publisher = publisher
-        self.lifetime = lifetime
-        renewBelow = max(lifetime - .seconds(86_400), lifetime / 2)
+        self.lifetime = lifetime.components.seconds
     }
 
     /// The session of a token with this digest.
-    /// - Throws: ``StrataModel/Failure`` `authentication_required` if there is none that is valid.
+    /// - Throws: ``StrataModel/Failure`` `authentication_required` if there is none that has not ended, or its app is suspended; `user_suspended`.
     func find(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws(Failure) -> Session {
-        let rows = try await database.run(FindSession(digest: digest, renewBelow: renewBelow.components.seconds), deadline: deadline)
+        let rows = try await database.run(FindSession(digest: digest, lifetime: lifetime), deadline: deadline)
         guard let row = rows.first else { throw .sessionEnded }
         let session: Session
         let isDue: Bool
         do {
             let columns = try rows.columns(of: FindSession.self)
+            if try row[columns.isSuspended] { throw Failure.userSuspended }
             session = try columns.session(in: row)
             isDue = try row[columns.isDue]
         } catch {
@@ -67,7 +66,7 @@ struct Sessions: Sendable {
     /// Those of `digests` that are no valid sessions any more, in the order given.
     func ended(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async throws(Failure) -> [[UInt8]] {
         if digests.isEmpty { return [] }
-        let rows = try await database.run(CheckSessions(digests: digests, renewBelow: renewBelow.components.seconds), deadline: deadline)
+        let rows = try await database.run(CheckSessions(digests: digests, lifetime: lifetime), deadline: deadline)
         var valid: Set<[UInt8]> = []
         var due: [[UInt8]] = []
         do {
@@ -86,6 +85,6 @@ struct Sessions: Sendable {
 
     /// Best effort: a session that could not be renewed now is still due the next time.
     private func renew(_ digests: [[UInt8]], deadline: ContinuousClock.Instant) async {
-        _ = try? await database.runAlone(RenewSessions(digests: digests, lifetime: lifetime.components.seconds), deadline: deadline)
+        _ = try? await database.runAlone(RenewSessions(digests: digests, lifetime: lifetime), deadline: deadline)
     }
 }

@@ -16,8 +16,7 @@ struct SignIn: Sendable {
     }
 
     private let database: Database
-    private let directory: IdentityDirectory
-    private let publisher: Publisher
+    private let announcer: IdentityAnnouncer
     private let keys: AppKeys
     private let nonceKey: Nonce.Key
     private let sessionLifetime: Duration
@@ -31,8 +30,7 @@ struct SignIn: Sendable {
         logger: Logger, now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.database = database
-        self.directory = directory
-        self.publisher = publisher
+        announcer = IdentityAnnouncer(directory: directory, publisher: publisher)
         self.keys = keys
         self.nonceKey = nonceKey
         self.sessionLifetime = sessionLifetime
@@ -82,25 +80,12 @@ struct SignIn: Sendable {
             }
             accepted.increment()
             let identity = try columns.identity.identity(in: row)
-            announce(identity, to: try columns.told.entries(in: row), of: user, in: app)
+            // The user's other devices, and all followers.
+            announcer.announce(identity, to: try columns.told.entries(in: row), in: app)
             return Opened(sessionToken: session, identity: identity)
         } catch {
             throw Failure(reading: error)
         }
-    }
-
-    /// Tells the user's other devices, and all their followers, that the identity has changed. It sends the whole identity, since a packet says each
-    /// property it carries.
-    /// - Parameter entries: of the logs of those who are told; nil: the identity has not changed.
-    private func announce(_ identity: Identity, to entries: [ToldUsersColumns.Entry]?, of user: UserID, in app: AppID) {
-        guard let entries else { return }
-        directory.forget(user, in: app)
-        publisher.notify(
-            entries.map { entry in
-                let change = UserChange(
-                    appID: app, user: entry.user, position: entry.position, createdAt: entry.createdAt, content: .identityChanged(identity))
-                return UserNotice(appID: app, user: entry.user, content: .change(change))
-            })
     }
 
     /// The reason is for the operator; it names a check, never a value.

@@ -42,15 +42,18 @@ struct AnnouncementColumns: ColumnSet {
     }
 }
 
-/// Of ``SendAnnouncement``.
+/// Of ``Announce``.
 struct AnnouncementSendColumns: ColumnSet {
     let outcome: Column<String>
     let sentAt: Column<Postgres.Timestamp>
+    /// As they are stored.
+    let parts: Column<[UInt8]>
     let told: ToldUsersColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
         sentAt = try names.column("sent_at")
+        parts = try names.column("parts")
         told = try ToldUsersColumns(&names)
     }
 }

@@ -24,6 +24,7 @@ struct AnnouncementHandler: CallHandler {
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(AccountAPI.sendAnnouncement) { try await self.sendAnnouncement($0, in: $1) }
+        router.register(UsersAPI.announce) { try await self.announce($0, in: $1) }
         router.register(AccountAPI.getAnnouncement) { try await self.getAnnouncement($0, in: $1) }
         router.register(AccountAPI.listAnnouncements) { try await self.listAnnouncements($0, in: $1) }
         router.register(AccountAPI.giveAnnouncementReceipt) { try await self.giveAnnouncementReceipt($0, in: $1) }
@@ -32,42 +33,89 @@ struct AnnouncementHandler: CallHandler {
 
     // MARK: Send
 
+    /// As the command of earlier releases asks: a repetition is refused.
     private func sendAnnouncement(_ request: ProtoSendAnnouncementRequest, in context: RPCContext) async throws -> ProtoSendAnnouncementResponse {
+        let request = ProtoAnnounceRequest.with {
+            $0.appID = request.appID
+            $0.id = request.id
+            switch request.sender {
+            case .senderName(let name): $0.senderName = name
+            case .senderUserID(let user): $0.senderUserID = user
+            case nil: break
+            }
+            $0.recipients = request.recipients
+            $0.parts = request.parts
+            if request.hasNotification { $0.notification = request.notification }
+        }
+        let sent = try await send(request, in: context)
+        guard !sent.isRepeated else { throw Failure(.idInUse, "The id is in use.") }
+        return .with { $0.sentAt = sent.sentAt.microseconds }
+    }
+
+    private func announce(_ request: ProtoAnnounceRequest, in context: RPCContext) async throws -> ProtoAnnounceResponse {
+        let sent = try await send(request, in: context)
+        return .with {
+            $0.sentAt = sent.sentAt.microseconds
+            $0.parts = sent.parts.map { ProtoMessagePart($0) }
+            if case .user(let identity) = sent.sender { $0.sender = ProtoBasicIdentity(identity) }
+        }
+    }
+
+    /// An announcement as it is stored.
+    private struct Sent {
+        let sentAt: StrataModel.Timestamp
+        let parts: [MessagePart]
+        let sender: MessageSender
+        /// The same request was carried out before.
+        let isRepeated: Bool
+    }
+
+    private func send(_ request: ProtoAnnounceRequest, in context: RPCContext) async throws -> Sent {
         let app = try AppID(contract: request.appID)
         let id = try AnnouncementID(contract: request.id)
-        guard !request.recipients.isEmpty else { throw Failure.missing("recipients") }
-        guard request.recipients.count <= Self.recipientLimit else {
-            throw Failure.invalid("recipients", reason: "names more than \(Self.recipientLimit) users")
-        }
-        let recipients = try request.recipients.enumerated()
-            .map { index, name in
-                guard let user = UserID(name) else { throw Failure.invalid("recipients.\(index)", reason: "is not the id of an identity") }
-                return user
-            }
+        let recipients = try recipients(of: request)
         let parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
         guard !parts.isEmpty else { throw Failure.missing("parts") }
         try await checkApp(app, deadline: context.deadline)
         let sender = try await sender(of: request, in: app, deadline: context.deadline)
         let rows = try await database.runAlone(
-            SendAnnouncement(
+            Announce(
                 app: app, announcement: id, senderName: sender.name, senderUser: sender.user, recipients: recipients,
-                parts: try MessageParts.encode(parts), notification: request.hasNotification ? request.notification : nil),
+                parts: try MessageParts.encode(parts), notification: request.hasNotification ? request.notification : nil,
+                digest: try AnnouncementDigest.of(request)),
             deadline: context.deadline)
-        let (row, columns) = (try support.row(rows), try rows.columns(of: SendAnnouncement.self))
-        guard try row[columns.outcome] == "ok" else { throw Failure(.idInUse, "The id is in use.") }
-        let sentAt = StrataModel.Timestamp(try row[columns.sentAt])
+        let (row, columns) = (try support.row(rows), try rows.columns(of: Announce.self))
+        let outcome = try row[columns.outcome]
+        guard outcome != "id_in_use" else { throw Failure(.idInUse, "The id is in use.") }
+        let sent = Sent(
+            sentAt: StrataModel.Timestamp(try row[columns.sentAt]), parts: MessageRow.decode(try row[columns.parts]), sender: sender.shown,
+            isRepeated: outcome == "repeated")
+        guard !sent.isRepeated else { return sent }
         support.publisher.notify(
             (try columns.told.entries(in: row) ?? [])
                 .map { entry in
                     let announcement = Announcement(
-                        id: id, position: entry.position, sender: sender.shown, sentAt: sentAt, parts: parts, status: .sent,
+                        id: id, position: entry.position, sender: sender.shown, sentAt: sent.sentAt, parts: parts, status: .sent,
                         notification: request.hasNotification ? request.notification : nil)
                     return notice(in: app, to: entry.user, at: entry.position, createdAt: entry.createdAt, content: .announced(announcement))
                 })
-        return .with { $0.sentAt = sentAt.microseconds }
+        return sent
     }
 
-    /// No session vouches for the app here: its id comes from the operator's command line.
+    private func recipients(of request: ProtoAnnounceRequest) throws(Failure) -> [UserID] {
+        guard !request.recipients.isEmpty else { throw .missing("recipients") }
+        guard request.recipients.count <= Self.recipientLimit else {
+            throw .invalid("recipients", reason: "names more than \(Self.recipientLimit) users")
+        }
+        var users: [UserID] = []
+        for (index, name) in request.recipients.enumerated() {
+            guard let user = UserID(name) else { throw .invalid("recipients.\(index)", reason: "is not the id of an identity") }
+            users.append(user)
+        }
+        return users
+    }
+
+    /// No session vouches for the app here: its id may come from an operator's command line.
     private func checkApp(_ app: AppID, deadline: ContinuousClock.Instant) async throws {
         let rows = try await database.run(GetAnnouncingApp(app: app), deadline: deadline)
         guard let row = rows.first else { throw Failure.invalidApp }
@@ -77,18 +125,19 @@ struct AnnouncementHandler: CallHandler {
     private struct Sender {
         var name: String?
         var user: UserID?
-        let shown: Announcement.Sender
+        let shown: MessageSender
     }
 
     private func sender(
-        of request: ProtoSendAnnouncementRequest, in app: AppID, deadline: ContinuousClock.Instant
+        of request: ProtoAnnounceRequest, in app: AppID, deadline: ContinuousClock.Instant
     ) async throws -> Sender {
         switch request.sender {
         case .senderName(let name) where !name.isEmpty: return Sender(name: name, shown: .name(name))
         case .senderUserID(let text):
-            guard let user = UserID(text) else { throw Failure.invalid("sender_id", reason: "is not the id of an identity") }
-            let identity = try await support.directory.basic([user], in: app, deadline: deadline)[user]
-            return Sender(user: user, shown: .user(identity ?? BasicIdentity(userID: user)))
+            guard let user = UserID(text), let found = try await support.directory.find(user, in: app, deadline: deadline) else {
+                throw Failure.invalid("sender_id", reason: "is not the id of a user of this app")
+            }
+            return Sender(user: user, shown: .user(found.identity.basic))
         case .senderName, nil: throw Failure.missing("sender")
         }
     }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Crypto
 import FoundationEssentials
 import Postgres
 import StrataModel
+import SwiftProtobuf
 
 /// Reads announcements as one recipient sees them.
 struct Announcements: Sendable {
@@ -38,8 +41,8 @@ struct GetAnnouncingApp: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue)] }
 }
 
-/// Sends an announcement to users of an app.
-struct SendAnnouncement: PostgresQuery {
+/// Sends an announcement to users of an app, once.
+struct Announce: PostgresQuery {
     let app: AppID
     let announcement: AnnouncementID
     let senderName: String?
@@ -47,17 +50,41 @@ struct SendAnnouncement: PostgresQuery {
     let recipients: [UserID]
     let parts: [UInt8]
     let notification: String?
+    /// Of all that was asked for, by which a repetition is known.
+    let digest: [UInt8]
 
     typealias Columns = AnnouncementSendColumns
 
     static let statement = Statement(
-        "announcement.send", sql: "SELECT * FROM conversations.send_announcement($1, $2, $3, $4, $5::text[], $6, $7)", isIdempotent: true)
+        "announcement.send", sql: "SELECT * FROM conversations.announce($1, $2, $3, $4, $5::text[], $6, $7, $8)", isIdempotent: true)
 
     var parameters: [Value] {
         [
             .uuid(app.rawValue), .uuid(announcement.rawValue), Value(senderName), Value(senderUser?.rawValue),
-            .textArray(recipients.map(\.rawValue)), .bytes(parts), Value(notification),
+            .textArray(recipients.map(\.rawValue)), .bytes(parts), Value(notification), .bytes(digest),
         ]
+    }
+}
+
+/// The same for two requests that ask for the same announcement.
+enum AnnouncementDigest {
+    /// SHA-256 of the sender, the recipients in any order, and the parts without their ids, which differ where the sender chose none.
+    static func of(_ request: ProtoAnnounceRequest) throws -> [UInt8] {
+        var same = ProtoAnnounceRequest()
+        switch request.sender {
+        case .senderName(let name): same.senderName = name
+        case .senderUserID(let user): same.senderUserID = user
+        case nil: break
+        }
+        same.recipients = Set(request.recipients).sorted()
+        same.parts = request.parts.map { part in
+            var part = part
+            part.id = Data()
+            return part
+        }
+        if request.hasNotification { same.notification = request.notification }
+        let bytes: [UInt8] = try same.serializedBytes()
+        return Array(SHA256.hash(data: bytes))
     }
 }
 

@@ -30,12 +30,17 @@ struct ContentHandler: CallHandler {
         let id = try ContentID(contract: request.id)
         guard request.size >= 0 else { throw Failure.invalid("Upload-Content-Length", reason: "must not be negative") }
         let quotas = support.quotas
+        let conversation = request.hasConversationID ? try ConversationID(contract: request.conversationID) : nil
         // The user's quota is locked, and the app's: alone in its transaction.
         let rows = try await database.runAlone(
             CreateContent(
-                content: id, app: caller.app, owner: caller.user, mimeType: request.mimeType, size: request.size, uploads: quotas.uploads,
-                uploadBytes: quotas.uploadBytes, appUploads: quotas.appUploads, appUploadBytes: quotas.appUploadBytes), for: caller)
-        switch try support.row(rows)[rows.columns(of: CreateContent.self).outcome] {
+                content: id, app: caller.app, owner: caller.user, mimeType: request.mimeType, size: request.size,
+                // What the app's own server uploads counts for the app only.
+                uploads: caller.isServer ? nil : quotas.uploads, uploadBytes: caller.isServer ? nil : quotas.uploadBytes,
+                appUploads: quotas.appUploads, appUploadBytes: quotas.appUploadBytes, conversation: conversation), for: caller)
+        let outcome = try support.row(rows)[rows.columns(of: CreateContent.self).outcome]
+        try Refusal.check(outcome, what: "conversation")
+        switch outcome {
         case "ok": return ProtoEmpty()
         case "too_many": throw QuotaRefusal.uploads.failure(quotas)
         case "too_many_bytes": throw QuotaRefusal.uploadBytes.failure(quotas)
@@ -54,8 +59,14 @@ struct ContentHandler: CallHandler {
     private func getContent(_ request: ProtoGetContentRequest, in context: RPCContext) async throws -> ProtoContent {
         let caller = try Caller(app: request.appID, user: request.userID, context)
         let id = try ContentID(contract: request.contentID)
-        let rows = try await database.run(
-            GetContent(app: caller.app, user: caller.user, content: id), deadline: caller.deadline)
+        let rows =
+            if request.hasConversationID {
+                try await database.run(
+                    GetServerContent(app: caller.app, conversation: try ConversationID(contract: request.conversationID), content: id),
+                    deadline: caller.deadline)
+            } else {
+                try await database.run(GetContent(app: caller.app, user: caller.user, content: id), deadline: caller.deadline)
+            }
         guard let row = rows.first else { throw Failure.notFound("content") }
         let columns = try rows.columns(of: GetContent.self)
         return try .with {
@@ -95,16 +106,18 @@ struct CreateContent: PostgresQuery {
     /// Those that the app may have.
     let appUploads: Int?
     let appUploadBytes: Int?
+    /// For which the app's own server uploads it; nil: a user does.
+    var conversation: ConversationID?
 
     typealias Columns = OutcomeColumns
 
     static let statement = Statement(
-        "content.create", sql: "SELECT conversations.create_content($1, $2, $3, $4, $5, $6, $7, $8, $9) AS outcome", isIdempotent: true)
+        "content.create", sql: "SELECT conversations.create_content($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS outcome", isIdempotent: true)
 
     var parameters: [Value] {
         [
             .uuid(content.rawValue), .uuid(app.rawValue), .text(owner.rawValue), .text(mimeType), .int8(size), Value(uploads),
-            Value(uploadBytes), Value(appUploads), Value(appUploadBytes),
+            Value(uploadBytes), Value(appUploads), Value(appUploadBytes), Value(conversation?.rawValue),
         ]
     }
 }
@@ -122,6 +135,20 @@ struct FinishContent: PostgresQuery {
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(content.rawValue)] }
+}
+
+/// Content of a conversation, as the app's own server sees it.
+struct GetServerContent: PostgresQuery {
+    let app: AppID
+    let conversation: ConversationID
+    let content: ContentID
+
+    typealias Columns = GetContent.Columns
+
+    static let statement = Statement(
+        "content.get_by_server", sql: "SELECT * FROM conversations.get_server_content($1, $2, $3)", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .uuid(conversation.rawValue), .uuid(content.rawValue)] }
 }
 
 /// Content that a user may see.

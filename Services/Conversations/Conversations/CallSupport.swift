@@ -23,6 +23,8 @@ struct CallSupport: Sendable {
     var metadataValidation = MetadataPatchValidation()
     /// What one user, or one app, may have.
     var quotas = Quotas()
+    /// For which apps changes are recorded for webhooks; nil: for none.
+    var recordedApps: RecordedApps?
 
     /// Runs a block that reads rows; what it throws becomes what a client is told.
     func reading<T>(_ body: () throws -> T) throws(Failure) -> T {
@@ -76,6 +78,7 @@ struct CallSupport: Sendable {
 /// Who asks, as every request carries it.
 struct Caller: Sendable {
     let app: AppID
+    /// ``StrataModel/UserID/appServer``: the app's own server, for no user.
     let user: UserID
     let origin: Change.Origin?
     /// The name of what they change, if they gave it one.
@@ -90,6 +93,9 @@ struct Caller: Sendable {
         deadline = context.deadline
     }
 
+    /// The app's own server asks, for no user.
+    var isServer: Bool { user.isAppServer }
+
     /// Names the user in this process.
     var number: UInt64 {
         var hasher = Hasher()
@@ -100,15 +106,20 @@ struct Caller: Sendable {
 
     func change(
         in conversation: ConversationID, at position: Position, createdAt: StrataModel.Timestamp, messageCount: Int64,
-        numbers: [UserID: UserNumbers] = [:], content: Change.Content
+        numbers: [UserID: UserNumbers] = [:], content: Change.Content, hiddenFrom: [UserID] = []
     ) -> Change {
         Change(
-            appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: user, origin: origin,
-            messageCount: messageCount, numbers: numbers, content: content)
+            appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: isServer ? nil : user, origin: origin,
+            messageCount: messageCount, numbers: numbers, content: content, hiddenFrom: hiddenFrom)
     }
 }
 
 extension ConversationID {
     /// What sorts statements of one group by the conversation they lock.
     var lockKey: UInt64 { UInt64(hashing: rawValue) }
+}
+
+extension Value {
+    /// Who acts or reads, as the functions of the database take it: NULL is the app's own server.
+    static func actor(_ user: UserID) -> Value { user.isAppServer ? .null : .text(user.rawValue) }
 }

@@ -47,7 +47,9 @@ struct ConversationEditor: Sendable {
         let metadata = request.metadata.map { MetadataOperation($0) }
         try support.metadataValidation.checkOperations(metadata)
         try await support.ensureUsers(Self.mentioned(request.participants), for: caller) { () throws(Failure) in
-            try await support.answer(IsParticipant(conversation: id, user: caller.user), deadline: caller.deadline)
+            caller.isServer
+                ? try await support.answer(IsConversation(app: caller.app, conversation: id), deadline: caller.deadline)
+                : try await support.answer(IsParticipant(conversation: id, user: caller.user), deadline: caller.deadline)
         }
         let limits = support.metadataLimits
         let query = PatchConversation(
@@ -93,6 +95,7 @@ struct ConversationEditor: Sendable {
         let (row, columns) = (written.rows[0], try written.columns(of: PatchConversation.self))
         let outcome = try row[columns.outcome]
         if outcome == "too_many" { throw Failure.invalid("participants", reason: "would be more than \(support.participantsLimit) users") }
+        if outcome == "none_left" { throw Failure.invalid("participants", reason: "must not become empty") }
         if outcome == "too_many_keys" { throw support.metadataLimits.tooManyKeys }
         if outcome == "too_large" { throw support.metadataLimits.tooLarge }
         try Refusal.check(outcome, what: "conversation")

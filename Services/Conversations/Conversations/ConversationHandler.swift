@@ -58,7 +58,7 @@ struct ConversationHandler: CallHandler {
             try support.metadataValidation.checkTree(leaves)
             try support.metadataLimits.checkLimits(of: leaves)
         }
-        try await support.ensureUsers(request.participants + [caller.user.rawValue], for: caller) { () throws(Failure) in
+        try await support.ensureUsers(request.participants + (caller.isServer ? [] : [caller.user.rawValue]), for: caller) { () throws(Failure) in
             try await support.answer(IsConversationFree(conversation: id), deadline: caller.deadline)
         }
         let query = CreateConversation(
@@ -126,7 +126,7 @@ struct ConversationHandler: CallHandler {
 
     private func view(of id: ConversationID, for caller: Caller) async throws(Failure) -> ConversationView {
         guard let view = try await support.view(of: id, for: caller.user, in: caller.app, deadline: caller.deadline) else {
-            throw .notFound("conversation")
+            throw caller.isServer ? try await support.absence(of: id, for: caller) : .notFound("conversation")
         }
         return view
     }
@@ -196,15 +196,22 @@ struct ConversationHandler: CallHandler {
         let caller = try Caller(
             app: request.appID, user: request.actor, origin: request.hasOrigin ? request.origin : nil,
             mutation: request.hasMutation ? request.mutation : nil, context)
-        return ProtoChangePlace(try await support.once(caller) { try await markAllRead(request, for: caller) })
+        var readUpTo: Int64?
+        let place = try await support.once(caller) { try await markAllRead(request, for: caller, readUpTo: &readUpTo) }
+        var answer = ProtoChangePlace(place)
+        if let readUpTo { answer.readUpTo = readUpTo }
+        return answer
     }
 
-    private func markAllRead(_ request: ProtoMarkAllReadRequest, for caller: Caller) async throws -> ChangePlace? {
+    private func markAllRead(
+        _ request: ProtoMarkAllReadRequest, for caller: Caller, readUpTo: inout Int64?
+    ) async throws -> ChangePlace? {
         let id = try ConversationID(contract: request.conversationID)
         let query = MarkAllRead(
             app: caller.app, user: caller.user, conversation: id, upTo: request.hasUpTo ? request.upTo : nil,
             audienceLimit: support.receiptAudienceLimit, origin: caller.origin)
         guard let written = try await support.write(query, for: caller, on: .shared(lockKey: id.lockKey)) else { return nil }
+        readUpTo = try support.reading { try written.rows[0][optional: written.columns(of: MarkAllRead.self).upTo] }
         let change: Change? = try support.reading {
             let (row, columns) = (written.rows[0], try written.columns(of: MarkAllRead.self))
             let outcome = try row[columns.outcome]
@@ -213,10 +220,12 @@ struct ConversationHandler: CallHandler {
             let position = Position(try row[columns.position])
             let numbers = UserNumbers(uncounted: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
             let told = try row[optional: columns.told]?.map { UserID(trusted: $0) }
+            // Where a block hides one of the messages, those that the user sees are named.
+            let named = try row[optional: columns.receipts].map { try LogRow.receipts(in: $0) }
             return caller.change(
                 in: id, at: position, createdAt: StrataModel.Timestamp(try row[columns.createdAt]), messageCount: try row[columns.messageCount],
                 numbers: [caller.user: numbers],
-                content: .allRead(user: caller.user, upTo: Position(try row[columns.upTo]), toldTo: told))
+                content: named ?? .allRead(user: caller.user, upTo: Position(try row[columns.upTo]), toldTo: told))
         }
         if let change { support.publisher.publish([change]) }
         return written.place ?? ChangePlace(position: change?.position)
@@ -236,6 +245,19 @@ struct ConversationHandler: CallHandler {
 }
 
 extension CallSupport {
+    /// Why the app's own server is not shown a conversation: it was deleted, or there never was one.
+    func absence(of id: ConversationID, for caller: Caller) async throws(Failure) -> Failure {
+        let rows = try await database.run(FindAbsence(app: caller.app, conversation: id), deadline: caller.deadline)
+        let first = try row(rows)
+        let outcome = try reading { try first[rows.columns(of: FindAbsence.self).outcome] }
+        do throws(Failure) {
+            try Refusal.check(outcome, what: "conversation")
+            return .notFound("conversation")
+        } catch {
+            return error
+        }
+    }
+
     /// A conversation as a user sees it, without its metadata; nil if the user may not know of it.
     func view(
         of id: ConversationID, for user: UserID, in app: AppID, deadline: ContinuousClock.Instant

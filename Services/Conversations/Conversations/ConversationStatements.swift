@@ -15,6 +15,34 @@ struct IsConversationFree: PostgresQuery {
     var parameters: [Value] { [.uuid(conversation.rawValue)] }
 }
 
+/// Whether an app has a conversation that is not deleted.
+struct IsConversation: PostgresQuery {
+    let app: AppID
+    let conversation: ConversationID
+
+    typealias Columns = AnswerColumns
+
+    static let statement = Statement(
+        "conversation.exists",
+        sql: """
+            SELECT EXISTS (SELECT FROM conversations.conversation WHERE id = $2 AND app_id = $1 AND deleted_position IS NULL) AS answer
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .uuid(conversation.rawValue)] }
+}
+
+/// Why the app's own server is not shown a conversation.
+struct FindAbsence: PostgresQuery {
+    let app: AppID
+    let conversation: ConversationID
+
+    typealias Columns = OutcomeColumns
+
+    static let statement = Statement("conversation.absence", sql: "SELECT conversations.absence($1, $2) AS outcome", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .uuid(conversation.rawValue)] }
+}
+
 /// Whether a user takes part in a conversation.
 struct IsParticipant: PostgresQuery {
     let conversation: ConversationID
@@ -43,7 +71,7 @@ struct GetConversation: PostgresQuery {
     static let statement = Statement(
         "conversation.get", sql: "SELECT * FROM conversations.get_conversation($1, $2, $3)", isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue)] }
+    var parameters: [Value] { [.uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue)] }
 }
 
 /// A page of the conversations of one user.
@@ -115,7 +143,7 @@ struct GetConversations: PostgresQuery {
     static let statement = Statement(
         "conversation.get_many", sql: "SELECT r.covered, (r.view).* FROM conversations.views_of($1, $2, $3::uuid[], $4) r", isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuidArray(conversations), Value(maxBytes)] }
+    var parameters: [Value] { [.uuid(app.rawValue), .actor(user), .uuidArray(conversations), Value(maxBytes)] }
 }
 
 /// A message as one user sees it.
@@ -129,7 +157,7 @@ struct GetMessage: PostgresQuery {
     static let statement = Statement(
         "message.get", sql: "SELECT * FROM conversations.get_message($1, $2, $3)", isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .uuid(message.rawValue)] }
+    var parameters: [Value] { [.uuid(app.rawValue), .actor(user), .uuid(message.rawValue)] }
 }
 
 /// A page of the messages of a conversation, as one user sees them.
@@ -152,7 +180,7 @@ struct ListMessages: PostgresQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .int8(pageSize), Value(from?.rawValue),
+            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .int8(pageSize), Value(from?.rawValue),
             Value(maxBytes),
         ]
     }
@@ -219,7 +247,7 @@ struct GiveGatheredReceipts: PostgresQuery {
         "receipt.give",
         sql: """
             SELECT r.results, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses, r.senders, r.audiences,
-                r.number_users, r.number_uncounted, r.number_hidden
+                r.number_users, r.number_uncounted, r.number_hidden, r.hidden_froms
             FROM conversations.give_receipts($1, $2, $3::text[], $4::uuid[], $5::int8[], $6, NULL, NULL) r
             """, isIdempotent: true)
 
@@ -229,6 +257,19 @@ struct GiveGatheredReceipts: PostgresQuery {
             .int8(audienceLimit),
         ]
     }
+}
+
+/// The same, recorded for webhooks.
+struct GiveRecordedReceipts: PostgresQuery {
+    let receipts: GiveGatheredReceipts
+
+    typealias Columns = ReceiptsGiveColumns
+
+    static let statement = Statement(
+        "receipt.give.recorded",
+        sql: "\(GiveGatheredReceipts.statement.sql) CROSS JOIN LATERAL webhooks.record($1, $2, r.position, r.position) w", isIdempotent: true)
+
+    var parameters: [Value] { receipts.parameters }
 }
 
 /// What has happened since a time.

@@ -44,7 +44,7 @@ struct FirstLoadHandler: CallHandler {
             let (items, hasMore) = try Self.items(rows.dropFirst(), by: columns)
             return (try header[columns.total], items, hasMore)
         }
-        let users = Set(items.flatMap { item in item.view.users + item.earlier.map(\.sender) })
+        let users = Set(items.flatMap { item in item.view.users + item.earlier.flatMap(\.users) })
         let identities = try await support.directory.basic(Array(users), in: caller.app, deadline: caller.deadline)
         let epoch = try await support.epoch.current(deadline: caller.deadline)
         return .with {

@@ -9,6 +9,8 @@ import StrataModel
 public struct Quotas: Sendable, Equatable {
     /// Users that one user follows without having met them.
     public var followed: Int? = 10_000
+    /// Users whom one user has blocked.
+    public var blocked: Int? = 10_000
     /// Devices of one user that can be reached by push.
     public var pushTokens: Int? = 100
     /// Contents of one user that are in no message: announced, being uploaded, or not sent yet.
@@ -19,6 +21,8 @@ public struct Quotas: Sendable, Equatable {
     public var appUploads: Int? = 100_000
     /// Their bytes, as announced.
     public var appUploadBytes: Int? = 1 << 40
+    /// Messages of one app's own server that wait for their time.
+    public var delayedMessages: Int? = 10_000
 
     /// The defaults.
     public init() {}
@@ -26,12 +30,13 @@ public struct Quotas: Sendable, Equatable {
 
 /// A quota that was reached, with what is told about it and counted.
 enum QuotaRefusal: String {
-    case followed
+    case followed, blocked
     case pushTokens = "push_tokens"
     case uploads
     case uploadBytes = "upload_bytes"
     case appUploads = "app_uploads"
     case appUploadBytes = "app_upload_bytes"
+    case delayedMessages = "delayed_messages"
 
     /// Counts it.
     func failure(_ quotas: Quotas) -> Failure {
@@ -39,12 +44,15 @@ enum QuotaRefusal: String {
         let length = "Upload-Content-Length"
         return switch self {
         case .followed: .invalid("user_ids", reason: "would be more than \(quotas.followed ?? 0) users that you follow without having met them")
+        case .blocked: .invalid("blocks", reason: "would be more than \(quotas.blocked ?? 0) users")
         case .pushTokens: .invalid("device_id", reason: "would be one of more than \(quotas.pushTokens ?? 0) devices of yours")
         case .uploads: .invalid(length, reason: "would be of one of more than \(quotas.uploads ?? 0) contents of yours that are in no message")
         case .uploadBytes: .invalid(length, reason: "would make more than \(quotas.uploadBytes ?? 0) bytes of yours that are in no message")
         case .appUploads:
             .invalid(length, reason: "would be of one of more than \(quotas.appUploads ?? 0) contents of this app that are in no message")
         case .appUploadBytes: .invalid(length, reason: "would make more than \(quotas.appUploadBytes ?? 0) bytes of this app that are in no message")
+        case .delayedMessages:
+            .invalid("schedule", reason: "would be of one of more than \(quotas.delayedMessages ?? 0) delayed messages of this app")
         }
     }
 }

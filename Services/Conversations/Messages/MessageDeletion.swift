@@ -19,6 +19,7 @@ struct MessageDeletion {
     private let last: MessageRow?
     private let numbers: [UserID: UserNumbers]
     private let overrides: [(user: UserID, last: MessageRow?)]
+    private let hiddenFrom: [UserID]
 
     /// - Throws: the refusal, or an error of decoding.
     init(_ written: Written, in app: AppID) throws {
@@ -34,6 +35,7 @@ struct MessageDeletion {
         let userTime = try row[optional: columns.userCreatedAt].map { StrataModel.Timestamp($0) }
         last = try MessageRow(row, by: columns.message)
         former = try columns.former.notices(row, in: app)
+        hiddenFrom = try row[optional: columns.hiddenFrom]?.map { UserID(trusted: $0) } ?? []
         place = position.flatMap { position in createdAt.map { (Position(position), $0) } }
         userPlace = userPosition.flatMap { position in userTime.map { (Position(position), $0) } }
         numbers = try place.map { try columns.numbers.numbers(in: row, at: $0.position) } ?? [:]
@@ -42,7 +44,7 @@ struct MessageDeletion {
     }
 
     /// The users whose message is shown as the last one now.
-    var senders: [UserID] { Array(Set(([last] + overrides.map(\.last)).compactMap { $0?.sender })) }
+    var senders: [UserID] { Array(Set(([last] + overrides.map(\.last)).flatMap { $0?.users ?? [] })) }
 
     func change(of message: MessageID, by caller: Caller, _ identities: [UserID: BasicIdentity]) -> Change? {
         guard let place else { return nil }
@@ -52,6 +54,7 @@ struct MessageDeletion {
             in: conversation, at: place.position, createdAt: place.createdAt, messageCount: messageCount, numbers: numbers,
             content: .messageDeleted(
                 id: message, ordinal: ordinal,
-                lastMessage: Change.LastMessage(changed: lastChanged, message: last?.message(identities), overrides: shown)))
+                lastMessage: Change.LastMessage(changed: lastChanged, message: last?.message(identities), overrides: shown)),
+            hiddenFrom: hiddenFrom)
     }
 }

@@ -23,6 +23,7 @@ struct MessageHandler: CallHandler {
     /// Adds the methods to `router`.
     func register(on router: inout CallRouter) {
         router.register(ConversationsAPI.sendMessage) { try await self.sendMessage($0, in: $1) }
+        router.register(ConversationsAPI.scheduleMessage) { try await self.scheduleMessage($0, in: $1) }
         router.register(ConversationsAPI.getMessage) { try await self.getMessage($0, in: $1) }
         router.register(ConversationsAPI.listMessages) { try await self.listMessages($0, in: $1) }
         router.register(ConversationsAPI.deleteMessage) { try await self.deleteMessage($0, in: $1) }
@@ -39,7 +40,7 @@ struct MessageHandler: CallHandler {
             try await sendMessage(request, for: caller)
         } answer: { earlier in
             guard let id = earlier.object.map({ MessageID(rawValue: $0) }) else { throw Failure.notFound("message") }
-            let message = try await message(id, for: caller)
+            let message = try await message(id, for: request.byServer ? .appServer : caller.user, in: caller.app, deadline: caller.deadline)
             return .with {
                 $0.message = ProtoMessage(message)
                 $0.place = ProtoChangePlace(earlier.place)
@@ -52,17 +53,20 @@ struct MessageHandler: CallHandler {
         // Before anything is written: what cannot be read back must not be stored.
         var parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
         let contents = parts.compactMap(\.contentID)
-        if !contents.isEmpty { try await support.measure(&parts, by: caller, deadline: caller.deadline) }
+        if !contents.isEmpty {
+            try await support.measure(&parts, by: request.byServer ? .appServer : caller.user, in: caller.app, deadline: caller.deadline)
+        }
         let stored = try MessageParts.encode(parts)
         let query = SendMessage(
             app: caller.app, user: caller.user, conversation: conversation, message: id, parts: stored,
             notification: request.hasNotification ? request.notification : nil, origin: caller.origin, contents: contents.isEmpty ? nil : contents,
             waits: !contents.isEmpty)
-        guard let written = try await store(query, for: caller) else { return nil }
+        guard let written = try await store(query, as: request, for: caller) else { return nil }
         let (row, columns) = (written.rows[0], try written.columns(of: SendMessage.self))
         let outcome = try row[columns.outcome]
+        if request.byServer { try Self.checkSender(outcome) }
         try Refusal.check(outcome, what: "conversation")
-        let sender = try await support.directory.basic([caller.user], in: caller.app, deadline: caller.deadline)
+        let sender = try await sender(of: request, for: caller)
         guard outcome == "ok" else {
             let bad = try row[optional: columns.badContent].map { ContentID(rawValue: $0) }
             if let bad { throw MessageParts.unsendable(bad, in: parts) }
@@ -74,15 +78,20 @@ struct MessageHandler: CallHandler {
         let recipients = try row[columns.recipients]
             .map { UserID(trusted: $0) }
             .map { StrataModel.Message.Recipient(userID: $0, status: $0 == caller.user ? .read : .sent) }
-        let numbers = UserNumbers(uncounted: try row[columns.uncounted], hidden: try row[columns.hidden], position: position)
+        let kept = try columns.kept.numbers(in: row, at: position)
+        var numbers = Dictionary(kept.map { ($0.user, $0.numbers) }) { first, _ in first }
+        // A sender who does not take part has none.
+        if let uncounted = try row[optional: columns.uncounted] {
+            numbers[caller.user] = UserNumbers(uncounted: uncounted, hidden: try row[columns.hidden], position: position)
+        }
         let message = StrataModel.Message(
-            id: id, conversationID: conversation, position: position, ordinal: ordinal,
-            sender: sender[caller.user] ?? BasicIdentity(userID: caller.user), sentAt: createdAt, parts: parts, recipients: recipients,
+            id: id, conversationID: conversation, position: position, ordinal: ordinal, sender: sender, sentAt: createdAt, parts: parts,
+            recipients: recipients,
             notification: request.hasNotification ? request.notification : nil, receiptPolicy: ReceiptPolicy(try row[columns.receiptPolicy]))
         support.publisher.publish([
             caller.change(
-                in: conversation, at: position, createdAt: createdAt, messageCount: ordinal, numbers: [caller.user: numbers],
-                content: .messageCreated(id: id, ordinal: ordinal, message))
+                in: conversation, at: position, createdAt: createdAt, messageCount: ordinal, numbers: numbers,
+                content: .messageCreated(id: id, ordinal: ordinal, message), hiddenFrom: kept.map(\.user))
         ])
         return .with {
             $0.message = ProtoMessage(message)
@@ -92,7 +101,14 @@ struct MessageHandler: CallHandler {
 
     /// With content it locks that too, and so has a transaction of its own. Others share one, in which no statement may wait for a message id that another
     /// transaction is using: then this one is run again, alone.
-    private func store(_ query: SendMessage, for caller: Caller) async throws -> Written? {
+    private func store(_ query: SendMessage, as request: ProtoSendMessageRequest, for caller: Caller) async throws -> Written? {
+        if request.byServer {
+            // Alone: what it looks up of a sender who does not take part must not hold up those that share a transaction.
+            var query = query
+            query.waits = true
+            return try await support.write(
+                SendServerMessage(message: query, senderName: request.hasSenderName ? request.senderName : nil), for: caller)
+        }
         guard !query.waits else { return try await support.write(query, for: caller) }
         guard let written = try await support.write(query, for: caller, on: .shared(lockKey: query.conversation.lockKey)) else { return nil }
         let columns = try written.columns(of: SendMessage.self)
@@ -103,10 +119,57 @@ struct MessageHandler: CallHandler {
         return try await support.write(query, for: caller, on: .large)
     }
 
+    /// Takes a message of an app's own server that is to be sent later.
+    private func scheduleMessage(_ request: ProtoScheduleMessageRequest, in context: RPCContext) async throws -> ProtoEmpty {
+        let message = request.message
+        let caller = try Caller(app: message.appID, user: message.actor, context)
+        guard (1000...300_000).contains(request.delayMs), (0...request.delayMs).contains(request.typingMs) else {
+            throw Failure.invalid("schedule", reason: "must be a delay from 1 to 300 s, and no more of typing")
+        }
+        let (id, conversation) = (try MessageID(contract: message.id), try ConversationID(contract: message.conversationID))
+        var parts = try message.parts.map { part throws(ContractViolation) in try MessagePart(part) }
+        let contents = parts.compactMap(\.contentID)
+        if !contents.isEmpty { try await support.measure(&parts, by: .appServer, in: caller.app, deadline: caller.deadline) }
+        let sent = SendMessage(
+            app: caller.app, user: caller.user, conversation: conversation, message: id, parts: try MessageParts.encode(parts),
+            notification: message.hasNotification ? message.notification : nil, origin: nil, contents: contents.isEmpty ? nil : contents, waits: true)
+        let rows = try await database.runAlone(
+            DelayMessage(
+                message: SendServerMessage(message: sent, senderName: message.hasSenderName ? message.senderName : nil), delay: request.delayMs,
+                typing: request.typingMs, limit: support.quotas.delayedMessages), for: caller)
+        let (row, columns) = (try support.row(rows), try rows.columns(of: DelayMessage.self))
+        let outcome = try row[columns.outcome]
+        try Self.checkSender(outcome)
+        try Refusal.check(outcome, what: "conversation")
+        if outcome == "unknown_content" { throw MessageParts.unsendable(ContentID(rawValue: try row[columns.badContent]), in: parts) }
+        if outcome == "id_in_use" { throw Failure(.idInUse, "The id is in use.") }
+        if outcome == "too_many" { throw QuotaRefusal.delayedMessages.failure(support.quotas) }
+        if try row[columns.isTyping] {
+            support.publisher.announce(.started, by: caller.user, in: conversation, goodFor: DelayedMessages.typingGoodFor)
+        }
+        return ProtoEmpty()
+    }
+
+    /// Who is shown as the sender.
+    private func sender(of request: ProtoSendMessageRequest, for caller: Caller) async throws(Failure) -> MessageSender {
+        if request.hasSenderName { return .name(request.senderName) }
+        let identities = try await support.directory.basic([caller.user], in: caller.app, deadline: caller.deadline)
+        return .user(identities[caller.user] ?? BasicIdentity(userID: caller.user))
+    }
+
+    /// - Throws: why the app's own server cannot send a message for this sender.
+    static func checkSender(_ outcome: String) throws(Failure) {
+        switch outcome {
+        case "unknown_sender": throw .invalid("sender", reason: "has no identity")
+        case "access_denied": throw .accessDenied("The sender is not a participant of the conversation.")
+        default: break
+        }
+    }
+
     /// - Parameter message: the one that has the id, if the caller may see it.
     private func idInUse(by message: MessageRow?, _ caller: Caller) async throws -> Failure {
         guard let message else { return Failure(.idInUse, "The id is in use.") }
-        let identities = try await support.directory.basic([message.sender], in: caller.app, deadline: caller.deadline)
+        let identities = try await support.directory.basic(message.users, in: caller.app, deadline: caller.deadline)
         return Failure(.idInUse, "The id is in use.", detail: .message(message.message(identities)))
     }
 
@@ -114,17 +177,22 @@ struct MessageHandler: CallHandler {
 
     private func getMessage(_ request: ProtoGetMessageRequest, in context: RPCContext) async throws -> ProtoMessage {
         let caller = try Caller(app: request.appID, user: request.userID, context)
-        return ProtoMessage(try await message(try MessageID(contract: request.messageID), for: caller))
+        let message = try await message(
+            try MessageID(contract: request.messageID), for: caller.user, in: caller.app, deadline: caller.deadline)
+        if request.hasConversationID, try message.conversationID != ConversationID(contract: request.conversationID) {
+            throw Failure.notFound("message")
+        }
+        return ProtoMessage(message)
     }
 
-    private func message(_ id: MessageID, for caller: Caller) async throws -> StrataModel.Message {
-        let rows = try await database.run(
-            GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
+    private func message(
+        _ id: MessageID, for user: UserID, in app: AppID, deadline: ContinuousClock.Instant
+    ) async throws -> StrataModel.Message {
+        let rows = try await database.run(GetMessage(app: app, user: user, message: id), deadline: deadline)
         guard let row = rows.first, let message = try MessageRow(row, by: try rows.columns(of: GetMessage.self)) else {
             throw Failure.notFound("message")
         }
-        let identities = try await support.directory.basic([message.sender], in: caller.app, deadline: caller.deadline)
-        return message.message(identities)
+        return message.message(try await support.directory.basic(message.users, in: app, deadline: deadline))
     }
 
     private func listMessages(_ request: ProtoListMessagesRequest, in context: RPCContext) async throws -> ProtoListMessagesResponse {
@@ -140,14 +208,16 @@ struct MessageHandler: CallHandler {
         let columns = try rows.columns(of: ListMessages.self)
         let outcome = try header[columns.outcome]
         try Refusal.check(outcome, what: "conversation")
-        if outcome == "unknown_cursor" { throw Failure.invalid("from_id", reason: "is not the id of a message in this list") }
+        if outcome == "unknown_cursor" {
+            throw caller.isServer ? Failure.notFound("message") : .invalid("from_id", reason: "is not the id of a message in this list")
+        }
         let total = try header[columns.total]
         let messages = try rows.dropFirst().compactMap { try MessageRow($0, by: columns.message) }
         // What the page does not hold, and what comes after it, stands in a last row without a message.
         let end = messages.count < rows.count - 1 ? rows.last : nil
         let (isCut, lastID) = try (end?[optional: columns.outcome] == "more", end?[optional: columns.lastID])
         let identities = try await support.directory.basic(
-            Array(Set(messages.map(\.sender))), in: caller.app, deadline: caller.deadline)
+            Array(Set(messages.flatMap(\.users))), in: caller.app, deadline: caller.deadline)
         return .with {
             $0.messages = messages.map { ProtoMessage($0.message(identities)) }
             $0.total = total
@@ -168,7 +238,9 @@ struct MessageHandler: CallHandler {
     private func deleteMessage(_ request: ProtoDeleteMessageRequest, for caller: Caller) async throws -> ChangePlace? {
         let id = try MessageID(contract: request.messageID)
         guard let mode = DeletionMode(rawValue: request.mode) else { throw Failure.invalid("mode", reason: "must be all_participants or my_devices") }
-        let query = DeleteMessage(app: caller.app, user: caller.user, message: id, mode: mode, origin: caller.origin)
+        let query = DeleteMessage(
+            app: caller.app, user: caller.user, message: id, mode: mode, origin: caller.origin,
+            conversation: request.hasConversationID ? try ConversationID(contract: request.conversationID) : nil)
         guard let written = try await support.write(query, for: caller) else { return nil }
         let deleted = try MessageDeletion(written, in: caller.app)
         let identities = try await support.directory.basic(deleted.senders, in: caller.app, deadline: caller.deadline)

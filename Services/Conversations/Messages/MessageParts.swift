@@ -22,10 +22,10 @@ enum MessageParts {
 extension CallSupport {
     /// Gives every part with rich content the size that was uploaded, whatever the client said.
     /// - Throws: `invalid_property` naming the first part whose content there is not.
-    func measure(_ parts: inout [MessagePart], by caller: Caller, deadline: ContinuousClock.Instant) async throws(Failure) {
+    func measure(_ parts: inout [MessagePart], by user: UserID, in app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) {
         let contents = Set(parts.compactMap(\.contentID))
         let rows = try await database.run(
-            ReadContentSizes(app: caller.app, contents: Array(contents), user: caller.user), deadline: deadline)
+            ReadContentSizes(app: app, contents: Array(contents), user: user), deadline: deadline)
         var sizes: [ContentID: Int] = [:]
         do {
             let columns = try rows.columns(of: ReadContentSizes.self)
@@ -42,7 +42,7 @@ extension CallSupport {
 }
 
 /// The contents that are uploaded and that the user may see. Whether the user may send them is decided when they are sent, but no difference in the answer
-/// may tell the user that content exists which they may not see.
+/// may tell the user that content exists which they may not see. The app's own server may know of all content.
 struct ReadContentSizes: PostgresQuery {
     let app: AppID
     let contents: [ContentID]
@@ -55,8 +55,8 @@ struct ReadContentSizes: PostgresQuery {
         sql: """
             SELECT x.id, x.size FROM conversations.content x
             WHERE x.id = ANY ($2::uuid[]) AND x.app_id = $1 AND x.uploaded_at IS NOT NULL AND NOT x.is_doomed
-                AND (x.owner = $3 OR conversations.sees_content($3, x.id))
+                AND ($3::text IS NULL OR x.owner = $3 OR conversations.sees_content($3, x.id))
             """, isIdempotent: true)
 
-    var parameters: [Value] { [.uuid(app.rawValue), .uuidArray(contents.map(\.rawValue)), .text(user.rawValue)] }
+    var parameters: [Value] { [.uuid(app.rawValue), .uuidArray(contents.map(\.rawValue)), .actor(user)] }
 }

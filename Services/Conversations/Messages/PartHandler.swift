@@ -74,7 +74,7 @@ struct PartHandler: CallHandler {
         case .replaceAll, .remove, nil: index = 0
         }
         guard let index else { throw Failure.notFound("message part") }
-        let identities = try await support.directory.basic([found.sender], in: caller.app, deadline: caller.deadline)
+        let identities = try await support.directory.basic(found.users, in: caller.app, deadline: caller.deadline)
         return .with {
             $0.message = ProtoMessage(found.message(identities))
             $0.index = Int32(clamping: index)
@@ -87,9 +87,12 @@ struct PartHandler: CallHandler {
             GetMessage(app: caller.app, user: caller.user, message: id), deadline: caller.deadline)
         let columns = try found.columns(of: GetMessage.self)
         guard let row = found.first, let message = try MessageRow(row, by: columns) else { throw Failure.notFound("message") }
-        guard message.sender == caller.user else { throw Failure.accessDenied("Only its sender can change a message.") }
+        if request.hasConversationID, try message.conversationID != ConversationID(contract: request.conversationID) {
+            throw Failure.notFound("message")
+        }
+        guard caller.isServer || message.sender == caller.user else { throw Failure.accessDenied("Only its sender can change a message.") }
         let stored = try row[columns.parts]
-        let identities = try await support.directory.basic([message.sender], in: caller.app, deadline: caller.deadline)
+        let identities = try await support.directory.basic(message.users, in: caller.app, deadline: caller.deadline)
 
         // Never earlier than the change before it, whatever the clock says.
         let now = Int64(Date().timeIntervalSince1970 * 1_000_000)
@@ -108,7 +111,7 @@ struct PartHandler: CallHandler {
     ) async throws -> Attempt {
         var parts = editor.parts
         let contents = parts.compactMap(\.contentID)
-        if !contents.isEmpty { try await support.measure(&parts, by: caller, deadline: caller.deadline) }
+        if !contents.isEmpty { try await support.measure(&parts, by: caller.user, in: caller.app, deadline: caller.deadline) }
         let query = EditParts(
             app: caller.app, user: caller.user, message: id, stored: stored, parts: try MessageParts.encode(parts),
             edits: try OperationsJSON.edits(editor.edits),
@@ -128,7 +131,8 @@ struct PartHandler: CallHandler {
         support.publisher.publish([
             caller.change(
                 in: message.conversationID, at: position, createdAt: createdAt, messageCount: messageCount,
-                content: .partsChanged(id: id, ordinal: message.ordinal, editor.edits, message))
+                content: .partsChanged(id: id, ordinal: message.ordinal, editor.edits, message),
+                hiddenFrom: try row[optional: columns.hiddenFrom]?.map { UserID(trusted: $0) } ?? [])
         ])
         return .done(answer(message, after: editor, at: written.place ?? ChangePlace(position: position)))
     }

@@ -14,6 +14,8 @@ struct ReceiptChangeColumns: ColumnSet {
     private let statuses: Column<[Int64]>
     private let senders: Column<[String]>
     private let audiences: Column<[Int64]>
+    /// Joined by line feeds.
+    private let hiddenFroms: Column<[String]>
     private let numbers: UserNumbersColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
@@ -26,6 +28,7 @@ struct ReceiptChangeColumns: ColumnSet {
         statuses = try names.column("statuses")
         senders = try names.column("senders")
         audiences = try names.column("audiences")
+        hiddenFroms = try names.column("hidden_froms")
         numbers = try UserNumbersColumns(&names)
     }
 
@@ -37,21 +40,25 @@ struct ReceiptChangeColumns: ColumnSet {
         let receipts = try receipts(in: row)
         return Change(
             appID: app, conversationID: conversation, position: position, createdAt: StrataModel.Timestamp(try row[createdAt]),
-            actor: receipts.first?.user ?? UserID(trusted: ""), origin: origin, messageCount: try row[messageCount],
+            actor: receipts.first?.user, origin: origin, messageCount: try row[messageCount],
             numbers: try numbers.numbers(in: row, at: position), content: .receipts(receipts))
     }
 
     private func receipts(in row: Row) throws(PostgresError) -> [Change.Receipt] {
         let (users, messages, ordinals) = (try row[users], try row[messages], try row[ordinals])
         let (statuses, senders, audiences) = (try row[statuses], try row[senders], try row[audiences])
-        guard [messages.count, ordinals.count, statuses.count, senders.count, audiences.count].allSatisfy({ $0 == users.count }) else {
+        let hiddenFroms = try row[hiddenFroms]
+        guard [messages.count, ordinals.count, statuses.count, senders.count, audiences.count, hiddenFroms.count].allSatisfy({ $0 == users.count })
+        else {
             throw PostgresError(code: .decoding, column: "users", reason: "has another number of elements than what belongs to it")
         }
         return users.indices.map { index in
             Change.Receipt(
                 user: UserID(trusted: users[index]), messageID: MessageID(rawValue: messages[index]), ordinal: ordinals[index],
-                status: RecipientStatus(rawValue: Int(statuses[index])) ?? .delivered, sender: UserID(trusted: senders[index]),
-                audience: Change.Receipt.Audience(rawValue: Int(audiences[index])) ?? .senderAndReader)
+                status: RecipientStatus(rawValue: Int(statuses[index])) ?? .delivered,
+                sender: senders[index].isEmpty ? nil : UserID(trusted: senders[index]),
+                audience: Change.Receipt.Audience(rawValue: Int(audiences[index])) ?? .senderAndReader,
+                hiddenFrom: hiddenFroms[index].split(separator: "\n").map { UserID(trusted: String($0)) })
         }
     }
 }

@@ -34,6 +34,7 @@ final class ReceiptGatherer: Sendable {
     private let publisher: Publisher
     private let window: Duration
     private let audienceLimit: Int
+    private let recordedApps: RecordedApps?
     private let waiting = Mutex<[Receipt]>([])
     private let given = Counter(label: "strata_conversations_receipts_total")
     private let changes = Counter(label: "strata_conversations_receipt_changes_total")
@@ -41,7 +42,9 @@ final class ReceiptGatherer: Sendable {
     /// - Parameters:
     ///   - window: how long the first receipt waits for others.
     ///   - audienceLimit: participants beyond whom only the sender and the reader are told.
-    init(database: Database, publisher: Publisher, window: Duration, audienceLimit: Int) {
+    ///   - recordedApps: for which apps receipts are recorded for webhooks; nil: for none.
+    init(database: Database, publisher: Publisher, window: Duration, audienceLimit: Int, recordedApps: RecordedApps? = nil) {
+        self.recordedApps = recordedApps
         self.database = database
         self.publisher = publisher
         self.window = window
@@ -147,11 +150,13 @@ final class ReceiptGatherer: Sendable {
     private func write(
         _ receipts: [Receipt], at place: Place, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> ([String], ChangePlace) {
-        let rows = try await database.run(
-            GiveGatheredReceipts(
-                app: place.app, conversation: place.conversation, users: receipts.map(\.user.rawValue), messages: receipts.map(\.message.rawValue),
-                statuses: receipts.map { $0.kind == .read ? 2 : 1 }, audienceLimit: Int64(audienceLimit)), lockKey: place.conversation.lockKey,
-            deadline: deadline)
+        let query = GiveGatheredReceipts(
+            app: place.app, conversation: place.conversation, users: receipts.map(\.user.rawValue), messages: receipts.map(\.message.rawValue),
+            statuses: receipts.map { $0.kind == .read ? 2 : 1 }, audienceLimit: Int64(audienceLimit))
+        let rows =
+            recordedApps?.mayHaveHooks(place.app) ?? false
+            ? try await database.run(GiveRecordedReceipts(receipts: query), lockKey: place.conversation.lockKey, deadline: deadline)
+            : try await database.run(query, lockKey: place.conversation.lockKey, deadline: deadline)
         do {
             guard let row = rows.first else { throw Failure(.internalServerError, "Something went wrong on our side.") }
             let columns = try rows.columns(of: GiveGatheredReceipts.self)

@@ -48,6 +48,13 @@ struct Publisher: Sendable {
         }
     }
 
+    /// Announces what a typist does, whom no presence service knows of.
+    /// - Parameter goodFor: if nothing more is heard of them for so long, they have finished.
+    func announce(_ action: TypingAction, by user: UserID, in conversation: ConversationID, goodFor: Duration?) {
+        let signal = TypingSignal(conversationID: conversation, user: user, action: action)
+        publish(on: Channels.conversation(conversation)) { try ConversationPublication.typing(signal, goodFor: goodFor).encoded(epoch: epoch()) }
+    }
+
     private func publish(on channel: @autoclosure () -> String, _ encoded: () throws -> ByteBuffer) {
         do {
             send(channel(), try encoded())

@@ -14,6 +14,7 @@ struct LogRow {
     let conversation: ConversationID?
     let position: Position
     let kind: Int64
+    /// Nil: the app's own server.
     let actor: UserID?
     let origin: Change.Origin?
     let messageID: MessageID?
@@ -44,7 +45,7 @@ struct LogRow {
         conversation = try row[optional: columns.conversation].map { ConversationID(rawValue: $0) }
         position = Position(try row[optional: columns.position] ?? 0)
         kind = try row[optional: columns.kind] ?? 0
-        actor = try row[optional: columns.actor].map { UserID(trusted: $0) }
+        actor = try row[optional: columns.actor].flatMap { $0.isEmpty ? nil : UserID(trusted: $0) }
         let connection = try row[optional: columns.originConnection]
         let request = try row[optional: columns.originRequest]
         origin = connection.flatMap { connection in
@@ -72,7 +73,7 @@ struct LogRow {
     /// All users whose names are shown with it.
     var users: [UserID] {
         var users = participants
-        if let message { users.append(message.sender) }
+        if let message { users += message.users }
         if kind == 2, let operations = try? OperationsJSON.decode(operations, as: ParticipantsOperations.self) {
             users += operations.added.map { UserID(trusted: $0) }
         }
@@ -161,6 +162,12 @@ private struct DeletedOperations: Decodable {
     enum CodingKeys: String, CodingKey { case lastChanged = "last_changed" }
 }
 
+/// From whom a block hides the message that the change is about: in the `operations` of such changes of messages only.
+private struct HiddenOperations: Decodable {
+    let users: [String]?
+    enum CodingKeys: String, CodingKey { case users = "hidden_from" }
+}
+
 private struct ReceiptOperation: Decodable {
     let user: String
     let messageID: UUID
@@ -168,9 +175,11 @@ private struct ReceiptOperation: Decodable {
     let status: Int
     let sender: String
     let audience: Int
+    let hiddenFrom: [String]?
 
     enum CodingKeys: String, CodingKey {
         case user, ordinal, status, sender, audience
+        case hiddenFrom = "hidden_from"
         case messageID = "message_id"
     }
 }
@@ -220,10 +229,32 @@ extension LogRow {
     /// The change, as it was published but for the bodies, which are as they are now.
     /// - Parameter overrides: of kind 6: users who see another last message than the others.
     func change(_ identities: [UserID: BasicIdentity], epoch: String, overrides: [UserID: Message?] = [:]) throws -> Change {
-        guard let app, let conversation, let actor else { throw Failure(.internalServerError, "Something went wrong on our side.") }
+        guard let app, let conversation else { throw Failure(.internalServerError, "Something went wrong on our side.") }
         return Change(
             appID: app, conversationID: conversation, position: position, createdAt: createdAt, actor: actor, origin: origin,
-            messageCount: messageCount, numbers: [:], content: try content(of: conversation, naming: identities, epoch: epoch, overrides: overrides))
+            messageCount: messageCount, numbers: [:], content: try content(of: conversation, naming: identities, epoch: epoch, overrides: overrides),
+            hiddenFrom: try hiddenFrom)
+    }
+
+    private var hiddenFrom: [UserID] {
+        get throws {
+            guard [5, 6, 9].contains(kind), operations != nil else { return [] }
+            let operations: HiddenOperations = try OperationsJSON.decode(operations)
+            return operations.users?.map { UserID(trusted: $0) } ?? []
+        }
+    }
+
+    /// The content of a change of receipts.
+    static func receipts(in operations: String) throws -> Change.Content {
+        let operations: [ReceiptOperation] = try OperationsJSON.decode(operations)
+        return .receipts(
+            operations.map {
+                Change.Receipt(
+                    user: UserID(trusted: $0.user), messageID: MessageID(rawValue: $0.messageID), ordinal: $0.ordinal,
+                    status: RecipientStatus(rawValue: $0.status) ?? .delivered, sender: $0.sender.isEmpty ? nil : UserID(trusted: $0.sender),
+                    audience: Change.Receipt.Audience(rawValue: $0.audience) ?? .senderAndReader,
+                    hiddenFrom: $0.hiddenFrom?.map { UserID(trusted: $0) } ?? [])
+            })
     }
 
     private func content(
@@ -257,15 +288,7 @@ extension LogRow {
                 id: try requiredMessageID(), ordinal: ordinal,
                 lastMessage: Change.LastMessage(
                     changed: operations.lastChanged, message: operations.lastChanged ? message?.message(identities) : nil, overrides: overrides))
-        case 7:
-            let operations: [ReceiptOperation] = try OperationsJSON.decode(operations)
-            return .receipts(
-                operations.map {
-                    Change.Receipt(
-                        user: UserID(trusted: $0.user), messageID: MessageID(rawValue: $0.messageID), ordinal: $0.ordinal,
-                        status: RecipientStatus(rawValue: $0.status) ?? .delivered, sender: UserID(trusted: $0.sender),
-                        audience: Change.Receipt.Audience(rawValue: $0.audience) ?? .senderAndReader)
-                })
+        case 7: return try Self.receipts(in: operations ?? "[]")
         case 8:
             let operations: AllReadOperations = try OperationsJSON.decode(operations)
             return .allRead(

@@ -11,7 +11,9 @@ struct MessageRow {
     let conversationID: ConversationID
     let position: Position
     let ordinal: Int64
-    let sender: UserID
+    /// Nil: the app's own server sent it, under ``senderName``.
+    let sender: UserID?
+    let senderName: String?
     let sentAt: StrataModel.Timestamp
     let parts: [MessagePart]
     let notification: String?
@@ -24,22 +26,24 @@ struct MessageRow {
         guard let id = try row[optional: columns.id] else { return nil }
         self.init(
             id: MessageID(rawValue: id), conversationID: ConversationID(rawValue: try row[columns.conversation]),
-            position: Position(try row[columns.position]), ordinal: try row[columns.ordinal], sender: UserID(trusted: try row[columns.sender]),
-            sentAt: StrataModel.Timestamp(try row[columns.sentAt]), parts: try row[columns.parts],
+            position: Position(try row[columns.position]), ordinal: try row[columns.ordinal], sender: try row[columns.sender],
+            senderName: try row[optional: columns.senderName], sentAt: StrataModel.Timestamp(try row[columns.sentAt]), parts: try row[columns.parts],
             notification: try row[optional: columns.notification],
             users: try row[columns.recipients], statuses: try row[columns.statuses],
             updatedAt: try row[optional: columns.updatedAt].map { StrataModel.Timestamp($0) }, policy: try row[columns.policy])
     }
 
     private init(
-        id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: UserID, sentAt: StrataModel.Timestamp,
-        parts: [UInt8], notification: String?, users: [String], statuses: [Int64], updatedAt: StrataModel.Timestamp?, policy: Int64
+        id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: String, senderName: String?,
+        sentAt: StrataModel.Timestamp, parts: [UInt8], notification: String?, users: [String], statuses: [Int64], updatedAt: StrataModel.Timestamp?,
+        policy: Int64
     ) {
         self.id = id
         self.conversationID = conversationID
         self.position = position
         self.ordinal = ordinal
-        self.sender = sender
+        self.sender = sender.isEmpty ? nil : UserID(trusted: sender)
+        self.senderName = senderName
         self.sentAt = sentAt
         self.parts = MessageRow.decode(parts)
         self.notification = notification
@@ -60,10 +64,14 @@ struct MessageRow {
         ((try? ProtoMessageParts(serializedBytes: bytes))?.parts ?? []).compactMap { try? MessagePart($0) }
     }
 
+    /// The users whose names are shown with it, other than the recipients.
+    var users: [UserID] { sender.map { [$0] } ?? [] }
+
     func message(_ identities: [UserID: BasicIdentity]) -> StrataModel.Message {
         StrataModel.Message(
             id: id, conversationID: conversationID, position: position, ordinal: ordinal,
-            sender: identities[sender] ?? BasicIdentity(userID: sender), sentAt: sentAt, parts: parts, recipients: recipients,
+            sender: sender.map { .user(identities[$0] ?? BasicIdentity(userID: $0)) } ?? .name(senderName ?? ""), sentAt: sentAt, parts: parts,
+            recipients: recipients,
             notification: notification, updatedAt: updatedAt, receiptPolicy: receiptPolicy)
     }
 }
@@ -75,6 +83,7 @@ struct MessageColumns: ColumnSet {
     fileprivate let position: Column<Int64>
     fileprivate let ordinal: Column<Int64>
     fileprivate let sender: Column<String>
+    fileprivate let senderName: Column<String>
     fileprivate let sentAt: Column<Postgres.Timestamp>
     /// As they are stored.
     let parts: Column<[UInt8]>
@@ -101,6 +110,7 @@ struct MessageColumns: ColumnSet {
         position = try names.column("\(prefix)position")
         ordinal = try names.column("\(prefix)ordinal")
         sender = try names.column("\(prefix)sender")
+        senderName = try names.column("\(prefix)sender_name")
         sentAt = try names.column("\(prefix)sent_at")
         parts = try names.column("\(prefix)parts")
         notification = try names.column("\(prefix)notification")
@@ -114,7 +124,7 @@ struct MessageColumns: ColumnSet {
     static func selected(from row: String, prefix: String) -> String {
         [
             "message_id", "conversation_id", "position", "ordinal", "sender", "sent_at", "parts", "notification", "recipients", "statuses",
-            "updated_at", "receipt_policy",
+            "updated_at", "receipt_policy", "sender_name",
         ]
         .map { "(\(row)).\($0) AS \(prefix)\($0)" }.joined(separator: ", ")
     }

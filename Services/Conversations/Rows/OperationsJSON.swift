@@ -25,6 +25,21 @@ enum OperationsJSON {
             })
     }
 
+    /// The same for whom a user has blocked.
+    static func blocks(_ operations: [ProtoBlockOperation]) throws -> String {
+        try text(
+            operations.map { operation in
+                let kind =
+                    switch operation.kind {
+                    case .add: "add"
+                    case .remove: "remove"
+                    case .set: "set"
+                    case .UNRECOGNIZED: throw ContractViolation("BlockOperation.kind")
+                    }
+                return ParticipantOperation(kind: kind, users: operation.userIds)
+            })
+    }
+
     /// `[{"kind":0,"part":"<uuid>"},…]`.
     static func edits(_ edits: [Change.PartEdit]) throws -> String { try text(edits.map { PartsOperations.Edit($0) }) }
 

@@ -34,7 +34,7 @@ struct ViewRow {
     }
 
     /// All users who are named.
-    var users: [UserID] { participants + (lastMessage.map { [$0.sender] } ?? []) }
+    var users: [UserID] { participants + (lastMessage?.users ?? []) }
 
     func view(_ identities: [UserID: BasicIdentity], metadata: MetadataTree? = nil, epoch: String) -> ConversationView {
         ConversationView(
@@ -84,6 +84,7 @@ enum Refusal {
         case "not_found": throw .notFound(what)
         case "access_denied": throw .accessDenied("You are not a participant of this conversation any more.")
         case "busy": throw .unavailable
+        case "deleted": throw Failure(.objectDeleted, "The \(what) has been deleted.")
         default: break
         }
     }

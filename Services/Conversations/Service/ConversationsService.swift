@@ -20,7 +20,11 @@ public final class ConversationsService: StrataService {
     private let database: Database
     private let redis: RedisClient
     private let epoch: EpochSource
+    private let recordedApps: RecordedApps
     private let maintenance: Maintenance
+    private let indexBuilder: IndexBuilder
+    private let delayedMessages: DelayedMessages
+    private let erasures: Erasures
     private let server: RPCServer
 
     /// Puts the service together; nothing is connected before it runs.
@@ -31,16 +35,31 @@ public final class ConversationsService: StrataService {
         let redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
         let epoch = EpochSource(database: database.exclusive, counter: "strata_conversations_epoch_checks_total")
         let publisher = Publisher(redis: redis, epoch: { epoch.known }, logger: logger)
-        (self.database, self.redis, self.epoch) = (database, redis, epoch)
+        let recordedApps = RecordedApps(database: database.hot, logger: logger)
+        (self.database, self.redis, self.epoch, self.recordedApps) = (database, redis, epoch, recordedApps)
         maintenance = Maintenance(
             database: database, retention: settings.retention, interval: settings.maintenanceInterval, logger: logger)
+        indexBuilder = IndexBuilder(database: database, logger: logger)
+        let directory = IdentityDirectory(database: database)
+        let support = CallSupport(
+            database: database, directory: directory, publisher: publisher, epoch: epoch,
+            participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
+            receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
+            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas, recordedApps: recordedApps
+        )
+        delayedMessages = DelayedMessages(support, logger: logger)
+        erasures = Erasures(database: database, directory: directory, publisher: publisher, logger: logger)
         server = RPCServer(
-            Self.handlers(settings, database: database, epoch: epoch, publisher: publisher, logger: logger), configuration: settings.rpc,
-            eventLoopGroup: loops, logger: logger)
+            Self.handlers(settings, support, erasures: erasures, logger: logger), configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
     }
 
     /// Everything that has to run, in the order of dependency.
-    public var services: [any Service] { [redis, database.hot, database.exclusive, database.large, epoch, maintenance, server] }
+    public var services: [any Service] {
+        [
+            redis, database.hot, database.exclusive, database.large, epoch, recordedApps, maintenance, indexBuilder, delayedMessages, erasures,
+            server,
+        ]
+    }
 
     /// The port at which calls are answered. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }
@@ -62,31 +81,29 @@ public final class ConversationsService: StrataService {
     }
 
     private static func handlers(
-        _ settings: ConversationsSettings, database: Database, epoch: EpochSource, publisher: Publisher, logger: Logger
+        _ settings: ConversationsSettings, _ support: CallSupport, erasures: Erasures, logger: Logger
     ) -> [any CallHandler] {
-        let directory = IdentityDirectory(database: database)
+        let (database, directory, publisher) = (support.database, support.directory, support.publisher)
         let signIn = SignIn(
             database: database, directory: directory, publisher: publisher, keys: AppKeys(database: database),
             nonceKey: Nonce.Key(clusterSecret: settings.rpc.clusterSecret), sessionLifetime: settings.sessionLifetime, logger: logger)
         let sessions = Sessions(database: database, publisher: publisher, lifetime: settings.sessionLifetime)
-        let support = CallSupport(
-            database: database, directory: directory, publisher: publisher, epoch: epoch,
-            participantsLimit: settings.participantsLimit, partsLimit: settings.partsLimit,
-            receiptAudienceLimit: settings.receiptAudienceLimit, metadataLimits: settings.metadataLimits,
-            metadataValidation: MetadataPatchValidation(maximumItems: settings.maximumPatchItems), quotas: settings.quotas)
         let accounts = AccountHandler(
             signIn: signIn, sessions: sessions, directory: directory, serverTokens: ServerTokens(database: database))
-        return [accounts] + handlers(support, receiptWindow: settings.receiptWindow)
+        return [accounts] + handlers(support, receiptWindow: settings.receiptWindow, erasures: erasures)
     }
 
     /// What answers every call but those of accounts.
-    static func handlers(_ support: CallSupport, receiptWindow: Duration) -> [any CallHandler] {
+    static func handlers(_ support: CallSupport, receiptWindow: Duration, erasures: Erasures) -> [any CallHandler] {
         let receipts = ReceiptGatherer(
-            database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit)
+            database: support.database, publisher: support.publisher, window: receiptWindow, audienceLimit: support.receiptAudienceLimit,
+            recordedApps: support.recordedApps)
         return [
-            FollowingHandler(support), ConversationHandler(support), FirstLoadHandler(support), MessageHandler(support, receipts: receipts),
+            FollowingHandler(support), BlockHandler(support), ConversationHandler(support), FirstLoadHandler(support),
+            MessageHandler(support, receipts: receipts),
             BulkReceiptHandler(support),
             PartHandler(support), SyncHandler(support), AnnouncementHandler(support), ContentHandler(support), PushTokenHandler(support),
+            IndexHandler(support), UserHandler(support, erasures: erasures),
         ]
     }
 }

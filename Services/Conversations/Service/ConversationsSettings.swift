@@ -36,9 +36,10 @@ public struct ConversationsSettings: ServiceSettings {
     /// limit) to 1 GB: bytes of their paths and values. The same as the metadata service has.
     public var metadataLimits = MetadataLimits(bytes: Limits.metadataTreeBytes)
     /// What one user, or one app, may have. `0` is no limit. `STRATA_FOLLOWED_LIMIT`, up to 1,000,000: users that one user follows without having met them.
+    /// `STRATA_BLOCKED_LIMIT`, up to 1,000,000: users that one user has blocked.
     /// `STRATA_PUSH_TOKENS_LIMIT`, up to 10,000: devices of one user. `STRATA_UPLOADS_LIMIT`, up to 100,000, and `STRATA_UPLOADS_BYTES`: contents of one
     /// user that are in no message, and their bytes as announced. `STRATA_APP_UPLOADS_LIMIT`, up to 10,000,000, and `STRATA_APP_UPLOADS_BYTES`: those of
-    /// all users of an app.
+    /// all users of an app. `STRATA_DELAYED_MESSAGES_LIMIT`, up to 1,000,000: messages of an app's own server that wait for their time.
     public var quotas = Quotas()
     /// `STRATA_METADATA_MAX_PATCH_ITEMS`, 1 to 1,000,000: operations and values of one patch, as the metadata service has it.
     public var maximumPatchItems = MetadataPatchValidation.defaultMaximumItems
@@ -119,10 +120,12 @@ extension Quotas {
             return value == 0 ? nil : value
         }
         followed = try limit("STRATA_FOLLOWED_LIMIT", default: followed, most: 1_000_000)
+        blocked = try limit("STRATA_BLOCKED_LIMIT", default: blocked, most: 1_000_000)
         pushTokens = try limit("STRATA_PUSH_TOKENS_LIMIT", default: pushTokens, most: 10_000)
         uploads = try limit("STRATA_UPLOADS_LIMIT", default: uploads, most: 100_000)
         uploadBytes = try limit("STRATA_UPLOADS_BYTES", default: uploadBytes, most: 1 << 50)
         appUploads = try limit("STRATA_APP_UPLOADS_LIMIT", default: appUploads, most: 10_000_000)
         appUploadBytes = try limit("STRATA_APP_UPLOADS_BYTES", default: appUploadBytes, most: 1 << 60)
+        delayedMessages = try limit("STRATA_DELAYED_MESSAGES_LIMIT", default: delayedMessages, most: 1_000_000)
     }
 }

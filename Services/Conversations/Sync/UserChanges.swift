@@ -21,9 +21,13 @@ struct UserChanges: Sendable {
         let announcement: UUID?
         let status: Int?
         let isPartial: Bool?
+        let blocked: [String]?
+        let unblocked: [String]?
+        let isBlocked: Bool?
 
         enum CodingKeys: String, CodingKey {
-            case user, status
+            case user, status, blocked, unblocked
+            case isBlocked = "is_blocked"
             case conversation = "conversation_id"
             case message = "message_id"
             case upTo = "up_to"
@@ -83,6 +87,10 @@ struct UserChanges: Sendable {
             guard let message = row.messageID, let id = row.conversation else { return nil }
             return .messageDeleted(message, in: id, view: people.left[id])
         case 21: return row.conversation.map { .conversationDeleted($0) }
+        case 22:
+            return .blocksChanged(
+                blocked: operations.blocked?.map { UserID(trusted: $0) } ?? [], unblocked: operations.unblocked?.map { UserID(trusted: $0) } ?? [])
+        case 23: return operations.user.map { .blockedBy(UserID(trusted: $0), isBlocked: operations.isBlocked ?? false) }
         default: return nil
         }
     }

@@ -17,7 +17,8 @@ extension CallSupport {
     /// Runs a writing function, under the name of the change if it has one.
     /// - Returns: nil if the change was carried out before, or another request is carrying it out.
     func write(_ query: some WriteQuery, for caller: Caller, on route: Route = .alone) async throws(Failure) -> Written? {
-        let (statement, parameters) = query.asked(by: caller.user, in: caller.app, as: caller.mutation)
+        let (statement, parameters) = query.asked(
+            by: caller.user, in: caller.app, as: caller.mutation, isRecorded: recordedApps?.mayHaveHooks(caller.app) ?? false)
         let rows: Rows
         do throws(PostgresError) {
             rows =

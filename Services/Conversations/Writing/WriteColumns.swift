@@ -35,6 +35,7 @@ struct MessageSendColumns: ColumnSet {
     let receiptPolicy: Column<Int64>
     let badContent: Column<UUID>
     let message: MessageColumns
+    let kept: KeptColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
@@ -47,6 +48,32 @@ struct MessageSendColumns: ColumnSet {
         receiptPolicy = try names.column("receipt_policy")
         badContent = try names.column("bad_content")
         message = try MessageColumns(&names, prefix: "m_")
+        kept = try KeptColumns(&names)
+    }
+}
+
+/// From whom a block hides a new message, with their counts after it: parallel arrays; null for no one.
+struct KeptColumns: ColumnSet {
+    private let users: Column<[String]>
+    private let uncounted: Column<[Int64]>
+    private let hidden: Column<[Int64]>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        users = try names.column("hidden_from")
+        uncounted = try names.column("number_uncounted")
+        hidden = try names.column("number_hidden")
+    }
+
+    /// - Parameter position: of the change.
+    func numbers(in row: Row, at position: Position) throws(PostgresError) -> [(user: UserID, numbers: UserNumbers)] {
+        guard let users = try row[optional: users] else { return [] }
+        let (uncounted, hidden) = (try row[uncounted], try row[hidden])
+        guard uncounted.count == users.count, hidden.count == users.count else {
+            throw PostgresError(code: .decoding, column: "hidden_from", reason: "has another number of elements than what belongs to it")
+        }
+        return users.indices.map {
+            (UserID(trusted: users[$0]), UserNumbers(uncounted: uncounted[$0], hidden: hidden[$0], position: position))
+        }
     }
 }
 
@@ -65,6 +92,7 @@ struct MessageDeleteColumns: ColumnSet {
     let overrideUser: Column<String>
     let message: MessageColumns
     let former: FormerColumns
+    let hiddenFrom: Column<[String]>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
@@ -80,6 +108,7 @@ struct MessageDeleteColumns: ColumnSet {
         overrideUser = try names.column("override_user")
         message = try MessageColumns(&names, prefix: "m_")
         former = try FormerColumns(&names)
+        hiddenFrom = try names.column("hidden_from")
     }
 }
 
@@ -91,6 +120,7 @@ struct PartsEditColumns: ColumnSet {
     let messageCount: Column<Int64>
     let badContent: Column<UUID>
     let message: MessageColumns
+    let hiddenFrom: Column<[String]>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
@@ -99,6 +129,7 @@ struct PartsEditColumns: ColumnSet {
         messageCount = try names.column("message_count")
         badContent = try names.column("bad_content")
         message = try MessageColumns(&names, prefix: "m_")
+        hiddenFrom = try names.column("hidden_from")
     }
 }
 
@@ -174,6 +205,7 @@ struct MarkAllReadColumns: ColumnSet {
     let uncounted: Column<Int64>
     let hidden: Column<Int64>
     let told: Column<[String]>
+    let receipts: Column<String>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         outcome = try names.column("outcome")
@@ -184,6 +216,7 @@ struct MarkAllReadColumns: ColumnSet {
         uncounted = try names.column("uncounted")
         hidden = try names.column("hidden")
         told = try names.column("told")
+        receipts = try names.column("receipts")
     }
 }
 

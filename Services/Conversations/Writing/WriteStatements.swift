@@ -25,11 +25,13 @@ struct CreateConversation: WriteQuery {
         arguments: ["$1", "$2", "$3", "$4::text[]", "$5", "$6::text[]", "$7::text[]", "$8", "$9", "$10", "$11"],
         place: WriteStatement.Place(
             conversation: "(r.view).conversation_id", position: "(r.view).position", userPosition: "r.user_position",
-            object: "(r.view).conversation_id"), isIdempotent: true)
+            object: "(r.view).conversation_id"),
+        // One that was found changed nowhere that webhooks tell of.
+        recorded: WriteStatement.Recorded(position: "r.position"), isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .textArray(participants), .bool(isDistinct),
+            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .textArray(participants), .bool(isDistinct),
             Value(metadataPaths), Value(metadataValues), .int8(Int64(participantsLimit)),
             Value(origin?.connection), Value(origin?.request), .int8(receiptPolicy),
         ]
@@ -60,11 +62,12 @@ struct PatchConversation: WriteQuery {
         function: "conversations.patch_participants", arguments: (1...10).map { "$\($0)" },
         // Those who remove themselves are told of that, and not of what comes after it.
         place: WriteStatement.Place(
-            conversation: "$3", position: "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"))
+            conversation: "$3", position: "CASE WHEN $2 = ANY (r.removed) THEN r.position ELSE greatest(r.position, r.metadata_position) END"),
+        recorded: WriteStatement.Recorded(first: "least(r.position, r.metadata_position)", last: "greatest(r.position, r.metadata_position)"))
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .jsonb(participants),
+            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .jsonb(participants),
             .int8(Int64(participantsLimit)), metadata.map { .jsonb($0) } ?? .null, Value(origin?.connection), Value(origin?.request),
             Value(maxKeys), Value(maxBytes),
         ]
@@ -94,7 +97,7 @@ struct DeleteConversation: WriteQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .text(mode.rawValue), .bool(leaves),
+            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .text(mode.rawValue), .bool(leaves),
             Value(origin?.connection), Value(origin?.request), Value(upTo),
         ]
     }
@@ -112,7 +115,8 @@ struct MarkAllRead: WriteQuery {
     typealias Columns = MarkAllReadColumns
 
     static let statement = WriteStatement(
-        "conversation.mark_all_read", columns: "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told",
+        "conversation.mark_all_read",
+        columns: "r.outcome, r.position, r.created_at, r.message_count, r.up_to, r.uncounted, r.hidden, r.told, r.receipts",
         function: "conversations.mark_all_read", arguments: (1...7).map { "$\($0)" },
         place: WriteStatement.Place(conversation: "$3", position: "r.position"), isIdempotent: true)
 
@@ -139,21 +143,37 @@ struct SendMessage: WriteQuery {
 
     typealias Columns = MessageSendColumns
 
+    fileprivate static let columns = """
+        r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
+        r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_")), r.hidden_from, r.number_uncounted, r.number_hidden
+        """
+
     static let statement = WriteStatement(
-        "message.send",
-        columns: """
-            r.outcome, r.position, r.created_at, r.ordinal, r.recipients, r.uncounted, r.hidden, r.receipt_policy,
-            r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
-            """,
-        function: "conversations.send_message", arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10"],
+        "message.send", columns: columns, function: "conversations.send_message", arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10"],
         place: WriteStatement.Place(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(conversation.rawValue), .uuid(message.rawValue), .bytes(parts),
+            .uuid(app.rawValue), .actor(user), .uuid(conversation.rawValue), .uuid(message.rawValue), .bytes(parts),
             Value(notification), Value(origin?.connection), Value(origin?.request), Value(contents?.map(\.rawValue)), .bool(waits),
         ]
     }
+}
+
+/// Sends a message that the app's own server asks for. Clients' messages have a statement of their own (``SendMessage``): it is the one that is asked for most.
+struct SendServerMessage: WriteQuery {
+    let message: SendMessage
+    /// The sender, if it is no user.
+    let senderName: String?
+
+    typealias Columns = MessageSendColumns
+
+    static let statement = WriteStatement(
+        "message.send_by_server", columns: SendMessage.columns, function: "conversations.send_message",
+        arguments: (1...8).map { "$\($0)" } + ["$9::uuid[]", "$10", "true", "$11"],
+        place: WriteStatement.Place(conversation: "$3", position: "r.position", object: "$4"), isIdempotent: true)
+
+    var parameters: [Value] { message.parameters + [Value(senderName)] }
 }
 
 /// Deletes a message for all, or for one user.
@@ -163,6 +183,8 @@ struct DeleteMessage: WriteQuery {
     let message: MessageID
     let mode: DeletionMode
     let origin: Change.Origin?
+    /// The message must lie in it; nil: in any.
+    var conversation: ConversationID?
 
     typealias Columns = MessageDeleteColumns
 
@@ -171,15 +193,15 @@ struct DeleteMessage: WriteQuery {
         columns: """
             r.outcome, r.conversation_id, r.position, r.created_at, r.message_count, r.ordinal, r.last_changed, r.number_users,
             r.number_uncounted, r.number_hidden, r.user_position, r.user_created_at, r.override_user, r.former_users, r.former_positions, r.former_times,
-            \(MessageColumns.selected(from: "r.message", prefix: "m_"))
+            r.hidden_from, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
-        function: "conversations.delete_message", arguments: (1...6).map { "$\($0)" },
+        function: "conversations.delete_message", arguments: (1...7).map { "$\($0)" },
         place: WriteStatement.Place(conversation: "r.conversation_id", position: "r.position", userPosition: "r.user_position"))
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(message.rawValue), .text(mode.rawValue),
-            Value(origin?.connection), Value(origin?.request),
+            .uuid(app.rawValue), .actor(user), .uuid(message.rawValue), .text(mode.rawValue),
+            Value(origin?.connection), Value(origin?.request), Value(conversation?.rawValue),
         ]
     }
 }
@@ -203,14 +225,15 @@ struct EditParts: WriteQuery {
     static let statement = WriteStatement(
         "message.edit_parts",
         columns: """
-            r.outcome, r.position, r.created_at, r.message_count, r.bad_content, \(MessageColumns.selected(from: "r.message", prefix: "m_"))
+            r.outcome, r.position, r.created_at, r.message_count, r.bad_content, r.hidden_from,
+            \(MessageColumns.selected(from: "r.message", prefix: "m_"))
             """,
         function: "conversations.edit_parts", arguments: (1...7).map { "$\($0)" } + ["$8::uuid[]", "$9", "$10"],
         place: WriteStatement.Place(conversation: "(r.message).conversation_id", position: "r.position", object: "($6 -> 0 ->> 'part')::uuid"))
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .text(user.rawValue), .uuid(message.rawValue), .bytes(stored), .bytes(parts), .jsonb(edits),
+            .uuid(app.rawValue), .actor(user), .uuid(message.rawValue), .bytes(stored), .bytes(parts), .jsonb(edits),
             .timestamp(time), .uuidArray(contents.map(\.rawValue)), Value(origin?.connection), Value(origin?.request),
         ]
     }
@@ -232,7 +255,7 @@ struct GiveReceipts: WriteQuery {
         "receipt.give_many",
         columns: """
             r.outcome, r.position, r.created_at, r.message_count, r.users, r.messages, r.ordinals, r.statuses, r.senders, r.audiences,
-            r.number_users, r.number_uncounted, r.number_hidden, r.ignored
+            r.number_users, r.number_uncounted, r.number_hidden, r.hidden_froms, r.ignored
             """,
         function: "conversations.give_receipts_of", arguments: ["$1", "$2", "$3", "$4::uuid[]"] + (5...8).map { "$\($0)" },
         place: WriteStatement.Place(conversation: "$3", position: "r.position"), isIdempotent: true)

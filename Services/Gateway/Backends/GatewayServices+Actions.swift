@@ -56,14 +56,18 @@ extension GatewayServices {
             guard view.isParticipant else { throw .accessDenied("You are not a participant of this conversation any more.") }
             return .nowhere
         }
-        let participants = patch.participants.map { operation -> ProtoParticipantOperation in
+        return try await patchConversation(id, participants: Self.operations(patch), metadata: patch.metadata, for: call)
+    }
+
+    /// What a patch does to the participants.
+    static func operations(_ patch: ConversationPatch) -> [ProtoParticipantOperation] {
+        patch.participants.map { operation in
             switch operation {
             case .add(let user): ProtoParticipantOperation(.add, users: [user])
             case .remove(let user): ProtoParticipantOperation(.remove, users: [user])
             case .set(let users): ProtoParticipantOperation(.set, users: users)
             }
         }
-        return try await patchConversation(id, participants: participants, metadata: patch.metadata, for: call)
     }
 }
 

@@ -66,7 +66,7 @@ extension GatewayServices {
                 .with {
                     $0.conversationID = Data(id)
                     // Also for a participant: they may have been removed in between, and must not see what was set after that.
-                    $0.formerUserID = call.user
+                    if !call.key.user.isAppServer { $0.formerUserID = call.user }
                 }
             }
             $0.maxBytes = Int64(Self.batchBytes)

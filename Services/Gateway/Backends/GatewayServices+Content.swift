@@ -8,13 +8,15 @@ import SwiftProtobuf
 /// Rich content: what it is and who may see it is kept by the conversations service, its bytes by the gateways (docs/conformance.md §8).
 extension GatewayServices {
     /// Notes that the caller is about to upload so many bytes.
-    func createContent(_ upload: ContentTokens.Upload, for call: Call) async throws(Failure) {
+    /// - Parameter conversation: for which the app's own server uploads them; nil: a user does.
+    func createContent(_ upload: ContentTokens.Upload, in conversation: ConversationID? = nil, for call: Call) async throws(Failure) {
         let request = ProtoCreateContentRequest.with {
             $0.appID = call.appData
             $0.owner = call.user
             $0.id = Data(upload.id)
             $0.mimeType = upload.type
             $0.size = Int64(clamping: upload.size)
+            if let conversation { $0.conversationID = Data(conversation) }
         }
         _ = try await conversations.call(AccountAPI.createContent, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
     }
@@ -26,12 +28,14 @@ extension GatewayServices {
         _ = try await conversations.call(AccountAPI.finishContent, with: request, deadline: .now + .seconds(10), trace: trace)
     }
 
+    /// - Parameter conversation: of which the app's own server asks for it; nil: a user asks.
     /// - Throws: `not_found` for those who may not see it, too.
-    func content(_ id: ContentID, for call: Call) async throws(Failure) -> (size: Int, isUploaded: Bool) {
+    func content(_ id: ContentID, in conversation: ConversationID? = nil, for call: Call) async throws(Failure) -> (size: Int, isUploaded: Bool) {
         let request = ProtoGetContentRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.contentID = Data(id)
+            if let conversation { $0.conversationID = Data(conversation) }
         }
         let answer = try await conversations.call(
             AccountAPI.getContent, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)

@@ -150,7 +150,10 @@ extension GatewayServices {
                 answers: call.answers))
     }
 
-    func markAllRead(_ id: ConversationID, upTo: Position?, for call: Call) async throws(Failure) -> ChangePlace {
+    /// - Returns: also up to where all is read; nil if the service does not say it.
+    func markAllRead(
+        _ id: ConversationID, upTo: Position?, for call: Call
+    ) async throws(Failure) -> (place: ChangePlace, readUpTo: Position?) {
         let request = ProtoMarkAllReadRequest.with {
             $0.appID = call.appData
             $0.actor = call.user
@@ -158,8 +161,8 @@ extension GatewayServices {
             if let upTo { $0.upTo = upTo.rawValue }
             if let origin = call.protoOrigin { $0.origin = origin }
         }
-        return ChangePlace(
-            try await conversations.call(
-                ConversationsAPI.markAllRead, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
+        let answer = try await conversations.call(
+            ConversationsAPI.markAllRead, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        return (ChangePlace(answer), answer.hasReadUpTo ? Position(answer.readUpTo) : nil)
     }
 }

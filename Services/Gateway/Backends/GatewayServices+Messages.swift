@@ -24,11 +24,13 @@ extension GatewayServices {
         return (try Self.converted { try StrataModel.Message(answer.message) }, ChangePlace(answer.place))
     }
 
-    func message(_ id: MessageID, for call: Call) async throws(Failure) -> StrataModel.Message {
+    /// - Parameter conversation: in which the message has to lie; nil: any.
+    func message(_ id: MessageID, in conversation: ConversationID? = nil, for call: Call) async throws(Failure) -> StrataModel.Message {
         let request = ProtoGetMessageRequest.with {
             $0.appID = call.appData
             $0.userID = call.user
             $0.messageID = Data(id)
+            if let conversation { $0.conversationID = Data(conversation) }
         }
         let answer = try await conversations.call(
             ConversationsAPI.getMessage, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
@@ -64,12 +66,16 @@ extension GatewayServices {
                 answer.hasEnd ? answer.end : nil, isFull: answer.isCut || messages.count >= count, last: messages.last?.id))
     }
 
-    func deleteMessage(_ id: MessageID, mode: DeletionMode, for call: Call) async throws(Failure) -> ChangePlace {
+    /// - Parameter conversation: in which the message has to lie; nil: any.
+    func deleteMessage(
+        _ id: MessageID, in conversation: ConversationID? = nil, mode: DeletionMode, for call: Call
+    ) async throws(Failure) -> ChangePlace {
         let request = ProtoDeleteMessageRequest.with {
             $0.appID = call.appData
             $0.actor = call.user
             $0.messageID = Data(id)
             $0.mode = mode.rawValue
+            if let conversation { $0.conversationID = Data(conversation) }
             if let origin = call.protoOrigin { $0.origin = origin }
         }
         return ChangePlace(

@@ -58,11 +58,15 @@ extension GatewayServices {
         let place: ChangePlace
     }
 
-    func edit(_ edit: PartsEdit, of message: MessageID, for call: Call) async throws(Failure) -> EditedParts {
+    /// - Parameter conversation: in which the message has to lie; nil: any.
+    func edit(
+        _ edit: PartsEdit, of message: MessageID, in conversation: ConversationID? = nil, for call: Call
+    ) async throws(Failure) -> EditedParts {
         let request = ProtoEditPartsRequest.with {
             $0.appID = call.appData
             $0.actor = call.user
             $0.messageID = Data(message)
+            if let conversation { $0.conversationID = Data(conversation) }
             switch edit {
             case .add(let part): $0.add = ProtoMessagePart(part)
             case .replace(let reference, let part):

@@ -9,11 +9,13 @@ import StrataModel
 import StrataWire
 import SwiftProtobuf
 
-/// The three services as the gateway sees them: calls in terms of Model, and objects composed of what two of them know.
+/// The other services as the gateway sees them: calls in terms of Model, and objects composed of what two of them know.
 struct GatewayServices: Sendable {
     let conversations: RPCClient
     let metadata: RPCClient
     let presence: RPCClient
+    /// Nil: there is none.
+    let webhooks: RPCClient?
     let settings: GatewaySettings
     let renderer: Renderer
     /// Nil: none is kept here.
@@ -27,12 +29,13 @@ struct GatewayServices: Sendable {
     let logger: Logger
 
     init(
-        conversations: RPCClient, metadata: RPCClient, presence: RPCClient, settings: GatewaySettings, contentStore: (any ContentStore)? = nil,
-        logger: Logger
+        conversations: RPCClient, metadata: RPCClient, presence: RPCClient, webhooks: RPCClient? = nil, settings: GatewaySettings,
+        contentStore: (any ContentStore)? = nil, logger: Logger
     ) {
         self.conversations = conversations
         self.metadata = metadata
         self.presence = presence
+        self.webhooks = webhooks
         self.settings = settings
         limits = GatewayLimits(settings, logger: logger)
         self.logger = logger

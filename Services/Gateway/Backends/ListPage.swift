@@ -6,8 +6,8 @@ import StrataModel
 /// A page of a list, with what a client is told of it ahead of its objects.
 struct ListPage<Objects: Sendable>: Sendable {
     let objects: Objects
-    /// Of the whole list.
-    let total: Int
+    /// Of the whole list; nil: more than are counted.
+    let total: Int?
     /// The id of the page's last object, if there are objects behind the page: the next page begins after it. Of objects that cannot be shown it is the id, too.
     let nextFrom: String?
 }

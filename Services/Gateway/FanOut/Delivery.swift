@@ -15,7 +15,7 @@ package final class Delivery: Sendable {
     init(_ change: Change, isFromLog: Bool = false) {
         self.change = change
         self.isFromLog = isFromLog
-        if case .messageCreated(_, _, let message?) = change.content {
+        if case .messageCreated(_, _, let message?) = change.content, change.hiddenFrom.isEmpty {
             isPlainMessage = message.recipients.allSatisfy { $0.status == .sent || $0.userID == change.actor }
         } else {
             isPlainMessage = false

@@ -15,8 +15,9 @@ extension LoopRegistry {
         conversation.messageCount = max(conversation.messageCount, change.messageCount)
         conversation.messageCountAtLast = change.messageCount
         switch change.content {
-        case .messageCreated: (conversation.lastMessage, conversation.lastMessageTold) = (change.position, change.position)
-        case .messageDeleted(_, _, let last) where last.changed: conversation.lastMessageTold = change.position
+        case .messageCreated: conversation.lastMessages.created(at: change.position, hiddenFrom: change.hiddenFrom)
+        case .messageDeleted(_, _, let last) where last.changed:
+            conversation.lastMessages.deleted(at: change.position, hiddenFrom: change.hiddenFrom)
         default: break
         }
         let stamp = stamp(atLeast: change.createdAt)
@@ -69,6 +70,7 @@ extension LoopRegistry {
             let user = conversation.members[index].registration.key.user
             hand(delivery, to: index, in: conversation)
             let member = conversation.members[index]
+            if change.hiddenFrom.contains(user) { continue }
             if member.isHidden {
                 if isMessage, change.position > member.hiddenUpTo { returning.append(member.socket) }
                 continue
@@ -114,7 +116,8 @@ extension LoopRegistry {
                 for member in conversation.members { watchPresence(of: [identity], by: member.socket) }
                 userAdded(UserKey(app: conversation.app, user: identity.userID), to: conversation.id, at: change.position)
             }
-        case .messageCreated(_, _, let message?): services.remember(message.sender, in: conversation.app)
+        case .messageCreated(_, _, let message?):
+            if case .user(let sender) = message.sender { services.remember(sender, in: conversation.app) }
         default: break
         }
     }
@@ -180,7 +183,7 @@ extension LoopRegistry {
         }
         let tail = output.renderer.typing(signal.conversationID, sender: sender, action: signal.action)
         let stamp = stamp()
-        for member in conversation.members where member.registration.key.user != signal.user {
+        for member in conversation.members where member.registration.key.user != signal.user && !member.registration.blocks.contains(signal.user) {
             member.socket.sendEphemeral(tail, presenceOf: nil, stamp: stamp)
         }
     }

@@ -68,7 +68,7 @@ extension LoopRegistry {
         let stamp = stamp()
         let shown = output.renderer.presenceChanged(publication.user, to: publication.presence.forOthers)
         let real = output.renderer.presenceChanged(publication.user, to: publication.presence)
-        for socket in sockets {
+        for socket in sockets where !socket.registration.blocks.contains(publication.user) {
             socket.sendEphemeral(socket.registration.key == key ? real : shown, presenceOf: publication.user, stamp: stamp)
         }
     }

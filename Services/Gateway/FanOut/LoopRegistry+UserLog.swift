@@ -15,6 +15,7 @@ extension LoopRegistry {
         user.cursor.advance(to: change.position)
         switch change.content {
         case .identityChanged(let identity), .followed(let identity): services.remember(identity.basic, in: key.app)
+        case .blocksChanged, .blockedBy: blocksChanged(change, of: key)
         default: break
         }
         for socket in user.sockets {
@@ -114,7 +115,7 @@ extension LoopRegistry {
         }
         change.content = .conversationHidden(id, upTo: upTo, wholly: true)
         sendUserChange(change, to: socket)
-        if conversation.lastMessage > upTo {
+        if conversation.lastMessages.newest(of: change.user) > upTo {
             // A message that came after the deletion overtook it: the socket was sent it, and has just been told to remove all. It gets it once more, with
             // the conversation, as from the log.
             leave(socket, from: conversation, at: upTo)
@@ -169,7 +170,7 @@ extension LoopRegistry {
         }
         change.content = content(told)
         // A newer last message has been told already.
-        sendUserChange(change, to: socket, withLastMessage: max(conversation.lastMessageTold, member.skip) <= position)
+        sendUserChange(change, to: socket, withLastMessage: max(conversation.lastMessages.told(to: change.user), member.skip) <= position)
     }
 }
 

@@ -17,10 +17,8 @@ package final class LoopRegistry: @unchecked Sendable {
         /// How far this loop was handed the conversation's changes.
         var cursor = LogCursor()
         var last: Position { cursor.last }
-        /// Position of the newest message handed to this loop.
-        var lastMessage = Position.zero
-        /// Of the newest change handed to this loop that told what the last message is.
-        var lastMessageTold = Position.zero
+        /// What was handed to this loop about the newest message.
+        var lastMessages = LastMessages()
         /// Messages ever sent, as of the newest change that a socket here was told.
         var messageCount: Int64 = 0
         /// Messages ever sent, as of ``last``.
@@ -56,6 +54,10 @@ package final class LoopRegistry: @unchecked Sendable {
         var sockets: [any RegisteredSocket] = []
         /// How far the fan-out has handed this loop the user's own log.
         var cursor = LogCursor()
+        /// With whom the user has a block.
+        var blocks = BlockedUsers()
+        /// Whether ``blocks`` has been asked for.
+        var knowsBlocks = false
     }
 
     /// What deliveries are made with.
@@ -113,6 +115,7 @@ package final class LoopRegistry: @unchecked Sendable {
             fanOut.retainUser(key, for: self)
         }
         user.sockets.append(socket)
+        socket.registration.blocks = user.blocks
         output.sockets.increment()
         if isDraining { socket.end(.goingAway) }
     }
@@ -155,8 +158,10 @@ package final class LoopRegistry: @unchecked Sendable {
         if let index = conversation.members.firstIndex(where: { $0.socket === socket }) {
             let member = conversation.members.remove(at: index)
             let record = LeaveRecord(
-                position: position, seenUpTo: max(conversation.lastMessage, member.isHidden ? .zero : member.skip), numbers: member.numbers,
-                messageCount: conversation.messageCount, lastMessageTold: max(conversation.lastMessageTold, member.skip))
+                position: position,
+                seenUpTo: max(conversation.lastMessages.newest(of: member.registration.key.user), member.isHidden ? .zero : member.skip),
+                numbers: member.numbers, messageCount: conversation.messageCount,
+                lastMessageTold: max(conversation.lastMessages.told(to: member.registration.key.user), member.skip))
             socket.membershipChanged(.left(conversation.id, record))
         }
         socket.registration.conversations.removeAll { $0 === conversation }
@@ -296,7 +301,7 @@ package final class LoopRegistry: @unchecked Sendable {
         self.era = era
         for conversation in conversations.values {
             conversation.cursor = LogCursor()
-            (conversation.lastMessage, conversation.lastMessageTold, conversation.messageCount) = (.zero, .zero, 0)
+            (conversation.lastMessages, conversation.messageCount) = (LastMessages(), 0)
             (conversation.messageCountAtLast, conversation.numbersRead) = (0, [:])
         }
         for user in userSockets.values { user.cursor = LogCursor() }

@@ -42,8 +42,9 @@ extension Change {
     /// Whether the numbers of `user` are others after it. The number of messages is no such number: every change carries it.
     fileprivate func altersNumbers(of user: UserID) -> Bool {
         switch content {
-        case .messageCreated: actor == user
-        case .messageDeleted: true
+        // One that is hidden from a user counts as hidden from the beginning, and never as anything else.
+        case .messageCreated: actor == user || hiddenFrom.contains(user)
+        case .messageDeleted: !hiddenFrom.contains(user)
         case .receipts(let receipts): receipts.contains { $0.user == user && $0.status == .read }
         case .allRead(let reader, _, _): reader == user
         case .conversationCreated, .participantsChanged, .metadataChanged, .conversationDeleted, .partsChanged: false

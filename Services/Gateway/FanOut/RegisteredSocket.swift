@@ -59,6 +59,8 @@ package protocol RegistryServices: Sendable {
     func remember(_ identity: BasicIdentity, in app: AppID)
     /// Asks for a user's name, and remembers it; nil if it cannot be asked for.
     func identity(of key: UserKey, on loop: any EventLoop) -> EventLoopFuture<BasicIdentity?>
+    /// The present status of another user, for this one; nil if it cannot be asked for.
+    func presence(of user: UserID, for key: UserKey, on loop: any EventLoop) -> EventLoopFuture<Presence?>
     /// A session has ended; nil: all sessions of the user.
     func sessionEnded(_ key: UserKey, tokenDigest: [UInt8]?)
 }

@@ -22,6 +22,8 @@ package final class Registration: @unchecked Sendable {
     var watched: Set<UserKey> = []
     /// Whether the client has subscribed to presence.
     var wantsPresence = false
+    /// With whom the user has a block: neither is told that the other types or comes and goes.
+    package internal(set) var blocks = BlockedUsers()
 
     package init(key: UserKey, version: WireVersion, tokenDigest: [UInt8], since: NIODeadline) {
         self.key = key

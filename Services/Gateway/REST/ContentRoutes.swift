@@ -141,7 +141,7 @@ struct ContentRoutes: RESTFeature {
 }
 
 /// Content that is going to be uploaded.
-private struct NewContent: RESTRequest {
+struct NewContent: RESTRequest {
     let content: RichContent
     let size: Int
     let type: String

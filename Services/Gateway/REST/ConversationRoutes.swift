@@ -27,9 +27,16 @@ struct ConversationRoutes: RESTFeature {
                 renderer.writeLoadedConversation($0, for: context.reader, version: context.version, into: &$1)
             }
         }
-        let page = try await services.conversations(
-            orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
+        let page =
+            if let condition = query.condition {
+                try await services.conversations(matching: condition, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
+            } else {
+                try await services.conversations(
+                    orderedBy: query.order, pageSize: query.page.pageSize, from: query.page.fromID, for: context.call)
+            }
+        let older = olderRenderer(for: context)
         return try await .list(page.objects, headers: headers(of: page, in: context, list: "/conversations", query: asked.text), to: context) {
+            if let older { return older.writeConversation($0, into: &$1) }
             renderer.writeConversation($0, for: context.reader, version: context.version, into: &$1)
         }
     }
@@ -37,15 +44,17 @@ struct ConversationRoutes: RESTFeature {
     private func create(_ body: CreateConversationBody, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         let creation = try await services.create(body, for: context.call)
         return
-            .json(creation.isNew ? .created : .ok) {
-                renderer(for: context).writeConversation(creation.view, for: context.reader, version: context.version, into: &$0)
-            }
-            .at(creation.place)
+            .json(creation.isNew ? .created : .ok) { write(creation.view, in: context, into: &$0) }.at(creation.place)
     }
 
     private func load(_ id: ConversationID, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
         let view = try await services.conversation(id, for: context.call)
-        return .json { renderer(for: context).writeConversation(view, for: context.reader, version: context.version, into: &$0) }
+        return .json { write(view, in: context, into: &$0) }
+    }
+
+    private func write(_ view: ConversationView, in context: SignedInContext, into writer: inout JSONWriter) {
+        if let older = olderRenderer(for: context) { return older.writeConversation(view, into: &writer) }
+        renderer(for: context).writeConversation(view, for: context.reader, version: context.version, into: &writer)
     }
 
     private func patch(_ asked: ObjectRequest<ConversationID, ConversationPatch>, in context: SignedInContext) async throws(Failure) -> RESTAnswer {
@@ -63,7 +72,16 @@ struct ConversationRoutes: RESTFeature {
     private func markAllRead(
         _ asked: ObjectRequest<ConversationID, MarkAllReadBody>, in context: SignedInContext
     ) async throws(Failure) -> RESTAnswer {
-        .noContent.at(try await services.markAllRead(asked.id, upTo: asked.content.upTo, for: context.call))
+        let (place, readUpTo) = try await services.markAllRead(asked.id, upTo: asked.content.upTo, for: context.call)
+        guard context.request.isServerRequest else { return .noContent.at(place) }
+        return
+            .json(.accepted) { writer in
+                writer.beginObject()
+                writer.key("position")
+                if let position = readUpTo ?? place.position { writer.int(position.wireValue) } else { writer.null() }
+                writer.endObject()
+            }
+            .at(place)
     }
 
     private func giveReceipts(

@@ -16,6 +16,7 @@ struct DocsRoutes: RESTFeature {
             docs.on(method, "errors") { (asked: DocumentRequest, _) throws(Failure) in asked.answer(ProtocolDocs.errors) }
             docs.on(method, "openapi.yaml") { (asked: DocumentRequest, _) throws(Failure) in asked.answer(ProtocolDocs.openAPI) }
             docs.on(method, "asyncapi.yaml") { (asked: DocumentRequest, _) throws(Failure) in asked.answer(ProtocolDocs.asyncAPI) }
+            docs.on(method, "server-openapi.yaml") { (asked: DocumentRequest, _) throws(Failure) in asked.answer(ProtocolDocs.serverOpenAPI) }
         }
     }
 

@@ -118,7 +118,7 @@ private struct NewParts: RESTRequest {
 }
 
 extension RESTContext {
-    fileprivate func partReference() throws(Failure) -> PartReference {
+    func partReference() throws(Failure) -> PartReference {
         guard let text = parameters.get("part"), let reference = PartReference(text) else { throw .notFound("message part") }
         return reference
     }

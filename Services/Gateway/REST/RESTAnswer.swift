@@ -48,7 +48,7 @@ struct RESTAnswer {
     /// The same for a page that may be long: what does not come with its first batch is fetched, rendered and sent a batch at a time, no faster than the client
     /// takes it. Should that fail, the connection ends before the array does.
     static func list<Page: Batches>(
-        _ page: Page, headers: HTTPFields, to context: SignedInContext, write: @escaping @Sendable (Page.Item, inout JSONWriter) -> Void
+        _ page: Page, headers: HTTPFields, to context: some RESTRouteContext, write: @escaping @Sendable (Page.Item, inout JSONWriter) -> Void
     ) async throws(Failure) -> RESTAnswer {
         var page = page
         let items = try await page.next() ?? []
@@ -78,7 +78,7 @@ struct RESTAnswer {
             try await writer.finish(nil)
         }
         var headers = headers
-        headers[.contentType] = "application/json"
+        headers[.contentType] = context.request.jsonType
         return RESTAnswer(status: .ok, stream: body, headers: headers)
     }
 
@@ -86,8 +86,7 @@ struct RESTAnswer {
     func response(_ context: RESTContext) -> Response {
         var headers = headers
         guard let json else { return Response(status: status, headers: headers, body: stream ?? ResponseBody()) }
-        // Stock clients parse a body only if the type begins with exactly this (docs/conformance.md §1.5).
-        headers[.contentType] = "application/json"
+        headers[.contentType] = context.jsonType
         guard json.readableBytes > ResponsePieces.bytes else {
             context.answer?.settle(to: 0)
             return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: json))

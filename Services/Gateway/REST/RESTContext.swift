@@ -23,6 +23,8 @@ struct RESTContext: RequestContext {
     var isServerRequest = false
     /// The app whose own server sent it, as ``ServerTokenMiddleware`` found it.
     var server: ServerCaller?
+    /// The version of the Server API that it speaks, as ``ServerVersionMiddleware`` found it.
+    var serverVersion: ServerVersion?
     /// What writes objects for its sender; nil: it finds them where all clients do.
     var renderer: Renderer?
     /// What its answer holds, from what services answered to the last byte, since ``AnswerLimitMiddleware``.
@@ -45,6 +47,10 @@ struct RESTContext: RequestContext {
         guard let user, let longAnswers else { return nil }
         return try await longAnswers.turn(of: user, patience: patience)
     }
+
+    /// The type of a JSON answer. Stock clients parse a body only if the type begins with exactly this (docs/conformance.md §1.5); apps' own servers are told the
+    /// encoding, too.
+    var jsonType: String { isServerRequest ? "application/json; charset=UTF-8" : "application/json" }
 
     /// Services have answered the request, or a piece of it, with so much.
     func gave(_ bytes: Int) {
@@ -92,8 +98,40 @@ struct SignedInContext: ChildRequestContext {
     }
 }
 
-/// What a context of either kind has.
-protocol RESTRouteContext: RequestContext {
+/// The same for routes of an app's own server.
+struct ServerContext: ChildRequestContext {
+    private(set) var request: RESTContext
+    /// Who asks.
+    let server: ServerCaller
+    /// In which version of the Server API.
+    let version: ServerVersion
+
+    /// - Throws: an error if no middleware before the route finds these out.
+    init(context: RESTContext) throws {
+        guard let server = context.server, let version = context.serverVersion else { throw HTTPError(.internalServerError) }
+        request = context
+        self.server = server
+        self.version = version
+    }
+
+    var coreContext: CoreRequestContextStorage {
+        get { request.coreContext }
+        set { request.coreContext = newValue }
+    }
+
+    /// The app in whose name the server asks.
+    var app: AppID { server.app }
+
+    /// A call to a service by the app's own server, for no user.
+    var call: GatewayServices.Call {
+        var call = GatewayServices.Call(UserKey(app: app, user: .appServer), trace: request.trace, answers: request.answer)
+        call.mutation = request.mutation
+        return call
+    }
+}
+
+/// What a context of any kind has.
+protocol RESTRouteContext: RequestContext, Sendable {
     var request: RESTContext { get }
 }
 
@@ -102,3 +140,5 @@ extension RESTContext: RESTRouteContext {
 }
 
 extension SignedInContext: RESTRouteContext {}
+
+extension ServerContext: RESTRouteContext {}

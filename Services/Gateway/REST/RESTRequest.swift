@@ -95,6 +95,11 @@ extension Request {
     func parameter(_ name: String) -> String? { uri.queryParameters.get(name) }
     /// The same where it may be given several times.
     func parameters(_ name: String) -> [String] { uri.queryParameters[values: name[...]].map { String($0) } }
+    /// What the query asks of the metadata of conversations; nil: nothing.
+    func metadataCondition() throws(Failure) -> MetadataCondition? {
+        try MetadataCondition(
+            parameters: uri.queryParameters.map { (name: $0.key.removingPercentEncoding ?? String($0.key), value: String($0.value)) })
+    }
 }
 
 extension PageQuery: RESTRequest {
@@ -105,7 +110,13 @@ extension PageQuery: RESTRequest {
 
 extension ConversationsQuery: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        self = try ConversationsQuery(parameter: request.parameter)
+        self = try ConversationsQuery(condition: try request.metadataCondition(), parameter: request.parameter)
+    }
+}
+
+extension FoundConversationsQuery: RESTRequest {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try FoundConversationsQuery(condition: try request.metadataCondition(), parameter: request.parameter)
     }
 }
 
@@ -127,7 +138,27 @@ extension ConversationDeletionQuery: RESTRequest {
     }
 }
 
+extension RESTContext {
+    /// Who sent the request: an app's own server on behalf of a user counts as that user's client.
+    var sender: RequestSender { isServerRequest && user == nil ? .server : .client }
+}
+
 // MARK: Bodies
+
+extension Request {
+    /// The body of a patch as JSON.
+    /// - Throws: `invalid_header` if its type is another one; what ``json(_:)`` throws.
+    func patch(_ context: RESTContext) async throws(Failure) -> JSONValue {
+        let type = headers[.contentType]?.split(separator: ";").first?.lowercased() ?? ""
+        // Apps' own servers use two others, too: one that a document misspells, and that of any JSON.
+        let isOfServer = context.isServerRequest && ["application/vnd.layer-patch.json", "application/json"].contains(type)
+        guard type == "application/vnd.layer-patch+json" || isOfServer else {
+            throw Failure(
+                .invalidHeader, "The Content-Type of a patch must be application/vnd.layer-patch+json.", detail: .header("Content-Type"))
+        }
+        return try await json(context)
+    }
+}
 
 extension SessionBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
@@ -137,20 +168,13 @@ extension SessionBody: RESTRequest {
 
 extension CreateConversationBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try CreateConversationBody(try await request.json(context))
+        self = try CreateConversationBody(try await request.json(context), from: context.sender)
     }
 }
 
 extension ConversationPatch: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        let type = request.headers[.contentType]?.split(separator: ";").first?.lowercased() ?? ""
-        // Apps' own servers use two others, too: one that a document misspells, and that of any JSON.
-        let isOfServer = context.isServerRequest && ["application/vnd.layer-patch.json", "application/json"].contains(type)
-        guard type == "application/vnd.layer-patch+json" || isOfServer else {
-            throw Failure(
-                .invalidHeader, "The Content-Type of a patch must be application/vnd.layer-patch+json.", detail: .header("Content-Type"))
-        }
-        self = try ConversationPatch(try await request.json(context))
+        self = try ConversationPatch(try await request.patch(context), from: context.sender)
     }
 }
 
@@ -176,6 +200,12 @@ extension SendMessageBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         self = try SendMessageBody(
             try await request.json(context), version: context.version, partsLimit: services.settings.objects.parts)
+    }
+}
+
+extension IndexBody: RESTRequest {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try IndexBody(try await request.json(context))
     }
 }
 

@@ -17,7 +17,7 @@ import StrataWire
 /// 7. ``PreflightMiddleware``, which ends the way of `OPTIONS`;
 /// 8. where a route needs a version, ``VersionMiddleware``;
 /// 9. where it needs a session, ``SessionMiddleware``, whose lookup knows the version that a refusal is written in; below `/apps`, where apps' own
-///    servers ask, ``ServerTokenMiddleware``, ``ServerVersionMiddleware`` and ``OnBehalfMiddleware`` in place of 8 and 9;
+///    servers ask, ``ServerTokenMiddleware``, ``ServerVersionMiddleware`` and ``OnBehalfMiddleware`` or ``SystemRendererMiddleware`` in place of 8 and 9;
 /// 10. ``AnswerLimitMiddleware``, which makes the user wait for their turn: it has to know who that is;
 /// 11. ``BodyLimitMiddleware``;
 /// 12. where it needs a session, ``NamedChangeMiddleware``, which reads the body and so needs room for it;
@@ -43,7 +43,10 @@ struct RESTRouter: Sendable {
             RootRoutes(services: services), SessionRoutes(services: services, nonceKey: nonceKey), ConversationRoutes(services: services),
             MessageRoutes(services: services), PartRoutes(services: services), FollowingRoutes(services: services),
             AnnouncementRoutes(services: services), DeviceRoutes(services: services), DocsRoutes(services: services),
-            ContentRoutes(services: services),
+            ContentRoutes(services: services), ServerConversationRoutes(services: services), ServerMessageRoutes(services: services),
+            ServerPartRoutes(services: services), ServerContentRoutes(services: services), IndexRoutes(services: services),
+            WebhookRoutes(services: services), UserRoutes(services: services), ServerAnnouncementRoutes(services: services),
+            BlockRoutes(services: services), ServerBlockRoutes(services: services),
         ]
         for feature in features { feature.add(to: routes) }
         routes.refuseTheRest()
@@ -62,12 +65,22 @@ extension RESTFeature {
     /// What writes the objects of an answer, with the URLs at which the sender of the request finds them.
     func renderer(for context: some RESTRouteContext) -> Renderer { context.request.renderer ?? services.renderer }
 
+    /// What writes the objects of an answer to an app's own server that asks in its own name.
+    func renderer(of context: ServerContext) -> ServerRenderer { ServerRenderer(renderer(for: context), version: context.version) }
+
+    /// What writes the objects of an answer on behalf of a user in a version that the Client API does not have; nil: it has the request's version.
+    func olderRenderer(for context: SignedInContext) -> ServerRenderer? {
+        guard let version = context.request.serverVersion, version < .v2 else { return nil }
+        return ServerRenderer(renderer(for: context), version: version, reader: context.reader)
+    }
+
     /// What the headers of a page say: how long the whole list is, and where the next page is, if there is one.
     /// - Parameters:
     ///   - list: the list's path.
     ///   - query: with which this page was asked for.
     func headers<Objects>(of page: ListPage<Objects>, in context: some RESTRouteContext, list: String, query: String?) -> HTTPFields {
-        var headers: HTTPFields = [.layerCount: String(page.total)]
+        var headers: HTTPFields = [:]
+        if let total = page.total { headers[.layerCount] = String(total) }
         if let id = page.nextFrom { headers[.link] = renderer(for: context).nextPage(ofList: list, query: query, after: id) }
         return headers
     }

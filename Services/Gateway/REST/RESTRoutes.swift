@@ -92,6 +92,17 @@ final class RESTRoutes {
         ServerVersionMiddleware(errors: errors)
     }
 
+    /// For what a server asks in its own name.
+    @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
+    var beforeSystemRoutes: some RouterMiddleware<RESTContext> {
+        ServerTokenMiddleware(tokens: services.serverTokens, limiter: services.limiter, errors: errors)
+        ServerVersionMiddleware(errors: errors)
+        SystemRendererMiddleware(renderer: services.renderer)
+        AnswerLimitMiddleware(answers: services.answers, longAnswers: services.longAnswers, errors: errors)
+        BodyLimitMiddleware(bodies: services.bodies)
+        NamedChangeMiddleware(errors: errors)
+    }
+
     @MiddlewareFixedTypeBuilder<Request, Response, RESTContext>
     var beforeRoutesOnBehalf: some RouterMiddleware<RESTContext> {
         ServerTokenMiddleware(tokens: services.serverTokens, limiter: services.limiter, errors: errors)
@@ -115,9 +126,19 @@ final class RESTRoutes {
     }
 
     /// Routes that need a version and a session. An app's own server finds them below the path of the user on whose behalf it asks, too.
-    func signedIn(_ path: RouterPath) -> Group<SignedInContext> {
+    /// - Parameter isOnBehalf: false: it does not, since it has other routes there.
+    func signedIn(_ path: RouterPath, isOnBehalf: Bool = true) -> Group<SignedInContext> {
         let group = router.group(path).add(middleware: beforeSignedInRoutes).group(context: SignedInContext.self)
-        return Group(routes: self, mounts: [Mount(access: .signedIn, path: path, group: group), mountOnBehalf(path)])
+        let mount = Mount(access: .signedIn, path: path, group: group)
+        return Group(routes: self, mounts: isOnBehalf ? [mount, mountOnBehalf(path)] : [mount])
+    }
+
+    /// Routes that an app's own server uses in its own name, below `/apps/:app`. A user in such a path is called `:owner`, as in the paths on behalf of
+    /// users; whether the app knows them is the route's business.
+    func server(_ path: RouterPath) -> Group<ServerContext> {
+        let path = RouterPath("/apps/:app").appendingPath(path)
+        let group = router.group(path).add(middleware: beforeSystemRoutes).group(context: ServerContext.self)
+        return Group(routes: self, mounts: [Mount(access: .server, path: path, group: group)])
     }
 
     /// Routes that an app's own server finds below the path of the user on whose behalf it asks.
@@ -132,25 +153,35 @@ final class RESTRoutes {
     /// Refuses what apps' own servers find nothing at, once all routes have been added: with the methods that the path has, if it has any. A caller
     /// without a right to ask hears that first.
     func refuseTheRest() {
-        let methods: [HTTPRequest.Method] = [.get, .post, .put, .patch, .delete]
+        let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .patch, .delete]
         let errors = errors
-        for (path, routes) in Dictionary(grouping: servedToServers, by: \.path).sorted(by: { $0.key < $1.key }) {
-            let served = Set(routes.map(\.method))
-            let allowed = methods.map(\.rawValue).filter(served.contains).joined(separator: ", ")
+        let served = Dictionary(grouping: servedToServers, by: \.path).mapValues { Set($0.map(\.method)) }
+        for (path, names) in served.sorted(by: { $0.key < $1.key }) {
+            let allowed = methods.map(\.rawValue).filter(names.contains).joined(separator: ", ")
             let group = router.group(RouterPath(path)).add(middleware: beforeServerRoutes)
-            for method in methods where !served.contains(method.rawValue) {
+            for method in methods where !names.contains(method.rawValue) {
                 group.on("", method: method) { _, context -> Response in
                     throw errors.failed(
                         Failure(.methodNotAllowed, "This path has only \(allowed)."), in: context, headers: [.allow: allowed])
                 }
             }
         }
-        let rest = router.group("/apps/:app").add(middleware: beforeServerRoutes)
-        for method in methods {
-            rest.on("**", method: method) { _, context -> Response in
-                throw errors.failed(Failure(.invalidEndpoint, "There is no such path."), in: context)
+        // The router goes to the rest only from where no path goes on: what the served paths begin with is named, too.
+        let beginnings = Set(served.keys.flatMap(Self.beginnings)).subtracting(served.keys).sorted()
+        for path in beginnings.map({ RouterPath($0) }) + ["/apps/:app/**"] {
+            let group = router.group(path).add(middleware: beforeServerRoutes)
+            for method in methods {
+                group.on("", method: method) { _, context -> Response in
+                    throw errors.failed(Failure(.invalidEndpoint, "There is no such path."), in: context)
+                }
             }
         }
+    }
+
+    /// The paths from the app on that a path begins with.
+    private static func beginnings(of path: String) -> [String] {
+        let parts = path.split(separator: "/")
+        return (2...max(2, parts.count)).dropLast().map { "/" + parts.prefix($0).joined(separator: "/") }
     }
 
     /// Where the routes of a group are found, and what they need there.

@@ -38,8 +38,9 @@ public final class GatewayService: StrataService {
         let calls = GatewayServices(
             conversations: RPCClient(configuration: settings.backends.conversations, eventLoopGroup: eventLoopGroup, logger: logger),
             metadata: RPCClient(configuration: settings.backends.metadata, eventLoopGroup: eventLoopGroup, logger: logger),
-            presence: RPCClient(configuration: settings.backends.presence, eventLoopGroup: eventLoopGroup, logger: logger), settings: settings,
-            contentStore: store, logger: logger)
+            presence: RPCClient(configuration: settings.backends.presence, eventLoopGroup: eventLoopGroup, logger: logger),
+            webhooks: settings.backends.webhooks.map { RPCClient(configuration: $0, eventLoopGroup: eventLoopGroup, logger: logger) },
+            settings: settings, contentStore: store, logger: logger)
         // The subscriber delivers on the fan-out's own loop, so that no publication changes threads before it is known who needs it.
         let loop = eventLoopGroup.next()
         let fanOut = FanOut(loop: loop, source: calls, timing: FanOutTiming(settings), logger: logger)
@@ -111,14 +112,13 @@ public final class GatewayService: StrataService {
 
     /// Everything that has to run, in the order of dependency.
     public var services: [any Service] {
-        [
-            calls.conversations, calls.metadata, calls.presence, subscriber,
-            FanOutService(fanOut: fanOut, loops: loops, subscriber: subscriber),
-        ]
-            + upkeep + servers
+        var services: [any Service] = [calls.conversations, calls.metadata, calls.presence]
+        if let webhooks = calls.webhooks { services.append(webhooks) }
+        services += [subscriber, FanOutService(fanOut: fanOut, loops: loops, subscriber: subscriber)]
+        return services + upkeep + servers
     }
 
-    /// Ready means that conversations and metadata can be called. Without presence messages go on, and without Redis changes are found by asking: that one
+    /// Ready means that conversations and metadata can be called. Without presence and webhooks messages go on, and without Redis changes are found by asking: that one
     /// of them is away must not take every gateway out of service.
     public func addChecks(to health: Health) {
         let clients = [("conversations", calls.conversations), ("metadata", calls.metadata)]

@@ -17,6 +17,8 @@ extension GatewaySettings {
         public var metadata: RPCClientConfiguration
         /// `STRATA_PRESENCE_ADDRESSES`, required: where typing and presence live.
         public var presence: RPCClientConfiguration
+        /// `STRATA_WEBHOOKS_ADDRESSES` (none): where webhooks are administered. Without it these requests are answered with 503, and nothing else is missing.
+        public var webhooks: RPCClientConfiguration?
 
         /// These addresses.
         public init(conversations: RPCClientConfiguration, metadata: RPCClientConfiguration, presence: RPCClientConfiguration) {
@@ -29,6 +31,9 @@ extension GatewaySettings {
             conversations = try settings.rpcClient("STRATA_CONVERSATIONS_ADDRESSES", name: "conversations", common: common).withMethodNames
             metadata = try settings.rpcClient("STRATA_METADATA_ADDRESSES", name: "metadata", common: common).withMethodNames
             presence = try settings.rpcClient("STRATA_PRESENCE_ADDRESSES", name: "presence", common: common).withMethodNames
+            if try settings.optionalString("STRATA_WEBHOOKS_ADDRESSES") != nil {
+                webhooks = try settings.rpcClient("STRATA_WEBHOOKS_ADDRESSES", name: "webhooks", common: common).withMethodNames
+            }
         }
     }
 

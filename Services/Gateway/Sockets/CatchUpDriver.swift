@@ -98,13 +98,20 @@ struct CatchUpDriver {
         let asked = NIODeadline.now()
         let origin = try await whileCurrent { $0.catchUps.schedule.origin(since: since, margin: margin, at: $0.moment) }
         let baseline = try await services.baseline(origin, for: GatewayServices.Call(key))
-        return .baseline(baseline, took: asked.elapsed(until: .now()))
+        let took = asked.elapsed(until: .now())
+        // Later than the baseline, so that nothing lies between what was read and what the log goes on to say.
+        let blocks = try await services.blockedUsers(since: baseline.userPosition, for: GatewayServices.Call(key))
+        try await whileCurrent { $0.registry.blocksRead(blocks, of: $0.key) }
+        return .baseline(baseline, took: took)
     }
 
     private func read(_ cursors: [ConversationID: Position], userAfter: Position?, limit: Int) async throws(Failure) -> LogPage {
-        try await services.inTurn(of: key) { [services, key] answers throws(Failure) in
+        let page = try await services.inTurn(of: key) { [services, key] answers throws(Failure) in
             try await services.readLogs(cursors, userAfter: userAfter, limit: limit, for: GatewayServices.Call(key, answers: answers))
         }
+        let changes = page.entries.compactMap { if case .userChange(let change) = $0, change.isAboutBlocks { change } else { nil } }
+        if !changes.isEmpty { await onLoop { socket in changes.forEach { socket.registry.blocksChanged($0, of: socket.key) } } }
+        return page
     }
 
     private func compare(_ positions: [(id: ConversationID, position: Position)], user: Position?) async throws -> CatchUp.Event {
@@ -132,6 +139,15 @@ struct CatchUpDriver {
 
     private func onLoop(_ body: @escaping @Sendable (Socket) -> Void) async {
         try? await registry.loop.submit { [socket] in body(socket) }.get()
+    }
+}
+
+extension UserChange {
+    fileprivate var isAboutBlocks: Bool {
+        switch content {
+        case .blocksChanged, .blockedBy: true
+        default: false
+        }
     }
 }
 

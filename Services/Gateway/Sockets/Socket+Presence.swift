@@ -33,6 +33,7 @@ extension Socket {
     }
 
     private func subscribeToPresence(_ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData {
+        _ = try await blockedUsers(lease)
         let followed = try await home.services.followed(GatewayServices.Call(key, answers: lease))
         let app = key.app
         let watched = (followed + [key.user]).map { UserKey(app: app, user: $0) }
@@ -76,15 +77,36 @@ extension Socket {
     private func syncPresence(_ request: SocketRequest, _ lease: AnswerBudget.Lease) async throws(Failure) -> AnswerData {
         let (services, call) = (home.services, GatewayServices.Call(key, answers: lease))
         let body = try PresenceSyncBody(request.data)
+        let blocks = try await blockedUsers(lease)
         // What changes from now on may be missing in the answer, and has to follow it.
         try? await registry.loop.submit { if self.isOpen { self.outbox.holdPresence() } }.get()
         let presences: [PresencePublication]
         switch body {
         case .users(let users): presences = try await services.presences(of: Array(users.prefix(1000)), for: call)
-        case .since(let time): presences = try await services.presences(of: try await services.followed(call), since: time, for: call)
+        case .since(let time):
+            let followed = try await services.followed(call).filter { !blocks.contains($0) }
+            presences = try await services.presences(of: followed, since: time, for: call)
         }
         let own = key.user
-        return .presences(presences.map { ($0.user, $0.user == own ? $0.presence : $0.presence.forOthers) })
+        return .presences(
+            presences.map {
+                if blocks.contains($0.user) { return ($0.user, Presence(status: .offline, lastSeenAt: nil)) }
+                return ($0.user, $0.user == own ? $0.presence : $0.presence.forOthers)
+            })
+    }
+
+    /// With whom the user has a block, as the loop knows it, or will from now on.
+    private func blockedUsers(_ lease: AnswerBudget.Lease) async throws(Failure) -> BlockedUsers {
+        let known = try? await registry.loop.submit { self.registry.knowsBlocks(of: self.key) ? self.registration.blocks : nil }.get()
+        if let known { return known }
+        let read = try await home.services.blockedUsers(since: .zero, for: GatewayServices.Call(key, answers: lease))
+        try? await registry.loop
+            .submit {
+                // A catch-up knows more: up to where the log is contained.
+                if !self.registry.knowsBlocks(of: self.key) { self.registry.blocksRead(read, of: self.key) }
+            }
+            .get()
+        return read
     }
 
     // MARK: Changes

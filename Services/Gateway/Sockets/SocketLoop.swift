@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contracts
 import FanOut
 import NIOCore
 import StrataModel
@@ -91,6 +92,9 @@ extension GatewayServices: RegistryServices {
     func remember(_ identity: BasicIdentity, in app: AppID) { identities.remember(identity, in: app) }
     func identity(of key: UserKey, on loop: any EventLoop) -> EventLoopFuture<BasicIdentity?> {
         loop.makeFutureWithTask { [self] in await identities.load(key, through: self) }
+    }
+    func presence(of user: UserID, for key: UserKey, on loop: any EventLoop) -> EventLoopFuture<Presence?> {
+        loop.makeFutureWithTask { [self] in try? await presences(of: [user], for: Call(key, budget: .seconds(2))).first?.presence }
     }
     func sessionEnded(_ key: UserKey, tokenDigest: [UInt8]?) {
         if let tokenDigest { sessions.forget(tokenDigest: tokenDigest) } else { sessions.forget(key) }

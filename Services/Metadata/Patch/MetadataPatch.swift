@@ -6,6 +6,7 @@ import StrataModel
 struct MetadataPatch: Sendable {
     var app: AppID
     var conversation: ConversationID
+    /// ``StrataModel/UserID/appServer``: the app's own server, for no user.
     var actor: UserID
     /// Executed in order, all or nothing.
     var operations: [MetadataOperation]

@@ -31,7 +31,9 @@ struct PatchHandler: CallHandler {
 
     /// Acknowledged means committed. The publication is only a hint: it is sent after the commit and never waited for.
     func patch(_ request: ProtoPatchMetadataRequest, deadline: ContinuousClock.Instant) async throws -> ProtoPatchMetadataResponse {
-        guard let actor = UserID(request.actor) else { throw Failure.invalid("actor", reason: "is not a user id") }
+        guard let actor = request.actor.isEmpty ? .appServer : UserID(request.actor) else {
+            throw Failure.invalid("actor", reason: "is not a user id")
+        }
         let operations = request.operations.map { MetadataOperation($0) }
         try validation.checkOperations(operations)
         let patch = MetadataPatch(

@@ -21,17 +21,20 @@ public final class MetadataService: StrataService {
     private let store: MetadataStore
     private let redis: RedisClient
     private let epoch: EpochSource
+    private let recordedApps: RecordedApps
     private let server: RPCServer
 
     /// Puts the service together; nothing is connected before it runs.
     /// - Throws: if a setting cannot be used.
     public init(settings: MetadataSettings, environment: ServiceEnvironment) throws {
         let (loops, logger) = (environment.eventLoopGroup, environment.logger)
+        let writes = try settings.postgres.pool("metadata-writes", mode: .grouping, connections: settings.writeConnections, logger: logger)
+        let recordedApps = RecordedApps(database: writes, logger: logger)
         let store = MetadataStore(
-            writes: try settings.postgres.pool("metadata-writes", mode: .grouping, connections: settings.writeConnections, logger: logger),
+            writes: writes,
             large: try settings.postgres.pool("metadata-large", mode: .exclusive, connections: settings.largeConnections, logger: logger),
             reads: try settings.postgres.pool("metadata-reads", mode: .grouping, connections: settings.readConnections, logger: logger),
-            limits: settings.limits)
+            limits: settings.limits, recordedApps: recordedApps)
         let redis = RedisClient(configuration: try settings.redis.configuration(for: Self.name), eventLoopGroup: loops, logger: logger)
         let epoch = EpochSource(database: store.large, counter: "strata_metadata_epoch_checks_total")
         let handlers: [any CallHandler] = [
@@ -41,11 +44,11 @@ public final class MetadataService: StrataService {
             TreesHandler(store: store),
         ]
         server = RPCServer(handlers, configuration: settings.rpc, eventLoopGroup: loops, logger: logger)
-        (self.store, self.redis, self.epoch) = (store, redis, epoch)
+        (self.store, self.redis, self.epoch, self.recordedApps) = (store, redis, epoch, recordedApps)
     }
 
     /// Everything that has to run, in the order of dependency.
-    public var services: [any Service] { [store.writes, store.large, store.reads, redis, epoch, server] }
+    public var services: [any Service] { [store.writes, store.large, store.reads, redis, epoch, recordedApps, server] }
 
     /// The port at which calls are answered. Waits until the server listens.
     public var rpcPort: Int { get async throws { try await server.boundPort } }

@@ -17,6 +17,8 @@ struct MetadataStore: Sendable {
     let reads: PostgresPool
     /// What a conversation's tree may grow to.
     let limits: MetadataLimits
+    /// For which apps changes are recorded for webhooks; nil: for none.
+    var recordedApps: RecordedApps?
 
     /// A tree of more bytes does not fit into an answer, and is not read.
     static let mostBytes: Int64 = 64 << 20
@@ -52,7 +54,8 @@ struct MetadataStore: Sendable {
         let query = PatchMetadata(
             app: patch.app, conversation: patch.conversation, actor: patch.actor, operations: MetadataJSON.encode(patch.operations),
             origin: patch.origin, maxKeys: limits.keys, maxBytes: limits.bytes)
-        let (statement, parameters) = query.asked(by: patch.actor, in: patch.app, as: patch.mutation)
+        let (statement, parameters) = query.asked(
+            by: patch.actor, in: patch.app, as: patch.mutation, isRecorded: recordedApps?.mayHaveHooks(patch.app) ?? false)
         let pool = patch.operations.isLarge ? large : writes
         let rows: Rows
         do {
@@ -74,6 +77,7 @@ struct MetadataStore: Sendable {
         case "ok": break
         case "none": return nil
         case "not_found": throw Failure.notFound("conversation")
+        case "deleted": throw Failure(.objectDeleted, "The conversation has been deleted.")
         case "access_denied": throw Failure.accessDenied("You are not a participant of this conversation any more.")
         case "too_many_keys": throw limits.tooManyKeys
         case "too_large": throw limits.tooLarge
@@ -81,7 +85,8 @@ struct MetadataStore: Sendable {
         }
         return Change(
             appID: patch.app, conversationID: patch.conversation, position: Position(try row[columns.position]),
-            createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds), actor: patch.actor,
+            createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds),
+            actor: patch.actor.isAppServer ? nil : patch.actor,
             origin: patch.origin, messageCount: try row[columns.messageCount], numbers: [:],
             content: .metadataChanged(try MetadataJSON.effects(try row[columns.effects])))
     }
@@ -153,7 +158,7 @@ struct PatchMetadata: WriteQuery {
 
     var parameters: [Value] {
         [
-            .uuid(app.rawValue), .uuid(conversation.rawValue), .text(actor.rawValue), .jsonb(operations),
+            .uuid(app.rawValue), .uuid(conversation.rawValue), actor.isAppServer ? .null : .text(actor.rawValue), .jsonb(operations),
             Value(origin?.connection), Value(origin?.request), Value(maxKeys), Value(maxBytes),
         ]
     }

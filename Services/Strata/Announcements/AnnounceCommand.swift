@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Foundation
+import ProtocolClient
 import StrataModel
 
 /// `strata announce`.
@@ -10,8 +11,8 @@ struct AnnounceCommand: AsyncParsableCommand {
         commandName: "announce",
         abstract: "Sends an announcement to users of an app: a message outside of every conversation.",
         discussion: """
-            Sent by way of the conversations service of the running `strata dev`, or of --service with STRATA_CLUSTER_SECRET in the environment. \
-            Users who are online see it at once, the others when they connect again.
+            Users who are online see it at once, the others when they connect again. Uses the Server API, with the token in STRATA_SERVER_TOKEN, or else \
+            with one that it makes in the database and revokes again.
             """)
 
     @Option(help: "The app; may be left out where there is only one.")
@@ -22,11 +23,7 @@ struct AnnounceCommand: AsyncParsableCommand {
     var recipients: [String]
     @Option(help: "MIME type of the text.")
     var mimeType = "text/plain"
-    @Option(
-        help: ArgumentHelp(
-            "Where the conversations service takes calls. (STRATA_CONVERSATIONS_ADDRESSES; default: the one of the running `strata dev`)",
-            valueName: "host:port"))
-    var service: String?
+    @OptionGroup var api: ServerAPIOption
     @Flag(help: "Print JSON.")
     var json = false
     @Argument(help: "What is announced, at most 2048 characters.")
@@ -61,20 +58,19 @@ struct AnnounceCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let home = StrataHome()
-        let app = try KeyRing(home: home).appID(self.app)
-        let line = try await ServiceLine(home: home, addresses: service)
-        let id = AnnouncementID.random()
-        try await line.announce(id, in: AppID(rawValue: app), from: sender, to: recipients, text: text, mimeType: mimeType)
-        if json { return try Console.standard.say(json: ["id": id.layerID, "recipients": "\(recipients.count)"]) }
-        Console.standard.say("Sent to \(recipients.count) \(recipients.count == 1 ? "user" : "users"): \(id.layerID)")
-    }
-}
-
-extension KeyRing {
-    /// The app that is named, or the only one that was created here.
-    fileprivate func appID(_ text: String?) throws -> UUID {
-        if let text { return try LayerID.app.parse(text, option: "--app") }
-        return try entry(for: nil).app
+        let app = try KeyRing(home: StrataHome()).appID(self.app)
+        let id = UUID()
+        // A name without a user sends in 1.x only.
+        let body: JSONValue = [
+            "recipients": .array(recipients.map { .string($0) }), "sender": ["name": .string(sender)],
+            "parts": [["mime_type": .string(mimeType), "body": .string(text)]],
+        ]
+        let sent = try await api.with(app: app, purpose: "strata announce") { server in
+            try await server.call("POST", "/announcements", body, version: "1.0", headers: ["If-None-Match": id.uuidString])
+        }
+        let layerID = sent["id"].string ?? AnnouncementID(rawValue: id).layerID
+        let count = sent["recipients"].array?.count ?? recipients.count
+        if json { return try Console.standard.say(json: ["id": layerID, "recipients": "\(count)"]) }
+        Console.standard.say("Sent to \(count) \(count == 1 ? "user" : "users"): \(layerID)")
     }
 }

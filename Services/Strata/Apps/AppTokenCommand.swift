@@ -17,7 +17,7 @@ struct AppTokenCreateCommand: AsyncParsableCommand {
         commandName: "create", abstract: "Creates one more token for an app's own server, and shows it this once.",
         discussion: "Only the token's digest is stored. Each server should have a token of its own, so that one can be revoked without the others.")
 
-    @OptionGroup var target: AppTokenTarget
+    @OptionGroup var target: AppTarget
     @Option(help: "What the token is for, for people.")
     var name: String
     @Flag(help: "Print JSON.")
@@ -51,7 +51,7 @@ struct AppTokenListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Lists the tokens of an app's own server; the tokens themselves are not known.")
 
-    @OptionGroup var target: AppTokenTarget
+    @OptionGroup var target: AppTarget
     @Flag(help: "Print JSON.")
     var json = false
 
@@ -92,8 +92,8 @@ struct AppTokenRevokeCommand: AsyncParsableCommand {
     }
 }
 
-/// The app whose tokens a command is about.
-struct AppTokenTarget: ParsableArguments {
+/// The app that a command is about.
+struct AppTarget: ParsableArguments {
     @OptionGroup var database: DatabaseOption
     @Argument(help: "The app, as layer:///apps/production/<uuid> or as the UUID alone.")
     var app: String

@@ -10,8 +10,9 @@ import Glibc
 /// | `cluster/secret` | every service | what services prove to each other |
 /// | `cluster/redis-url` | every service | |
 /// | `services/conversations-url`, `services/metadata-url` | these two | the database, each with its own role |
+/// | `webhooks/webhooks-url` | the webhooks service, which calls strangers and reads no other password of the database | the same |
 /// | `owner/url`, `owner/password` | PostgreSQL, `strata` | the database's owner |
-/// | `owner/conversations-password`, `owner/metadata-password` | `strata migrate` | what the roles are given |
+/// | `owner/conversations-password`, `owner/metadata-password`, `owner/webhooks-password` | `strata migrate` | what the roles are given |
 /// | `redis/password` | Redis | |
 /// | `tls/edge.pem` | the edge | certificate and key |
 /// | `certificate.pem` | every user | for clients to trust |
@@ -20,7 +21,7 @@ import Glibc
 struct DeploymentSecrets {
     /// Those who may read a directory, beside root.
     enum Group: String, CaseIterable {
-        case cluster, services, owner, redis, tls
+        case cluster, services, owner, redis, tls, webhooks
 
         /// The id of the group in the containers; `docker-compose.yml` says who belongs to it.
         var id: gid_t {
@@ -30,6 +31,7 @@ struct DeploymentSecrets {
             case .owner: 10_003
             case .redis: 10_004
             case .tls: 10_005
+            case .webhooks: 10_006
             }
         }
     }
@@ -63,10 +65,12 @@ struct DeploymentSecrets {
         let owner = try secret("password", in: .owner, made: &made)
         let conversations = try secret("conversations-password", in: .owner, made: &made)
         let metadata = try secret("metadata-password", in: .owner, made: &made)
+        let webhooks = try secret("webhooks-password", in: .owner, made: &made)
         let redis = try secret("password", in: .redis, made: &made)
         try writeFile(databaseURL(user: places.owner, password: owner), named: "url", in: .owner)
         try writeFile(databaseURL(user: "strata_conversations", password: conversations), named: "conversations-url", in: .services)
         try writeFile(databaseURL(user: "strata_metadata", password: metadata), named: "metadata-url", in: .services)
+        try writeFile(databaseURL(user: "strata_webhooks", password: webhooks), named: "webhooks-url", in: .webhooks)
         try writeFile("redis://:\(Self.escaped(redis))@\(places.redis)", named: "redis-url", in: .cluster)
         try certificate(&made)
         return made

@@ -9,7 +9,7 @@ struct DevCommand: AsyncParsableCommand {
         commandName: "dev",
         abstract: "Runs everything on this machine, until Ctrl-C.",
         discussion: """
-            Starts a PostgreSQL and a Redis of its own, migrates the database, makes a TLS certificate, starts the four services as processes and \
+            Starts a PostgreSQL and a Redis of its own, migrates the database, makes a TLS certificate, starts the five services as processes and \
             restarts one that dies. Everything lies in .strata/ of the current directory, or in STRATA_HOME; the next start finds it again.
             """)
 
@@ -21,6 +21,8 @@ struct DevCommand: AsyncParsableCommand {
     var metadata = 1
     @Option(help: "Instances of the presence service.")
     var presence = 1
+    @Option(help: "Instances of the webhooks service.")
+    var webhooks = 1
     @Option(help: "The address gateways listen on; 0.0.0.0 is all of them. (STRATA_HTTP_HOST; default: 127.0.0.1)")
     var host: String?
     @Option(help: "Port of plain HTTP. (STRATA_HTTP_PORT; default: 8080)")
@@ -34,8 +36,8 @@ struct DevCommand: AsyncParsableCommand {
 
     func run() async throws {
         let flags = DevSettings.Flags(
-            gateways: gateways, conversations: conversations, metadata: metadata, presence: presence, host: host, httpPort: httpPort,
-            httpsPort: httpsPort, publicURL: publicURL, logLevel: logLevel)
+            gateways: gateways, conversations: conversations, metadata: metadata, presence: presence, webhooks: webhooks, host: host,
+            httpPort: httpPort, httpsPort: httpsPort, publicURL: publicURL, logLevel: logLevel)
         let environment = ProcessInfo.processInfo.environment
         let settings = try DevSettings(flags: flags, environment: environment)
         let system = DevSystem(

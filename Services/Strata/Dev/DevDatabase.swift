@@ -15,7 +15,8 @@ enum DevDatabase {
             try await server.runSQL("CREATE DATABASE \(name)")
         }
         return try await DatabaseMigration.run(
-            url: server.url(database: name), passwords: DatabaseMigration.Passwords(conversations: secrets.conversations, metadata: secrets.metadata))
+            url: server.url(database: name),
+            passwords: DatabaseMigration.Passwords(conversations: secrets.conversations, metadata: secrets.metadata, webhooks: secrets.webhooks))
     }
 
     /// Each service's URL, with its own role.
@@ -23,6 +24,7 @@ enum DevDatabase {
         [
             .conversations: server.url(database: name, user: "strata_conversations", password: secrets.conversations),
             .metadata: server.url(database: name, user: "strata_metadata", password: secrets.metadata),
+            .webhooks: server.url(database: name, user: "strata_webhooks", password: secrets.webhooks),
         ]
     }
 }

@@ -27,6 +27,7 @@ struct DevSettings: Equatable, Sendable {
         var conversations = 1
         var metadata = 1
         var presence = 1
+        var webhooks = 1
         var host: String?
         var httpPort: Int?
         var httpsPort: Int?
@@ -39,6 +40,7 @@ struct DevSettings: Equatable, Sendable {
     init(flags: Flags, environment: [String: String]) throws {
         instances = [
             .gateway: flags.gateways, .conversations: flags.conversations, .metadata: flags.metadata, .presence: flags.presence,
+            .webhooks: flags.webhooks,
         ]
         for kind in ServiceKind.allCases where !(1...Self.mostInstances).contains(instances[kind] ?? 0) {
             let flag = kind == .gateway ? "--gateways" : "--\(kind.rawValue)"

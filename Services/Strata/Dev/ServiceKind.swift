@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The four executables of a system.
+/// The five executables of a system.
 enum ServiceKind: String, CaseIterable, Sendable {
-    case conversations, metadata, presence, gateway
+    case conversations, metadata, presence, webhooks, gateway
 
     /// Whether it takes calls from others; a gateway only makes them.
     var takesCalls: Bool {

@@ -97,6 +97,7 @@ struct ServicePlan: Equatable, Sendable {
     private static let ownKeys: Set<String> = [
         "STRATA_HOME", "STRATA_DATABASE_URL", "STRATA_HTTP_HOST", "STRATA_HTTP_PORT", "STRATA_HTTPS_PORT", "STRATA_PUBLIC_URL", "STRATA_STRICT",
         "STRATA_CONVERSATIONS_PASSWORD", "STRATA_METADATA_PASSWORD",
+        "STRATA_WEBHOOKS_PASSWORD",
     ]
 
     /// The whole environment of a process.
@@ -111,6 +112,12 @@ struct ServicePlan: Equatable, Sendable {
         environment["STRATA_ADMIN_PORT"] = "\(instance.adminPort)"
         environment["STRATA_REDIS_URL"] = context.redisURL
         environment["STRATA_POSTGRES_URL"] = context.postgresURLs[instance.kind]
+        if instance.kind == .webhooks {
+            environment["STRATA_PUBLIC_URL"] = context.settings.publicURL
+            // Receivers of a developer are on this machine, and without certificates.
+            if environment["STRATA_WEBHOOKS_ALLOW_HTTP"] == nil { environment["STRATA_WEBHOOKS_ALLOW_HTTP"] = "true" }
+            if environment["STRATA_WEBHOOKS_ALLOW_PRIVATE"] == nil { environment["STRATA_WEBHOOKS_ALLOW_PRIVATE"] = "127.0.0.0/8,::1/128" }
+        }
         if let port = instance.rpcPort {
             environment["STRATA_RPC_HOST"] = "127.0.0.1"
             environment["STRATA_RPC_PORT"] = "\(port)"

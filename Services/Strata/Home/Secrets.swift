@@ -12,23 +12,50 @@ struct Secrets: Codable, Equatable, Sendable {
     let conversations: String
     /// The password of the role of the metadata service.
     let metadata: String
+    /// The password of the role of the webhooks service.
+    let webhooks: String
+
+    init(cluster: String, postgres: String, conversations: String, metadata: String, webhooks: String) {
+        self.cluster = cluster
+        self.postgres = postgres
+        self.conversations = conversations
+        self.metadata = metadata
+        self.webhooks = webhooks
+    }
+
+    /// Homes of releases before the webhooks service have no password for it: then it gets a new one.
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        cluster = try container.decode(String.self, forKey: .cluster)
+        postgres = try container.decode(String.self, forKey: .postgres)
+        conversations = try container.decode(String.self, forKey: .conversations)
+        metadata = try container.decode(String.self, forKey: .metadata)
+        webhooks = try container.decodeIfPresent(String.self, forKey: .webhooks) ?? RandomToken.make()
+    }
 
     /// The secrets of a home; made and written if there are none.
     static func ensure(in home: StrataHome) throws -> Secrets {
         if let bytes = FileManager.default.contents(atPath: home.secrets) {
             do {
-                return try JSONDecoder().decode(Secrets.self, from: bytes)
-            } catch {
+                let secrets = try JSONDecoder().decode(Secrets.self, from: bytes)
+                if !String(decoding: bytes, as: UTF8.self).contains("\"webhooks\"") { try secrets.write(in: home) }
+                return secrets
+            } catch is DecodingError {
                 // Never replaced: the database knows the passwords that were in it.
                 throw CommandFailure(
                     .configuration, "The file \(home.secrets) cannot be understood. Restore it, or move \(home.path) away and start afresh.")
             }
         }
         let secrets = Secrets(
-            cluster: RandomToken.make(), postgres: RandomToken.make(), conversations: RandomToken.make(), metadata: RandomToken.make())
+            cluster: RandomToken.make(), postgres: RandomToken.make(), conversations: RandomToken.make(), metadata: RandomToken.make(),
+            webhooks: RandomToken.make())
+        try secrets.write(in: home)
+        return secrets
+    }
+
+    private func write(in home: StrataHome) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        try PrivateFile.write(try encoder.encode(secrets), to: home.secrets)
-        return secrets
+        try PrivateFile.write(try encoder.encode(self), to: home.secrets)
     }
 }

@@ -10,19 +10,23 @@ enum DatabaseMigration {
     struct Passwords: Equatable, Sendable {
         let conversations: String
         let metadata: String
+        /// Nil: the role keeps what it has. Systems of releases before the webhooks service do not set it.
+        let webhooks: String?
 
-        init(conversations: String, metadata: String) {
+        init(conversations: String, metadata: String, webhooks: String? = nil) {
             self.conversations = conversations
             self.metadata = metadata
+            self.webhooks = webhooks
         }
 
-        /// What `STRATA_CONVERSATIONS_PASSWORD` and `STRATA_METADATA_PASSWORD` say; nil if neither is set.
-        /// - Throws: ``CommandFailure`` if only one is, or one is empty.
+        /// What `STRATA_CONVERSATIONS_PASSWORD`, `STRATA_METADATA_PASSWORD` and `STRATA_WEBHOOKS_PASSWORD` say; nil if none is set.
+        /// - Throws: ``CommandFailure`` if only one of the first two is, or one is empty.
         init?(_ settings: OperatorSettings) throws {
+            let webhooks = try settings.value("STRATA_WEBHOOKS_PASSWORD")
             switch (try settings.value("STRATA_CONVERSATIONS_PASSWORD"), try settings.value("STRATA_METADATA_PASSWORD")) {
-            case (nil, nil): return nil
+            case (nil, nil) where webhooks == nil: return nil
             case (let conversations?, let metadata?):
-                self.init(conversations: conversations, metadata: metadata)
+                self.init(conversations: conversations, metadata: metadata, webhooks: webhooks)
             default:
                 throw CommandFailure(
                     .configuration, "STRATA_CONVERSATIONS_PASSWORD and STRATA_METADATA_PASSWORD go together, and neither may be empty.")
@@ -41,7 +45,8 @@ enum DatabaseMigration {
         let report = try await migrator.migrate(Schema.migrations, functions: Schema.functions, logger: quiet)
         if let passwords {
             try await migrator.execute(
-                script: Schema.roleScript(conversationsPassword: passwords.conversations, metadataPassword: passwords.metadata))
+                script: Schema.roleScript(
+                    conversationsPassword: passwords.conversations, metadataPassword: passwords.metadata, webhooksPassword: passwords.webhooks))
         }
         return report
     }

@@ -40,9 +40,10 @@ extension Change {
         for (user, value) in proto.numbers { numbers[UserID(trusted: user)] = UserNumbers(value) }
         self.init(
             appID: try AppID(contract: proto.appID), conversationID: try ConversationID(contract: proto.conversationID),
-            position: Position(proto.position), createdAt: Timestamp(microseconds: proto.createdAt), actor: UserID(trusted: proto.actor),
-            origin: proto.hasOrigin ? Origin(proto.origin) : nil, messageCount: proto.messageCount, numbers: numbers,
-            content: try Content(proto.content))
+            position: Position(proto.position), createdAt: Timestamp(microseconds: proto.createdAt),
+            actor: proto.actor.isEmpty ? nil : UserID(trusted: proto.actor), origin: proto.hasOrigin ? Origin(proto.origin) : nil,
+            messageCount: proto.messageCount, numbers: numbers,
+            content: try Content(proto.content), hiddenFrom: proto.hiddenFrom.map { UserID(trusted: $0) })
     }
 }
 
@@ -77,8 +78,9 @@ extension Change.Content {
                     Change.Receipt(
                         user: UserID(trusted: receipt.userID), messageID: try MessageID(contract: receipt.messageID),
                         ordinal: receipt.ordinal, status: RecipientStatus(rawValue: Int(receipt.status)) ?? .delivered,
-                        sender: UserID(trusted: receipt.sender),
-                        audience: Change.Receipt.Audience(rawValue: Int(receipt.audience)) ?? .senderAndReader))
+                        sender: receipt.sender.isEmpty ? nil : UserID(trusted: receipt.sender),
+                        audience: Change.Receipt.Audience(rawValue: Int(receipt.audience)) ?? .senderAndReader,
+                        hiddenFrom: receipt.hiddenFrom.map { UserID(trusted: $0) }))
             }
             self = .receipts(receipts)
         case .allRead(let value):
@@ -102,11 +104,12 @@ extension ProtoChange {
         conversationID = Data(change.conversationID)
         position = change.position.rawValue
         createdAt = change.createdAt.microseconds
-        actor = change.actor.rawValue
+        if let user = change.actor { actor = user.rawValue }
         if let value = change.origin { origin = ProtoOrigin(value) }
         messageCount = change.messageCount
         for (user, value) in change.numbers { numbers[user.rawValue] = ProtoUserNumbers(value) }
         content = OneOf_Content(change.content)
+        hiddenFrom = change.hiddenFrom.map(\.rawValue)
     }
 }
 
@@ -156,8 +159,9 @@ extension ProtoChange.OneOf_Content {
                             $0.messageID = Data(receipt.messageID)
                             $0.ordinal = receipt.ordinal
                             $0.status = Int32(receipt.status.rawValue)
-                            $0.sender = receipt.sender.rawValue
+                            if let sender = receipt.sender { $0.sender = sender.rawValue }
                             $0.audience = Int32(receipt.audience.rawValue)
+                            $0.hiddenFrom = receipt.hiddenFrom.map(\.rawValue)
                         }
                     }
                 })
@@ -245,6 +249,9 @@ extension UserChange {
                 try MessageID(contract: value.messageID), in: try ConversationID(contract: value.conversationID),
                 view: value.hasView ? try ConversationView(value.view) : nil)
         case .conversationDeleted(let id): content = .conversationDeleted(try ConversationID(contract: id))
+        case .blocksChanged(let value):
+            content = .blocksChanged(blocked: value.blocked.map { UserID(trusted: $0) }, unblocked: value.unblocked.map { UserID(trusted: $0) })
+        case .blockedBy(let value): content = .blockedBy(UserID(trusted: value.userID), isBlocked: value.isBlocked)
         case nil: content = .obsolete
         }
         self.init(
@@ -303,6 +310,18 @@ extension ProtoUserChange {
                     if let view { $0.view = ProtoConversationView(view) }
                 })
         case .conversationDeleted(let id): content = .conversationDeleted(Data(id))
+        case .blocksChanged(let blocked, let unblocked):
+            content = .blocksChanged(
+                .with {
+                    $0.blocked = blocked.map(\.rawValue)
+                    $0.unblocked = unblocked.map(\.rawValue)
+                })
+        case .blockedBy(let user, let isBlocked):
+            content = .blockedBy(
+                .with {
+                    $0.userID = user.rawValue
+                    $0.isBlocked = isBlocked
+                })
         }
     }
 }

@@ -17,6 +17,7 @@ extension ProtoSendMessageRequest: ChangeRequest {}
 extension ProtoDeleteMessageRequest: ChangeRequest {}
 extension ProtoEditPartsRequest: ChangeRequest {}
 extension ProtoGiveReceiptRequest: ChangeRequest {}
+extension ProtoChangeBlocksRequest: ChangeRequest {}
 extension ProtoGiveReceiptsRequest: ChangeRequest {}
 extension ProtoFollowRequest: ChangeRequest {}
 extension ProtoUnfollowRequest: ChangeRequest {}

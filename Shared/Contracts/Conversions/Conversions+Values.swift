@@ -117,7 +117,8 @@ extension StrataModel.Message {
         for part in proto.parts { parts.append(try MessagePart(part)) }
         self.init(
             id: try MessageID(contract: proto.id), conversationID: try ConversationID(contract: proto.conversationID),
-            position: Position(proto.position), ordinal: proto.ordinal, sender: BasicIdentity(proto.sender),
+            position: Position(proto.position), ordinal: proto.ordinal,
+            sender: proto.hasSenderName ? .name(proto.senderName) : .user(BasicIdentity(proto.sender)),
             sentAt: Timestamp(microseconds: proto.sentAt), parts: parts,
             recipients: proto.recipients.map {
                 Recipient(
@@ -138,7 +139,10 @@ extension ProtoMessage {
         conversationID = Data(message.conversationID)
         position = message.position.rawValue
         ordinal = message.ordinal
-        sender = ProtoBasicIdentity(message.sender)
+        switch message.sender {
+        case .name(let name): senderName = name
+        case .user(let identity): sender = ProtoBasicIdentity(identity)
+        }
         sentAt = message.sentAt.microseconds
         parts = message.parts.map { ProtoMessagePart($0) }
         recipients = message.recipients.map { recipient in
@@ -266,7 +270,7 @@ extension Announcement {
     ///
     /// - Throws: ``ContractViolation`` unless its ids have 16 bytes and it has a sender.
     public init(_ proto: ProtoAnnouncement) throws(ContractViolation) {
-        let sender: Sender
+        let sender: MessageSender
         switch proto.sender {
         case .senderName(let name): sender = .name(name)
         case .senderIdentity(let identity): sender = .user(BasicIdentity(identity))

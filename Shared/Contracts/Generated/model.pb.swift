@@ -285,6 +285,16 @@ public nonisolated struct ProtoMessage: Sendable {
   /// The receipt policy of the conversation: 1 delivery receipts are off, 2 read receipts are off.
   public var receiptPolicy: Int32 = 0
 
+  /// The app's own server sent it under this name; then the sender has an empty id.
+  public var senderName: String {
+    get {_senderName ?? String()}
+    set {_senderName = newValue}
+  }
+  /// Returns true if `senderName` has been explicitly set.
+  public var hasSenderName: Bool {self._senderName != nil}
+  /// Clears the value of `senderName`. Subsequent reads from it will return its default value.
+  public mutating func clearSenderName() {self._senderName = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -292,6 +302,7 @@ public nonisolated struct ProtoMessage: Sendable {
   fileprivate var _sender: ProtoBasicIdentity? = nil
   fileprivate var _notification: String? = nil
   fileprivate var _updatedAt: Int64? = nil
+  fileprivate var _senderName: String? = nil
 }
 
 public nonisolated struct ProtoLeaf: Sendable {
@@ -566,6 +577,7 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
     set {_uniqueStorage()._createdAt = newValue}
   }
 
+  /// Empty: the app's own server.
   public var actor: String {
     get {_storage._actor}
     set {_uniqueStorage()._actor = newValue}
@@ -665,6 +677,12 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
       return ProtoChange.PartsChanged()
     }
     set {_uniqueStorage()._content = .partsChanged(newValue)}
+  }
+
+  /// Participants who are not told of it: a block hides the message that it is about from them.
+  public var hiddenFrom: [String] {
+    get {_storage._hiddenFrom}
+    set {_uniqueStorage()._hiddenFrom = newValue}
   }
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -866,11 +884,14 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
 
     public var status: Int32 = 0
 
-    /// The sender of the message.
+    /// The sender of the message. Empty: it has a name only.
     public var sender: String = String()
 
     /// Who is told: 0 all participants, 1 the sender of the message and the reader, 2 the reader.
     public var audience: Int32 = 0
+
+    /// Participants who are not told all the same.
+    public var hiddenFrom: [String] = []
 
     public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -915,32 +936,41 @@ public nonisolated struct ProtoChange: @unchecked Sendable {
     public init() {}
   }
 
-  public nonisolated struct PartsChanged: Sendable {
+  public nonisolated struct PartsChanged: @unchecked Sendable {
     // SwiftProtobuf.Message conformance is added in an extension below. See the
     // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
     // methods supported on all messages.
 
-    public var id: Data = Data()
+    public var id: Data {
+      get {_storage._id}
+      set {_uniqueStorage()._id = newValue}
+    }
 
-    public var ordinal: Int64 = 0
+    public var ordinal: Int64 {
+      get {_storage._ordinal}
+      set {_uniqueStorage()._ordinal = newValue}
+    }
 
-    public var edits: [ProtoChange.PartEdit] = []
+    public var edits: [ProtoChange.PartEdit] {
+      get {_storage._edits}
+      set {_uniqueStorage()._edits = newValue}
+    }
 
     /// The message as it is now.
     public var message: ProtoMessage {
-      get {_message ?? ProtoMessage()}
-      set {_message = newValue}
+      get {_storage._message ?? ProtoMessage()}
+      set {_uniqueStorage()._message = newValue}
     }
     /// Returns true if `message` has been explicitly set.
-    public var hasMessage: Bool {self._message != nil}
+    public var hasMessage: Bool {_storage._message != nil}
     /// Clears the value of `message`. Subsequent reads from it will return its default value.
-    public mutating func clearMessage() {self._message = nil}
+    public mutating func clearMessage() {_uniqueStorage()._message = nil}
 
     public var unknownFields = SwiftProtobuf.UnknownStorage()
 
     public init() {}
 
-    fileprivate var _message: ProtoMessage? = nil
+    fileprivate var _storage = _StorageClass.defaultInstance
   }
 
   public nonisolated struct PartEdit: Sendable {
@@ -1131,6 +1161,22 @@ public nonisolated struct ProtoUserChange: Sendable {
     set {content = .conversationDeleted(newValue)}
   }
 
+  public var blocksChanged: ProtoUserChange.BlocksChanged {
+    get {
+      if case .blocksChanged(let v)? = content {return v}
+      return ProtoUserChange.BlocksChanged()
+    }
+    set {content = .blocksChanged(newValue)}
+  }
+
+  public var blockedBy: ProtoUserChange.BlockedBy {
+    get {
+      if case .blockedBy(let v)? = content {return v}
+      return ProtoUserChange.BlockedBy()
+    }
+    set {content = .blockedBy(newValue)}
+  }
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated enum OneOf_Content: Equatable, Sendable {
@@ -1151,7 +1197,39 @@ public nonisolated struct ProtoUserChange: Sendable {
     case messageDeleted(ProtoUserChange.MessageDeleted)
     /// A conversation that the user has left was deleted.
     case conversationDeleted(Data)
+    case blocksChanged(ProtoUserChange.BlocksChanged)
+    case blockedBy(ProtoUserChange.BlockedBy)
 
+  }
+
+  /// The user has blocked and unblocked others.
+  public nonisolated struct BlocksChanged: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    public var blocked: [String] = []
+
+    public var unblocked: [String] = []
+
+    public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    public init() {}
+  }
+
+  /// Another user has blocked or unblocked this one, whose clients are not told.
+  public nonisolated struct BlockedBy: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    public var userID: String = String()
+
+    public var isBlocked: Bool = false
+
+    public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    public init() {}
   }
 
   public nonisolated struct ConversationHidden: Sendable {
@@ -1824,7 +1902,7 @@ nonisolated extension ProtoRecipient: SwiftProtobuf.Message, SwiftProtobuf._Mess
 
 nonisolated extension ProtoMessage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Message"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}conversation_id\0\u{1}position\0\u{1}ordinal\0\u{1}sender\0\u{3}sent_at\0\u{1}parts\0\u{1}recipients\0\u{1}notification\0\u{3}updated_at\0\u{3}receipt_policy\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}conversation_id\0\u{1}position\0\u{1}ordinal\0\u{1}sender\0\u{3}sent_at\0\u{1}parts\0\u{1}recipients\0\u{1}notification\0\u{3}updated_at\0\u{3}receipt_policy\0\u{4}a\u{4}sender_name\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1843,6 +1921,7 @@ nonisolated extension ProtoMessage: SwiftProtobuf.Message, SwiftProtobuf._Messag
       case 9: try { try decoder.decodeSingularStringField(value: &self._notification) }()
       case 10: try { try decoder.decodeSingularInt64Field(value: &self._updatedAt) }()
       case 11: try { try decoder.decodeSingularInt32Field(value: &self.receiptPolicy) }()
+      case 300: try { try decoder.decodeSingularStringField(value: &self._senderName) }()
       default: break
       }
     }
@@ -1886,6 +1965,9 @@ nonisolated extension ProtoMessage: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if self.receiptPolicy != 0 {
       try visitor.visitSingularInt32Field(value: self.receiptPolicy, fieldNumber: 11)
     }
+    try { if let v = self._senderName {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 300)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1901,6 +1983,7 @@ nonisolated extension ProtoMessage: SwiftProtobuf.Message, SwiftProtobuf._Messag
     if lhs._notification != rhs._notification {return false}
     if lhs._updatedAt != rhs._updatedAt {return false}
     if lhs.receiptPolicy != rhs.receiptPolicy {return false}
+    if lhs._senderName != rhs._senderName {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2385,7 +2468,7 @@ nonisolated extension ProtoOrigin: SwiftProtobuf.Message, SwiftProtobuf._Message
 
 nonisolated extension ProtoChange: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Change"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}conversation_id\0\u{1}position\0\u{3}created_at\0\u{1}actor\0\u{1}origin\0\u{3}message_count\0\u{1}numbers\0\u{4}\u{2}conversation_created\0\u{3}participants_changed\0\u{3}metadata_changed\0\u{3}conversation_deleted\0\u{3}message_created\0\u{3}message_deleted\0\u{1}receipts\0\u{3}all_read\0\u{3}parts_changed\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}conversation_id\0\u{1}position\0\u{3}created_at\0\u{1}actor\0\u{1}origin\0\u{3}message_count\0\u{1}numbers\0\u{4}\u{2}conversation_created\0\u{3}participants_changed\0\u{3}metadata_changed\0\u{3}conversation_deleted\0\u{3}message_created\0\u{3}message_deleted\0\u{1}receipts\0\u{3}all_read\0\u{3}parts_changed\0\u{4}B\u{5}hidden_from\0")
 
   fileprivate class _StorageClass {
     var _appID: Data = Data()
@@ -2397,6 +2480,7 @@ nonisolated extension ProtoChange: SwiftProtobuf.Message, SwiftProtobuf._Message
     var _messageCount: Int64 = 0
     var _numbers: Dictionary<String,ProtoUserNumbers> = [:]
     var _content: ProtoChange.OneOf_Content?
+    var _hiddenFrom: [String] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -2416,6 +2500,7 @@ nonisolated extension ProtoChange: SwiftProtobuf.Message, SwiftProtobuf._Message
       _messageCount = source._messageCount
       _numbers = source._numbers
       _content = source._content
+      _hiddenFrom = source._hiddenFrom
     }
   }
 
@@ -2559,6 +2644,7 @@ nonisolated extension ProtoChange: SwiftProtobuf.Message, SwiftProtobuf._Message
             _storage._content = .partsChanged(v)
           }
         }()
+        case 340: try { try decoder.decodeRepeatedStringField(value: &_storage._hiddenFrom) }()
         default: break
         }
       }
@@ -2634,6 +2720,9 @@ nonisolated extension ProtoChange: SwiftProtobuf.Message, SwiftProtobuf._Message
       }()
       case nil: break
       }
+      if !_storage._hiddenFrom.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._hiddenFrom, fieldNumber: 340)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2652,6 +2741,7 @@ nonisolated extension ProtoChange: SwiftProtobuf.Message, SwiftProtobuf._Message
         if _storage._messageCount != rhs_storage._messageCount {return false}
         if _storage._numbers != rhs_storage._numbers {return false}
         if _storage._content != rhs_storage._content {return false}
+        if _storage._hiddenFrom != rhs_storage._hiddenFrom {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -3006,7 +3096,7 @@ nonisolated extension ProtoChange.Receipts: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = ProtoChange.protoMessageName + ".Receipt"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}user_id\0\u{3}message_id\0\u{1}ordinal\0\u{1}status\0\u{1}sender\0\u{1}audience\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}user_id\0\u{3}message_id\0\u{1}ordinal\0\u{1}status\0\u{1}sender\0\u{1}audience\0\u{4}N\u{5}hidden_from\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3020,6 +3110,7 @@ nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf.
       case 4: try { try decoder.decodeSingularInt32Field(value: &self.status) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.sender) }()
       case 6: try { try decoder.decodeSingularInt32Field(value: &self.audience) }()
+      case 340: try { try decoder.decodeRepeatedStringField(value: &self.hiddenFrom) }()
       default: break
       }
     }
@@ -3044,6 +3135,9 @@ nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf.
     if self.audience != 0 {
       try visitor.visitSingularInt32Field(value: self.audience, fieldNumber: 6)
     }
+    if !self.hiddenFrom.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.hiddenFrom, fieldNumber: 340)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3054,6 +3148,7 @@ nonisolated extension ProtoChange.Receipt: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.status != rhs.status {return false}
     if lhs.sender != rhs.sender {return false}
     if lhs.audience != rhs.audience {return false}
+    if lhs.hiddenFrom != rhs.hiddenFrom {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3137,46 +3232,88 @@ nonisolated extension ProtoChange.PartsChanged: SwiftProtobuf.Message, SwiftProt
   public static let protoMessageName: String = ProtoChange.protoMessageName + ".PartsChanged"
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}ordinal\0\u{1}edits\0\u{1}message\0")
 
+  fileprivate class _StorageClass {
+    var _id: Data = Data()
+    var _ordinal: Int64 = 0
+    var _edits: [ProtoChange.PartEdit] = []
+    var _message: ProtoMessage? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _id = source._id
+      _ordinal = source._ordinal
+      _edits = source._edits
+      _message = source._message
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularBytesField(value: &self.id) }()
-      case 2: try { try decoder.decodeSingularInt64Field(value: &self.ordinal) }()
-      case 3: try { try decoder.decodeRepeatedMessageField(value: &self.edits) }()
-      case 4: try { try decoder.decodeSingularMessageField(value: &self._message) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularBytesField(value: &_storage._id) }()
+        case 2: try { try decoder.decodeSingularInt64Field(value: &_storage._ordinal) }()
+        case 3: try { try decoder.decodeRepeatedMessageField(value: &_storage._edits) }()
+        case 4: try { try decoder.decodeSingularMessageField(value: &_storage._message) }()
+        default: break
+        }
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.id.isEmpty {
-      try visitor.visitSingularBytesField(value: self.id, fieldNumber: 1)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._id.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._id, fieldNumber: 1)
+      }
+      if _storage._ordinal != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._ordinal, fieldNumber: 2)
+      }
+      if !_storage._edits.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._edits, fieldNumber: 3)
+      }
+      try { if let v = _storage._message {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      } }()
     }
-    if self.ordinal != 0 {
-      try visitor.visitSingularInt64Field(value: self.ordinal, fieldNumber: 2)
-    }
-    if !self.edits.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.edits, fieldNumber: 3)
-    }
-    try { if let v = self._message {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoChange.PartsChanged, rhs: ProtoChange.PartsChanged) -> Bool {
-    if lhs.id != rhs.id {return false}
-    if lhs.ordinal != rhs.ordinal {return false}
-    if lhs.edits != rhs.edits {return false}
-    if lhs._message != rhs._message {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._id != rhs_storage._id {return false}
+        if _storage._ordinal != rhs_storage._ordinal {return false}
+        if _storage._edits != rhs_storage._edits {return false}
+        if _storage._message != rhs_storage._message {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3228,7 +3365,7 @@ nonisolated extension ProtoChange.PartEdit.Kind: SwiftProtobuf._ProtoNameProvidi
 
 nonisolated extension ProtoUserChange: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".UserChange"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}position\0\u{3}created_at\0\u{4}\u{6}conversation_hidden\0\u{3}conversation_shown\0\u{3}message_hidden\0\u{3}identity_changed\0\u{1}followed\0\u{1}unfollowed\0\u{1}announced\0\u{3}announcement_status\0\u{3}announcement_deleted\0\u{1}obsolete\0\u{4}]\u{3}messages_hidden\0\u{3}message_deleted\0\u{3}conversation_deleted\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}position\0\u{3}created_at\0\u{4}\u{6}conversation_hidden\0\u{3}conversation_shown\0\u{3}message_hidden\0\u{3}identity_changed\0\u{1}followed\0\u{1}unfollowed\0\u{1}announced\0\u{3}announcement_status\0\u{3}announcement_deleted\0\u{1}obsolete\0\u{4}]\u{3}messages_hidden\0\u{3}message_deleted\0\u{3}conversation_deleted\0\u{4}b\u{1}blocks_changed\0\u{3}blocked_by\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3389,6 +3526,32 @@ nonisolated extension ProtoUserChange: SwiftProtobuf.Message, SwiftProtobuf._Mes
           self.content = .conversationDeleted(v)
         }
       }()
+      case 340: try {
+        var v: ProtoUserChange.BlocksChanged?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .blocksChanged(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .blocksChanged(v)
+        }
+      }()
+      case 341: try {
+        var v: ProtoUserChange.BlockedBy?
+        var hadOneofValue = false
+        if let current = self.content {
+          hadOneofValue = true
+          if case .blockedBy(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.content = .blockedBy(v)
+        }
+      }()
       default: break
       }
     }
@@ -3464,6 +3627,14 @@ nonisolated extension ProtoUserChange: SwiftProtobuf.Message, SwiftProtobuf._Mes
       guard case .conversationDeleted(let v)? = self.content else { preconditionFailure() }
       try visitor.visitSingularBytesField(value: v, fieldNumber: 242)
     }()
+    case .blocksChanged?: try {
+      guard case .blocksChanged(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 340)
+    }()
+    case .blockedBy?: try {
+      guard case .blockedBy(let v)? = self.content else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 341)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -3475,6 +3646,76 @@ nonisolated extension ProtoUserChange: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.position != rhs.position {return false}
     if lhs.createdAt != rhs.createdAt {return false}
     if lhs.content != rhs.content {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoUserChange.BlocksChanged: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = ProtoUserChange.protoMessageName + ".BlocksChanged"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}blocked\0\u{1}unblocked\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedStringField(value: &self.blocked) }()
+      case 2: try { try decoder.decodeRepeatedStringField(value: &self.unblocked) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.blocked.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.blocked, fieldNumber: 1)
+    }
+    if !self.unblocked.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.unblocked, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoUserChange.BlocksChanged, rhs: ProtoUserChange.BlocksChanged) -> Bool {
+    if lhs.blocked != rhs.blocked {return false}
+    if lhs.unblocked != rhs.unblocked {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension ProtoUserChange.BlockedBy: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = ProtoUserChange.protoMessageName + ".BlockedBy"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}user_id\0\u{3}is_blocked\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.isBlocked) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 1)
+    }
+    if self.isBlocked != false {
+      try visitor.visitSingularBoolField(value: self.isBlocked, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: ProtoUserChange.BlockedBy, rhs: ProtoUserChange.BlockedBy) -> Bool {
+    if lhs.userID != rhs.userID {return false}
+    if lhs.isBlocked != rhs.isBlocked {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

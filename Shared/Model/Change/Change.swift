@@ -13,8 +13,8 @@ public struct Change: Hashable, Sendable {
     public var position: Position
     /// Never less than the previous change's of the same conversation.
     public var createdAt: Timestamp
-    /// Who did it; of receipts of several users, the first of them.
-    public var actor: UserID
+    /// Who did it; of receipts of several users, the first of them. Nil: the app's own server, in its own name.
+    public var actor: UserID?
     /// The connection and request that asked for it, if a socket did.
     public var origin: Origin?
     /// Messages the conversation has had after this change, those deleted included.
@@ -23,11 +23,13 @@ public struct Change: Hashable, Sendable {
     public var numbers: [UserID: UserNumbers]
     /// What happened, with the objects it is about as far as they travel.
     public var content: Content
+    /// Participants who are told nothing of it: a block hides the message that it is about from them.
+    public var hiddenFrom: [UserID]
 
     /// Checks nothing: what goes in has been committed, or was read from the log.
     public init(
-        appID: AppID, conversationID: ConversationID, position: Position, createdAt: Timestamp, actor: UserID, origin: Origin?,
-        messageCount: Int64, numbers: [UserID: UserNumbers], content: Content
+        appID: AppID, conversationID: ConversationID, position: Position, createdAt: Timestamp, actor: UserID?, origin: Origin?,
+        messageCount: Int64, numbers: [UserID: UserNumbers], content: Content, hiddenFrom: [UserID] = []
     ) {
         self.appID = appID
         self.conversationID = conversationID
@@ -38,6 +40,7 @@ public struct Change: Hashable, Sendable {
         self.messageCount = messageCount
         self.numbers = numbers
         self.content = content
+        self.hiddenFrom = hiddenFrom
     }
 
     /// Where a change was asked for: lets a gateway answer a request from the change if that arrives first.
@@ -97,13 +100,16 @@ public struct Change: Hashable, Sendable {
         public var ordinal: Int64
         /// The status that the reader has now: `delivered` or `read`.
         public var status: RecipientStatus
-        /// Of the message.
-        public var sender: UserID
+        /// Of the message; nil: it has a name only.
+        public var sender: UserID?
         /// Who is told.
         public var audience: Audience
+        /// Participants who are not told all the same: a block hides the message from them.
+        public var hiddenFrom: [UserID]
         /// Only for a receipt that moved the status forward; others are not announced (docs/conformance.md §7).
         public init(
-            user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus, sender: UserID, audience: Audience = .everybody
+            user: UserID, messageID: MessageID, ordinal: Int64, status: RecipientStatus, sender: UserID?, audience: Audience = .everybody,
+            hiddenFrom: [UserID] = []
         ) {
             self.user = user
             self.messageID = messageID
@@ -111,6 +117,7 @@ public struct Change: Hashable, Sendable {
             self.status = status
             self.sender = sender
             self.audience = audience
+            self.hiddenFrom = hiddenFrom
         }
 
         /// Which participants a receipt is announced to (docs/conformance.md §7).
@@ -124,7 +131,8 @@ public struct Change: Hashable, Sendable {
 
         /// Whether `user` is told of it.
         public func concerns(_ user: UserID) -> Bool {
-            switch audience {
+            if hiddenFrom.contains(user) { return false }
+            return switch audience {
             case .everybody: true
             case .senderAndReader: user == self.user || user == sender
             case .reader: user == self.user
@@ -200,6 +208,10 @@ public struct UserChange: Hashable, Sendable {
         case messageDeleted(MessageID, in: ConversationID, view: ConversationView?)
         /// A conversation that the user has left was deleted for all.
         case conversationDeleted(ConversationID)
+        /// The user has blocked and unblocked others.
+        case blocksChanged(blocked: [UserID], unblocked: [UserID])
+        /// Another user has blocked this one, or blocks them no longer. The user's clients are not told.
+        case blockedBy(UserID, isBlocked: Bool)
     }
 }
 

@@ -19,6 +19,8 @@ public struct Failure: Error, Hashable, Sendable {
         case internalServerError = 100
         case accessDenied = 101
         case notFound = 102
+        /// Only an app's own server is told.
+        case objectDeleted = 103
         case missingProperty = 104
         case invalidProperty = 105
         case invalidEndpoint = 106
@@ -45,6 +47,7 @@ public struct Failure: Error, Hashable, Sendable {
             case .internalServerError: "internal_server_error"
             case .accessDenied: "access_denied"
             case .notFound: "not_found"
+            case .objectDeleted: "object_deleted"
             case .missingProperty: "missing_property"
             case .invalidProperty: "invalid_property"
             case .invalidEndpoint: "invalid_endpoint"
@@ -68,6 +71,7 @@ public struct Failure: Error, Hashable, Sendable {
             case .invalidOperation, .missingProperty, .invalidProperty: 422
             case .internalServerError: 500
             case .notFound, .invalidEndpoint: 404
+            case .objectDeleted: 410
             case .invalidHeader: 406
             case .methodNotAllowed: 405
             case .conflict, .idInUse: 409

@@ -15,6 +15,11 @@ public struct UserID: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// Takes a name that was checked before, for example one read back from our own database.
     public init(trusted text: String) { rawValue = text }
 
+    /// Stands for the app's own server, which acts in its own name, where a call between services names the user who acts. No user has an empty id.
+    public static let appServer = UserID(trusted: "")
+    /// Whether this is ``appServer``.
+    public var isAppServer: Bool { rawValue.isEmpty }
+
     /// The plain text; URLs and ids on the wire take ``percentEncoded`` and ``layerID``.
     public var description: String { rawValue }
     /// Equal byte for byte, as in the database. Swift alone would take two spellings of the same accented letter for one.

@@ -2,18 +2,12 @@
 
 /// A message without a conversation, from the application to a list of its users, as one of them sees it (docs/conformance.md §9).
 public struct Announcement: Hashable, Sendable {
-    /// Who is shown as having sent it.
-    public enum Sender: Hashable, Sendable {
-        /// A sender that cannot be written to.
-        case name(String)
-        case user(BasicIdentity)
-    }
     /// Chosen by the application's server, or given to it.
     public var id: AnnouncementID
     /// The position of the entry of this user's own log that told the user of it.
     public var position: Position
     /// As it was told; a user with their present display name.
-    public var sender: Sender
+    public var sender: MessageSender
     /// The server's time, the same for all recipients.
     public var sentAt: Timestamp
     /// At least one, and at most as many as the service allows, in the order of the request.
@@ -24,7 +18,7 @@ public struct Announcement: Hashable, Sendable {
     public var notification: String?
     /// Checks nothing: what goes in was read from the database.
     public init(
-        id: AnnouncementID, position: Position, sender: Sender, sentAt: Timestamp, parts: [MessagePart], status: RecipientStatus,
+        id: AnnouncementID, position: Position, sender: MessageSender, sentAt: Timestamp, parts: [MessagePart], status: RecipientStatus,
         notification: String? = nil
     ) {
         self.id = id

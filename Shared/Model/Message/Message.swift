@@ -46,9 +46,24 @@ public enum RecipientStatus: Int, Comparable, Sendable {
     }
 }
 
+/// Who is shown as having sent a message or an announcement.
+public enum MessageSender: Hashable, Sendable {
+    /// The app's own server, under a name: a sender that cannot be written to.
+    case name(String)
+    case user(BasicIdentity)
+
+    /// Nil for a name.
+    public var userID: UserID? {
+        switch self {
+        case .name: nil
+        case .user(let identity): identity.userID
+        }
+    }
+}
+
 /// A message as stored, the same for all its readers; what depends on the reader (`is_unread`) follows from `recipients`.
 public struct Message: Hashable, Sendable {
-    /// One recipient's status. The sender is among them, always as `read`.
+    /// One recipient's status. A sender who takes part is among them, always as `read`.
     public struct Recipient: Hashable, Sendable {
         /// A participant when the message was sent, or one who came later.
         public var userID: UserID
@@ -71,13 +86,13 @@ public struct Message: Hashable, Sendable {
     public var position: Position
     /// 1, 2, 3, … within the conversation; never shown to clients.
     public var ordinal: Int64
-    /// With the display name of now, not of the time of sending.
-    public var sender: BasicIdentity
+    /// A user with the display name of now, not of the time of sending.
+    public var sender: MessageSender
     /// The server's time, equal to that of the change that created it; never less than that of the message before.
     public var sentAt: Timestamp
     /// At least one, and at most as many as the service allows, in the order of the request.
     public var parts: [MessagePart]
-    /// Sorted by user id, which looking a recipient up relies on.
+    /// Sorted by user id, which looking a recipient up relies on. A sender who does not take part in the conversation is not among them.
     public var recipients: [Recipient]
     /// The `notification` object of the request, as JSON text; delivered to recipients with the `create` packet only.
     public var notification: String?
@@ -85,9 +100,9 @@ public struct Message: Hashable, Sendable {
     public var updatedAt: Timestamp?
     /// Of its conversation: which receipts other users are not shown.
     public var receiptPolicy: ReceiptPolicy
-    /// `recipients` must be sorted by user id, and have the sender among them.
+    /// `recipients` must be sorted by user id, and have a sender who takes part among them.
     public init(
-        id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: BasicIdentity, sentAt: Timestamp,
+        id: MessageID, conversationID: ConversationID, position: Position, ordinal: Int64, sender: MessageSender, sentAt: Timestamp,
         parts: [MessagePart], recipients: [Recipient], notification: String? = nil, updatedAt: Timestamp? = nil, receiptPolicy: ReceiptPolicy = []
     ) {
         self.id = id

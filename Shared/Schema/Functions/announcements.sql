@@ -29,6 +29,34 @@ BEGIN
 END
 $$;
 
+-- The same for a request that its sender may repeat: `p_digest` is of all that was asked for. Outcomes: 'ok'; 'repeated', if this very announcement was sent
+-- before, with the time and the parts of then; 'id_in_use', also if a message or a conversation has the id.
+CREATE OR REPLACE FUNCTION conversations.announce(
+    p_app uuid, p_id uuid, p_sender_name text, p_sender_user text, p_users text[], p_parts bytea, p_notification text, p_digest bytea,
+    OUT outcome text, OUT sent_at timestamptz, OUT parts bytea, OUT told_users text[], OUT told_positions bigint[], OUT told_at bigint[])
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+BEGIN
+    outcome := 'id_in_use';
+    IF EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id)
+        OR EXISTS (SELECT FROM conversations.conversation x WHERE x.id = p_id)
+    THEN
+        RETURN;
+    END IF;
+    SELECT s.outcome, s.sent_at, s.told_users, s.told_positions, s.told_at
+    INTO announce.outcome, announce.sent_at, announce.told_users, announce.told_positions, announce.told_at
+    FROM conversations.send_announcement(p_app, p_id, p_sender_name, p_sender_user, p_users, p_parts, p_notification) s;
+    IF outcome = 'ok' THEN
+        UPDATE conversations.announcement a SET digest = p_digest WHERE a.id = p_id;
+        parts := p_parts;
+        RETURN;
+    END IF;
+    SELECT a.sent_at, a.parts INTO announce.sent_at, announce.parts
+    FROM conversations.announcement a WHERE a.id = p_id AND a.app_id = p_app AND a.digest = p_digest;
+    IF FOUND THEN outcome := 'repeated'; END IF;
+END
+$$;
+
 -- An announcement as this user sees it. No row: it was not sent to the user, or the user has removed it.
 CREATE OR REPLACE FUNCTION conversations.get_announcement(p_app uuid, p_user text, p_id uuid) RETURNS SETOF conversations.announcement_row
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
@@ -173,5 +201,5 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.send_announcement, conversations.get_announcement, conversations.list_announcements, conversations.list_announcements_within,
+    conversations.send_announcement, conversations.announce, conversations.get_announcement, conversations.list_announcements, conversations.list_announcements_within,
     conversations.list_announcements_page, conversations.give_announcement_receipt, conversations.remove_announcement TO strata_conversations;

@@ -8,7 +8,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT c.oid::regclass, a.attname::text,
         EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indpred IS NULL AND i.indisvalid)
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
-    WHERE n.nspname IN ('conversations', 'metadata') AND c.relkind = 'r' AND a.attname IN ('app_id', 'conversation_id') AND NOT a.attisdropped
+    WHERE n.nspname IN ('conversations', 'metadata', 'webhooks') AND c.relkind = 'r' AND a.attname IN ('app_id', 'conversation_id') AND NOT a.attisdropped
     ORDER BY 1, 2
 $$;
 

@@ -36,14 +36,21 @@ $$;
 
 -- Content that is going to be uploaded. Outcomes: 'ok', also if it is there already; 'too_many', 'too_many_bytes', if the user would have more than that in no message;
 -- 'app_full', 'app_full_bytes', if all users of the app would. NULL is no limit. What is in no message counts until it is swept.
+--
+-- `p_conversation`: the app's own server uploads it for this conversation, and its owner is empty. Outcomes then also 'not_found' and 'deleted'.
 CREATE OR REPLACE FUNCTION conversations.create_content(
-    p_id uuid, p_app uuid, p_owner text, p_type text, p_size bigint, p_quota bigint, p_quota_bytes bigint, p_app_quota bigint, p_app_quota_bytes bigint)
+    p_id uuid, p_app uuid, p_owner text, p_type text, p_size bigint, p_quota bigint, p_quota_bytes bigint, p_app_quota bigint, p_app_quota_bytes bigint,
+    p_conversation uuid DEFAULT NULL)
 RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     used record;
     total conversations.app_uploads;
 BEGIN
+    IF p_conversation IS NOT NULL THEN
+        PERFORM FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NULL;
+        IF NOT FOUND THEN RETURN conversations.absence(p_app, p_conversation); END IF;
+    END IF;
     PERFORM conversations.lock_quota(p_app, p_owner, 'content');
     IF EXISTS (SELECT FROM conversations.content x WHERE x.id = p_id) THEN RETURN 'ok'; END IF;
     IF p_quota IS NOT NULL OR p_quota_bytes IS NOT NULL THEN
@@ -68,7 +75,8 @@ BEGIN
         WHERE u.app_id = p_app;
     END IF;
 
-    INSERT INTO conversations.content (id, app_id, owner, mime_type, size) VALUES (p_id, p_app, p_owner, p_type, p_size) ON CONFLICT DO NOTHING;
+    INSERT INTO conversations.content (id, app_id, owner, mime_type, size, conversation_id)
+    VALUES (p_id, p_app, p_owner, p_type, p_size, p_conversation) ON CONFLICT DO NOTHING;
     RETURN 'ok';
 END
 $$;

@@ -19,7 +19,8 @@ LANGUAGE sql VOLATILE AS $$
 $$;
 
 -- Outcomes: 'created'; 'found' or 'conflict' (equal or other metadata) with the distinct conversation of these participants; 'id_in_use', with a view if
--- the caller may see it, whatever else is asked for; 'too_many'; 'busy', when it lost too many races in a row. Only 'created' takes a position, the first.
+-- the caller may see it, whatever else is asked for; 'too_many'; 'busy', when it lost too many races in a row. Only 'created' takes a position, the first. The
+-- actor takes part; without one, the app's own server creates it for the participants.
 CREATE OR REPLACE FUNCTION conversations.create_conversation(
     p_app uuid, p_actor text, p_id uuid, p_participants text[], p_distinct boolean, p_paths text[], p_vals text[], p_limit bigint, p_oc bigint,
     p_or bigint, p_receipt_policy bigint DEFAULT 0,
@@ -28,7 +29,8 @@ CREATE OR REPLACE FUNCTION conversations.create_conversation(
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
-    users text[] := conversations.sorted_users(p_participants || p_actor);
+    users text[] := conversations.sorted_users(CASE WHEN p_actor IS NULL THEN p_participants ELSE p_participants || p_actor END);
+    kept_from text[];
     set_digest bytea := conversations.distinct_digest(users);
     winner uuid;
     c conversations.conversation;
@@ -57,6 +59,10 @@ BEGIN
                 CONTINUE WHEN NOT FOUND OR c.deleted_position IS NOT NULL OR NOT c.is_distinct OR winner = p_id;
                 SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = winner AND x.user_id = p_actor;
                 outcome := CASE WHEN p_paths IS NULL OR metadata.equals_tree(winner, p_paths, p_vals) THEN 'found' ELSE 'conflict' END;
+                IF p_actor IS NULL THEN
+                    create_conversation.view := conversations.server_view(c);
+                    RETURN;
+                END IF;
                 IF NOT conversations.is_visible(c, p) THEN
                     UPDATE conversations.participant x SET is_hidden = false WHERE x.conversation_id = winner AND x.user_id = p_actor;
                     p.is_hidden := false;
@@ -69,7 +75,7 @@ BEGIN
         END IF;
 
         INSERT INTO conversations.conversation (id, app_id, created_at, created_by, is_distinct, receipt_policy, last_change_at)
-        SELECT p_id, p_app, t.now, p_actor, p_distinct, p_receipt_policy, t.now FROM clock_timestamp() t(now)
+        SELECT p_id, p_app, t.now, coalesce(p_actor, ''), p_distinct, p_receipt_policy, t.now FROM clock_timestamp() t(now)
         ON CONFLICT DO NOTHING
         RETURNING * INTO c;
         IF FOUND THEN EXIT; END IF;
@@ -85,8 +91,11 @@ BEGIN
 
     INSERT INTO conversations.roster (conversation_id, user_ids) VALUES (p_id, users);
     PERFORM conversations.let_in(c, users, 1);
+    kept_from := conversations.blocked_among(p_app, p_actor, users);
+    IF kept_from <> '{}' THEN PERFORM conversations.keep_from(c, kept_from, 1); END IF;
     IF cardinality(p_paths) > 0 THEN
         PERFORM metadata.create_tree(p_id, p_paths, p_vals, 1);
+        IF c.is_indexed THEN PERFORM metadata.index_users(p_id, users || ''::text); END IF;
     END IF;
     SELECT a.position, a.created_at INTO create_conversation.position, create_conversation.created_at
     FROM conversations.append_change(
@@ -97,7 +106,7 @@ END
 $$;
 
 -- Deletion for all, or from the caller's devices. Outcomes: 'ok', 'not_found' (also what the user does not see), 'access_denied' to a former participant
--- who wants to delete for all.
+-- who wants to delete for all. The app's own server (no actor) may delete each for all, and is told 'deleted' of one that is.
 --
 -- From the devices, with `p_up_to`: only what came up to this position. The conversation stays on the list (`is_partial`) if the user sees newer messages or
 -- was added later; otherwise everything goes. A position at or before one up to which everything is hidden already, and one before all that the user sees, have
@@ -126,8 +135,8 @@ DECLARE
 BEGIN
     SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
     SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
-    IF c.id IS NULL OR p.user_id IS NULL OR c.deleted_position IS NOT NULL THEN
-        outcome := 'not_found';
+    IF c.id IS NULL OR c.deleted_position IS NOT NULL OR p.user_id IS NULL AND (p_actor IS NOT NULL OR p_mode <> 'all_participants') THEN
+        outcome := CASE WHEN p_actor IS NULL AND c.deleted_position IS NOT NULL THEN 'deleted' ELSE 'not_found' END;
         RETURN;
     END IF;
     SELECT r.user_ids INTO participants FROM conversations.roster r WHERE r.conversation_id = p_conversation;

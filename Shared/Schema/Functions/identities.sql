@@ -15,7 +15,7 @@ LANGUAGE sql VOLATILE AS $$
     SELECT pg_advisory_xact_lock(hashtextextended(p_kind || ' ' || p_app || ' ' || p_user, 0))
 $$;
 
--- Whether anything refers to a user: a session, a conversation, a follower, a log of their own, a device, an announcement.
+-- Whether anything refers to a user: a session, a conversation, a follower, a log of their own, a device, a badge, an announcement, a block.
 CREATE OR REPLACE FUNCTION conversations.is_needed(p_app uuid, p_user text) RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -25,7 +25,9 @@ BEGIN
         OR EXISTS (SELECT FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user AND NOT f.is_met)
         OR EXISTS (SELECT FROM conversations.user_log l WHERE l.app_id = p_app AND l.user_id = p_user)
         OR EXISTS (SELECT FROM conversations.push_token t WHERE t.app_id = p_app AND t.user_id = p_user)
-        OR EXISTS (SELECT FROM conversations.announcement_recipient r WHERE r.app_id = p_app AND r.user_id = p_user);
+        OR EXISTS (SELECT FROM conversations.badge b WHERE b.app_id = p_app AND b.user_id = p_user)
+        OR EXISTS (SELECT FROM conversations.announcement_recipient r WHERE r.app_id = p_app AND r.user_id = p_user)
+        OR EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user);
 END
 $$;
 

@@ -47,11 +47,12 @@ BEGIN
     view.last_statuses := last.statuses;
     view.last_updated_at := last.updated_at;
     view.receipt_policy := c.receipt_policy;
+    view.last_sender_name := last.sender_name;
     RETURN view;
 END
 $$;
 
--- One conversation as this user sees it; NULL if there is nothing that they may see.
+-- One conversation as this user sees it; NULL if there is nothing that they may see. The app's own server (no user) sees each that is not deleted.
 CREATE OR REPLACE FUNCTION conversations.find_view(p_app uuid, p_user text, p_conversation uuid) RETURNS conversations.view_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -60,6 +61,9 @@ DECLARE
 BEGIN
     SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app;
     IF NOT FOUND THEN RETURN NULL; END IF;
+    IF p_user IS NULL THEN
+        RETURN CASE WHEN c.deleted_position IS NULL THEN conversations.server_view(c) END;
+    END IF;
     SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_user;
     IF NOT FOUND OR NOT conversations.is_visible(c, p) THEN RETURN NULL; END IF;
     RETURN conversations.view_of(c, p);
@@ -149,7 +153,13 @@ BEGIN
         UPDATE conversations.user_conversation u SET is_listed = true
         WHERE u.app_id = NEW.app_id AND u.user_id = returned AND u.conversation_id = NEW.id AND NOT u.is_listed;
     END LOOP;
-    UPDATE conversations.conversation x SET has_hidden = false WHERE x.id = NEW.id;
+    -- From users who may not see the message it stays hidden: a later one brings it back for them.
+    IF NOT EXISTS (
+        SELECT FROM conversations.participant p
+        WHERE p.conversation_id = NEW.id AND p.is_hidden AND p.left_position IS NULL AND NOT conversations.is_visible(NEW, p))
+    THEN
+        UPDATE conversations.conversation x SET has_hidden = false WHERE x.id = NEW.id;
+    END IF;
     RETURN NULL;
 END
 $$;

@@ -22,6 +22,7 @@ BEGIN
     entry.m_statuses := m.statuses;
     entry.m_updated_at := m.updated_at;
     entry.m_receipt_policy := m.receipt_policy;
+    entry.m_sender_name := m.sender_name;
     RETURN entry;
 END
 $$;

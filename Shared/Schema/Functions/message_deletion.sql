@@ -90,8 +90,11 @@ DECLARE
     result conversations.message_deletion;
     newest bigint := c.last_ordinal;
     former text[];
+    gone record;
 BEGIN
-    DELETE FROM conversations.message m WHERE m.conversation_id = c.id AND m.ordinal = p_ordinal;
+    DELETE FROM conversations.message m WHERE m.conversation_id = c.id AND m.ordinal = p_ordinal
+    RETURNING m.position, m.sent_at, m.hidden_from INTO gone;
+    result.hidden_from := gone.hidden_from;
     DELETE FROM conversations.kept_parts k WHERE k.conversation_id = c.id AND k.ordinal = p_ordinal;
     PERFORM conversations.refer_contents(c.id, p_ordinal, '{}');
     IF c.last_ordinal = p_ordinal THEN
@@ -126,7 +129,10 @@ BEGIN
 
     SELECT a.position, a.created_at, a.message_count INTO result.position, result.created_at, result.message_count
     FROM conversations.append_change(
-        c.id, 6::smallint, p_actor, p_oc, p_or, p_message, p_ordinal, jsonb_build_object('last_changed', result.last_changed)) a;
+        c.id, 6::smallint, p_actor, p_oc, p_or, p_message, p_ordinal,
+        -- All but the first say what the message was: webhooks tell it, and whom a block kept from it is not told of this.
+        jsonb_build_object('last_changed', result.last_changed, 'position', gone.position, 'sender', p_sender, 'sent_at', gone.sent_at)
+            || CASE WHEN result.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', result.hidden_from) END) a;
     result.outcome := 'ok';
     result.conversation_id := c.id;
     result.ordinal := p_ordinal;
@@ -147,8 +153,10 @@ BEGIN
 END
 $$;
 
--- Outcomes: 'ok'; 'not_found', also what the caller does not see; 'access_denied' to a former participant who wants to delete for all.
-CREATE OR REPLACE FUNCTION conversations.delete_message(p_app uuid, p_actor text, p_message uuid, p_mode text, p_oc bigint, p_or bigint)
+-- Outcomes: 'ok'; 'not_found', also what the caller does not see; 'access_denied' to a former participant who wants to delete for all. The app's own server (no
+-- actor) may delete every message, and only for all. `p_conversation`: the message must lie in it.
+CREATE OR REPLACE FUNCTION conversations.delete_message(
+    p_app uuid, p_actor text, p_message uuid, p_mode text, p_oc bigint, p_or bigint, p_conversation uuid DEFAULT NULL)
 RETURNS SETOF conversations.message_deletion
 LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
 DECLARE
@@ -159,12 +167,15 @@ DECLARE
     sent_by text;
 BEGIN
     result.outcome := 'not_found';
-    SELECT * INTO place FROM conversations.message_place x WHERE x.message_id = p_message AND x.app_id = p_app;
+    SELECT * INTO place FROM conversations.message_place x
+    WHERE x.message_id = p_message AND x.app_id = p_app AND (p_conversation IS NULL OR x.conversation_id = p_conversation);
     IF FOUND THEN
         SELECT * INTO c FROM conversations.conversation x WHERE x.id = place.conversation_id FOR UPDATE;
         SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = place.conversation_id AND x.user_id = p_actor;
         SELECT m.sender INTO sent_by FROM conversations.message m WHERE m.conversation_id = place.conversation_id AND m.ordinal = place.ordinal;
-        IF sent_by IS NOT NULL AND p.user_id IS NOT NULL AND c.deleted_position IS NULL AND conversations.may_see(p, place.ordinal) THEN
+        IF p_actor IS NULL AND p_mode = 'all_participants' THEN
+            IF sent_by IS NOT NULL AND c.deleted_position IS NULL THEN result.outcome := 'ok'; END IF;
+        ELSIF sent_by IS NOT NULL AND p.user_id IS NOT NULL AND c.deleted_position IS NULL AND conversations.may_see(p, place.ordinal) THEN
             result.outcome := CASE WHEN p_mode = 'all_participants' AND p.left_position IS NOT NULL THEN 'access_denied' ELSE 'ok' END;
         END IF;
     END IF;

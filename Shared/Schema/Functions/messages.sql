@@ -12,6 +12,12 @@ RETURN CASE
         + 4 * (1 + CASE WHEN is_read AND p_policy & 2 = 0 THEN 2 WHEN is_delivered AND p_policy & 1 = 0 THEN 1 ELSE 0 END)
 END;
 
+-- Whether others may learn that a user has read a message: not of one that was hidden from the user by a block, which counts as read with the others once the
+-- user reads them all. A user who came again later has read all that came before.
+CREATE OR REPLACE FUNCTION conversations.shows_reading(p_hidden_from text[], p_position bigint, p_user text, p_joined bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_hidden_from IS NULL OR p_user <> ALL (p_hidden_from) OR p_joined > p_position;
+
 -- Whether this participant may see a message with this ordinal, if it exists and no block hides it.
 CREATE OR REPLACE FUNCTION conversations.may_see_by_ranges(p conversations.participant, p_ordinal bigint) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -30,13 +36,15 @@ DECLARE
     found_row conversations.message_row;
 BEGIN
     SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender, m.sent_at, m.parts, m.notification, r.users, r.statuses, m.updated_at,
-        m.receipt_policy
+        m.receipt_policy, m.sender_name
     INTO found_row
     FROM conversations.message m
     CROSS JOIN LATERAL (
         SELECT array_agg(p.user_id ORDER BY p.user_id) AS users,
             array_agg(conversations.recipient_status(
-                    m.receipt_policy, p.user_id = m.sender, p.read @> m.ordinal OR b.has_read, p.delivered @> m.ordinal OR b.has_received)
+                    m.receipt_policy, p.user_id = m.sender,
+                    (p.read @> m.ordinal OR b.has_read) AND conversations.shows_reading(m.hidden_from, m.position, p.user_id, p.joined),
+                    p.delivered @> m.ordinal OR b.has_received)
                 ORDER BY p.user_id) AS statuses
         FROM conversations.participant p
         -- OFFSET 0 keeps it a look at one row, and none for those who have no block.
@@ -60,14 +68,14 @@ DECLARE
     others record;
 BEGIN
     SELECT array_agg(p.user_id) AS users, array_agg(p.left_ordinal) AS left_ordinals, array_agg(p.read) AS reads,
-        array_agg(p.delivered) AS delivereds, array_agg(p.packed_up_to) AS packed
+        array_agg(p.delivered) AS delivereds, array_agg(p.packed_up_to) AS packed, array_agg(p.joined) AS joins
     INTO others
     FROM (
-        SELECT x.user_id, CASE WHEN x.left_position IS NOT NULL THEN x.left_ordinal END AS left_ordinal, x.read, x.delivered, x.packed_up_to
+        SELECT x.user_id, x.joined, CASE WHEN x.left_position IS NOT NULL THEN x.left_ordinal END AS left_ordinal, x.read, x.delivered, x.packed_up_to
         FROM conversations.participant x WHERE x.conversation_id = p_conversation ORDER BY x.user_id) p;
     RETURN QUERY
     SELECT m.id, m.conversation_id, m.position, m.ordinal, m.sender::text, m.sent_at, m.parts, m.notification, r.users, r.statuses, m.updated_at,
-        m.receipt_policy
+        m.receipt_policy, m.sender_name
     -- Ordinals that follow each other are one look at the index.
     FROM unnest((SELECT range_agg(int8range(o.ordinal, o.ordinal, '[]')) FROM unnest(p_ordinals) o(ordinal))) u(run)
     CROSS JOIN LATERAL (
@@ -76,10 +84,12 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT array_agg(p.id ORDER BY p.n) AS users,
             array_agg(conversations.recipient_status(
-                    m.receipt_policy, p.id = m.sender, p.has_read @> m.ordinal OR b.has_read, p.has_received @> m.ordinal OR b.has_received)
+                    m.receipt_policy, p.id = m.sender,
+                    (p.has_read @> m.ordinal OR b.has_read) AND conversations.shows_reading(m.hidden_from, m.position, p.id, p.joined),
+                    p.has_received @> m.ordinal OR b.has_received)
                 ORDER BY p.n) AS statuses
-        FROM unnest(others.users, others.left_ordinals, others.reads, others.delivereds, others.packed) WITH ORDINALITY
-            p(id, left_ordinal, has_read, has_received, packed_up_to, n)
+        FROM unnest(others.users, others.left_ordinals, others.reads, others.delivereds, others.packed, others.joins) WITH ORDINALITY
+            p(id, left_ordinal, has_read, has_received, packed_up_to, joined, n)
         LEFT JOIN LATERAL (
             SELECT get_bit(k.read, (m.ordinal % 1024)::int) = 1 AS has_read, get_bit(k.delivered, (m.ordinal % 1024)::int) = 1 AS has_received
             FROM conversations.receipt_block k
@@ -97,14 +107,25 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     found_row conversations.message_row := conversations.message_at(p.conversation_id, p_ordinal);
     receipts conversations.kept_receipts;
+    kept_from text[];
     before record;
 BEGIN
     IF p.left_position IS NULL OR found_row.message_id IS NULL THEN RETURN found_row; END IF;
+    SELECT m.hidden_from INTO kept_from FROM conversations.message m WHERE m.conversation_id = p.conversation_id AND m.ordinal = p_ordinal;
+    -- Users who were added again before this one left count as having read it.
+    IF kept_from IS NOT NULL THEN
+        kept_from := ARRAY(
+            SELECT u.id FROM unnest(kept_from) u(id)
+            CROSS JOIN LATERAL (
+                SELECT x.joined FROM conversations.participant x WHERE x.conversation_id = p.conversation_id AND x.user_id = u.id OFFSET 0) x
+            WHERE x.joined < found_row.position OR x.joined > p.left_position);
+    END IF;
     SELECT * INTO receipts FROM conversations.kept_receipts k WHERE k.conversation_id = p.conversation_id AND k.user_id = p.user_id;
     IF FOUND THEN
         SELECT array_agg(x.id ORDER BY x.id COLLATE "C"),
             array_agg(conversations.recipient_status(
-                    found_row.receipt_policy, x.id = found_row.sender, x.has_read @> p_ordinal OR b.has_read,
+                    found_row.receipt_policy, x.id = found_row.sender,
+                    (x.has_read @> p_ordinal OR b.has_read) AND conversations.shows_reading(kept_from, 0, x.id, 0),
                     x.has_received @> p_ordinal OR b.has_received)
                 ORDER BY x.id COLLATE "C")
         INTO found_row.recipients, found_row.statuses
@@ -130,7 +151,7 @@ BEGIN
 END
 $$;
 
--- One message by its id, if this user may see it; else NULL.
+-- One message by its id, if this user may see it; else NULL. The app's own server (no user) sees each message of a conversation that is not deleted.
 CREATE OR REPLACE FUNCTION conversations.find_message(p_app uuid, p_user text, p_message uuid) RETURNS conversations.message_row
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -139,6 +160,11 @@ DECLARE
 BEGIN
     SELECT * INTO place FROM conversations.message_place x WHERE x.message_id = p_message AND x.app_id = p_app;
     IF NOT FOUND THEN RETURN NULL; END IF;
+    IF p_user IS NULL THEN
+        RETURN (
+            SELECT conversations.message_at(x.id, place.ordinal) FROM conversations.conversation x
+            WHERE x.id = place.conversation_id AND x.deleted_position IS NULL);
+    END IF;
     SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = place.conversation_id AND x.user_id = p_user;
     IF NOT FOUND OR NOT conversations.may_see(p, place.ordinal)
         OR EXISTS (SELECT FROM conversations.conversation x WHERE x.id = place.conversation_id AND x.deleted_position IS NOT NULL)
@@ -163,53 +189,70 @@ $$;
 -- the first of `p_contents` that cannot be sent;
 -- 'busy_id', with nothing done, if a transaction that has not ended is using the id: to be asked again with `p_alone`, alone in a transaction, which waits for
 -- the id before it locks anything. `p_alone` false: the transaction is shared, and must not wait for an id. What is refused leaves no trace. `recipients`
--- are the present participants. Writes rows of this conversation and the id's place, no other participant's row.
+-- are the present participants. Writes rows of this conversation and the id's place, and of participants the sender's, and those of `hidden_from`, from whom
+-- a block hides the message; NULL: no participant. `number_…` are the counts of these.
+--
+-- `p_by_server`: the app's own server asks, in the name of a user who takes part, of a bot, or under a name (`p_sender_name`, without an actor); the last two
+-- need not take part. Its outcomes are also 'deleted', and 'unknown_sender' for an actor without an identity; what it may refer to, unsendable_by_server says.
 CREATE OR REPLACE FUNCTION conversations.send_message(
     p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_oc bigint, p_or bigint,
-    p_contents uuid[] DEFAULT NULL, p_alone boolean DEFAULT NULL,
+    p_contents uuid[] DEFAULT NULL, p_alone boolean DEFAULT NULL, p_by_server boolean DEFAULT false, p_sender_name text DEFAULT NULL,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT ordinal bigint, OUT recipients text[], OUT uncounted bigint,
-    OUT hidden bigint, OUT receipt_policy bigint, OUT bad_content uuid, OUT message conversations.message_row)
+    OUT hidden bigint, OUT receipt_policy bigint, OUT bad_content uuid, OUT message conversations.message_row, OUT hidden_from text[],
+    OUT number_uncounted bigint[], OUT number_hidden bigint[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
     id_key constant bigint := uuid_hash_extended(p_id, 3);
     c record;
     p record;
+    -- From whom a block hides it, as the log has it.
+    kept jsonb;
 BEGIN
     IF p_alone THEN PERFORM pg_advisory_xact_lock(id_key); END IF;
-    SELECT x.position, x.message_count, x.last_change_at, x.deleted_position, x.receipt_policy INTO c
+    SELECT x.position, x.message_count, x.last_change_at, x.deleted_position, x.receipt_policy, x.ctid AS place INTO c
     FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
     outcome := 'not_found';
     IF FOUND AND c.deleted_position IS NULL THEN
-        SELECT x.left_position, x.hidden_count, r.user_ids INTO p
-        FROM conversations.participant x JOIN conversations.roster r ON r.conversation_id = p_conversation
-        WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
-        IF FOUND THEN
-            outcome := 'access_denied';
-            IF p.left_position IS NULL THEN
-                IF p_contents IS NOT NULL THEN bad_content := conversations.unsendable(p_app, p_actor, p_contents); END IF;
-            END IF;
-            IF p.left_position IS NULL AND bad_content IS NOT NULL THEN
-                outcome := 'unknown_content';
-            ELSIF p.left_position IS NULL THEN
-                -- Another transaction uses the same id at this moment. Services of an older version do not say whether they are alone: they wait for the
-                -- row of the id, below.
-                IF p_alone IS NOT TRUE AND NOT pg_try_advisory_xact_lock(id_key) AND NOT p_alone THEN
-                    outcome := 'busy_id';
-                    RETURN;
-                END IF;
-                -- The last thing that can refuse.
-                INSERT INTO conversations.message_place (message_id, app_id, conversation_id, ordinal)
-                VALUES (p_id, p_app, p_conversation, c.message_count + 1) ON CONFLICT DO NOTHING;
-                IF FOUND THEN outcome := 'ok'; END IF;
-            END IF;
+        SELECT x.left_position, x.hidden_count, x.ctid AS place,
+            (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation) AS user_ids,
+            EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
+        INTO p
+        FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
+        IF FOUND THEN outcome := CASE WHEN p.left_position IS NULL THEN 'ok' ELSE 'access_denied' END; END IF;
+        IF p_by_server AND outcome <> 'ok' THEN
+            outcome := conversations.outside_sender(p_app, p_actor, p_sender_name);
+            SELECT NULL::bigint AS left_position, 0::bigint AS hidden_count, NULL::tid AS place, r.user_ids,
+                EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
+            INTO p
+            FROM conversations.roster r WHERE r.conversation_id = p_conversation;
         END IF;
+        IF p_contents IS NOT NULL AND outcome = 'ok' THEN
+            bad_content := CASE WHEN p_by_server
+                THEN conversations.unsendable_by_server(p_app, p_actor, p_conversation, p_contents)
+                ELSE conversations.unsendable(p_app, p_actor, p_contents) END;
+            IF bad_content IS NOT NULL THEN outcome := 'unknown_content'; END IF;
+        END IF;
+        IF outcome = 'ok' THEN
+            -- Another transaction uses the same id at this moment. Services of an older version do not say whether they are alone: they wait for the
+            -- row of the id, below.
+            IF p_alone IS NOT TRUE AND NOT pg_try_advisory_xact_lock(id_key) AND NOT p_alone THEN
+                outcome := 'busy_id';
+                RETURN;
+            END IF;
+            -- The last thing that can refuse.
+            INSERT INTO conversations.message_place (message_id, app_id, conversation_id, ordinal)
+            VALUES (p_id, p_app, p_conversation, c.message_count + 1) ON CONFLICT DO NOTHING;
+            IF NOT FOUND THEN outcome := 'id_in_use'; END IF;
+        END IF;
+    ELSIF p_by_server AND c.deleted_position IS NOT NULL THEN
+        outcome := 'deleted';
     END IF;
     IF outcome <> 'ok' THEN
         -- That the id is taken counts for more than any other reason: a retry succeeds even if its sender has left meanwhile.
         IF EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id) THEN
             outcome := 'id_in_use';
-            send_message.message := conversations.find_message(p_app, p_actor, p_id);
+            send_message.message := conversations.find_message(p_app, CASE WHEN NOT p_by_server THEN p_actor END, p_id);
         END IF;
         RETURN;
     END IF;
@@ -221,42 +264,54 @@ BEGIN
     hidden := p.hidden_count;
     receipt_policy := c.receipt_policy;
     IF p_contents IS NOT NULL THEN PERFORM conversations.refer_contents(p_conversation, send_message.ordinal, p_contents); END IF;
+    IF p.has_blocks THEN
+        SELECT h.users, h.uncounted, h.hidden INTO hidden_from, number_uncounted, number_hidden
+        FROM conversations.hide_new_message(p_app, p_conversation, p_actor, p.user_ids, send_message.ordinal, send_message.position) h;
+        IF hidden_from IS NOT NULL THEN
+            kept := jsonb_build_object('hidden_from', hidden_from);
+            -- That may have written the row of the conversation anew, which says whether anyone has hidden messages.
+            SELECT x.ctid AS place INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
+        END IF;
+    END IF;
     -- All is decided, under the lock, so that these may go as one statement. An own message joins what its sender has read only where that lengthens a range:
-    -- a user who never reads would collect a range a message otherwise.
+    -- a user who never reads would collect a range a message otherwise. No other transaction moves these two rows while the conversation is locked, so their
+    -- places, known already, save the search in two indexes.
     WITH moved AS (
         UPDATE conversations.conversation x
         SET position = send_message.position, last_change_at = send_message.created_at, message_count = send_message.ordinal,
             last_ordinal = send_message.ordinal
-        WHERE x.id = p_conversation
+        WHERE x.id = p_conversation AND x.ctid = c.place
     ), stored AS (
-        INSERT INTO conversations.message (conversation_id, ordinal, id, position, sender, sent_at, parts, notification, receipt_policy)
+        INSERT INTO conversations.message (
+            conversation_id, ordinal, id, position, sender, sender_name, sent_at, parts, notification, receipt_policy, hidden_from)
         VALUES (
-            p_conversation, send_message.ordinal, p_id, send_message.position, p_actor, send_message.created_at, p_parts, p_notification,
-            send_message.receipt_policy)
+            p_conversation, send_message.ordinal, p_id, send_message.position, coalesce(p_actor, ''), p_sender_name, send_message.created_at,
+            p_parts, p_notification, send_message.receipt_policy, send_message.hidden_from)
     ), logged AS (
         INSERT INTO conversations.change (
-            conversation_id, position, kind, actor, origin_connection, origin_request, message_id, ordinal, message_count, created_at)
+            conversation_id, position, kind, actor, origin_connection, origin_request, message_id, ordinal, message_count, operations, created_at)
         VALUES (
-            p_conversation, send_message.position, 5, p_actor, p_oc, p_or, p_id, send_message.ordinal, send_message.ordinal,
-            send_message.created_at)
+            p_conversation, send_message.position, 5, coalesce(p_actor, ''), p_oc, p_or, p_id, send_message.ordinal, send_message.ordinal,
+            kept, send_message.created_at)
     )
     UPDATE conversations.participant x
     SET uncounted = x.uncounted + 1,
         read = CASE WHEN send_message.ordinal = 1 OR x.read @> (send_message.ordinal - 1)
             THEN x.read + int8multirange(int8range(send_message.ordinal, send_message.ordinal, '[]')) ELSE x.read END
-    WHERE x.conversation_id = p_conversation AND x.user_id = p_actor
+    WHERE x.conversation_id = p_conversation AND x.user_id = p_actor AND x.ctid = p.place
     RETURNING x.uncounted INTO send_message.uncounted;
 END
 $$;
 
 -- The parts are opaque here: the caller has read them, made others of them, and names both. Outcomes: 'ok'; 'stale', if they are others by now, to be tried
 -- again; 'not_found', also what the caller does not see; 'access_denied' to all but the sender, and to the sender once they have left; 'unknown_content'
--- with the first of `p_contents`, all contents of the new parts, that cannot be sent (NULL: the message has and had none).
+-- with the first of `p_contents`, all contents of the new parts, that cannot be sent (NULL: the message has and had none). The app's own server (no actor) may
+-- change every message.
 CREATE OR REPLACE FUNCTION conversations.edit_parts(
     p_app uuid, p_actor text, p_message uuid, p_before bytea, p_after bytea, p_edits jsonb, p_updated_at timestamptz, p_contents uuid[],
     p_oc bigint, p_or bigint,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT bad_content uuid,
-    OUT message conversations.message_row)
+    OUT message conversations.message_row, OUT hidden_from text[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -267,17 +322,24 @@ BEGIN
     SELECT * INTO place FROM conversations.message_place x WHERE x.message_id = p_message AND x.app_id = p_app;
     IF NOT FOUND THEN RETURN; END IF;
     SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, place.conversation_id, p_actor) b;
-    IF outcome = 'not_found' THEN RETURN; END IF;
-    SELECT x.sender, x.parts, x.updated_at INTO m
-    FROM conversations.message x
-    JOIN conversations.participant p ON p.conversation_id = x.conversation_id AND p.user_id = p_actor
-    WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal AND conversations.may_see(p, x.ordinal);
+    IF outcome IN ('not_found', 'deleted') THEN RETURN; END IF;
+    IF p_actor IS NULL THEN
+        SELECT x.sender, x.parts, x.updated_at, x.hidden_from INTO m
+        FROM conversations.message x WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal;
+    ELSE
+        SELECT x.sender, x.parts, x.updated_at, x.hidden_from INTO m
+        FROM conversations.message x
+        JOIN conversations.participant p ON p.conversation_id = x.conversation_id AND p.user_id = p_actor
+        WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal AND conversations.may_see(p, x.ordinal);
+    END IF;
     IF NOT FOUND THEN outcome := 'not_found'; RETURN; END IF;
     IF m.sender <> p_actor THEN outcome := 'access_denied'; END IF;
     IF outcome <> 'ok' THEN RETURN; END IF;
     IF m.parts <> p_before THEN outcome := 'stale'; RETURN; END IF;
     IF p_contents IS NOT NULL THEN
-        bad_content := conversations.unsendable(p_app, p_actor, p_contents);
+        bad_content := CASE WHEN p_actor IS NULL
+            THEN conversations.unsendable_by_server(p_app, NULL, place.conversation_id, p_contents)
+            ELSE conversations.unsendable(p_app, p_actor, p_contents) END;
         IF bad_content IS NOT NULL THEN outcome := 'unknown_content'; RETURN; END IF;
         PERFORM conversations.refer_contents(place.conversation_id, place.ordinal, p_contents);
     END IF;
@@ -285,7 +347,10 @@ BEGIN
     WHERE x.conversation_id = place.conversation_id AND x.ordinal = place.ordinal;
     SELECT a.position, a.created_at, a.message_count INTO edit_parts.position, edit_parts.created_at, edit_parts.message_count
     FROM conversations.append_change(
-        place.conversation_id, 9::smallint, p_actor, p_oc, p_or, p_message, place.ordinal, jsonb_build_object('edits', p_edits)) a;
+        place.conversation_id, 9::smallint, p_actor, p_oc, p_or, p_message, place.ordinal,
+        CASE WHEN m.hidden_from IS NULL THEN jsonb_build_object('edits', p_edits)
+            ELSE jsonb_build_object('edits', p_edits, 'hidden_from', m.hidden_from) END) a;
+    hidden_from := m.hidden_from;
     -- A user who has left goes on seeing what they saw.
     IF EXISTS (
         SELECT FROM conversations.participant p
@@ -361,7 +426,7 @@ LANGUAGE sql STABLE ROWS 100 AS $$
     SELECT l.outcome, l.total, l.message FROM conversations.list_messages(p_app, p_user, p_conversation, p_page_size, p_from_id, NULL) l
 $$;
 
--- As `list_messages`. If there are messages behind the page, the last row has the id of the page's last message in `last_id`, also where the bytes did not
+-- As `list_messages`; to the app's own server (no user) as list_server_messages has it. If there are messages behind the page, the last row has the id of the page's last message in `last_id`, also where the bytes did not
 -- suffice for all of the page. Its outcome is 'more' then, and NULL otherwise.
 CREATE OR REPLACE FUNCTION conversations.list_messages_page(
     p_app uuid, p_user text, p_conversation uuid, p_page_size bigint, p_from_id uuid, p_bytes bigint)
@@ -376,6 +441,10 @@ DECLARE
     own bigint;
     used bigint := 0;
 BEGIN
+    IF p_user IS NULL THEN
+        RETURN QUERY SELECT l.* FROM conversations.list_server_messages(p_app, p_conversation, p_page_size, p_from_id, p_bytes) l;
+        RETURN;
+    END IF;
     SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app;
     SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_user;
     IF c.id IS NULL OR p.user_id IS NULL OR NOT conversations.is_visible(c, p) THEN
@@ -419,7 +488,7 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.recipient_status, conversations.may_see_by_ranges, conversations.may_see, conversations.message_at, conversations.messages_at,
+    conversations.recipient_status, conversations.shows_reading, conversations.may_see_by_ranges, conversations.may_see, conversations.message_at, conversations.messages_at,
     conversations.message_for, conversations.find_message, conversations.get_message, conversations.send_message, conversations.edit_parts,
     conversations.list_messages(uuid, text, uuid, bigint, uuid, bigint), conversations.list_messages(uuid, text, uuid, bigint, uuid),
     conversations.list_messages_page TO strata_conversations;

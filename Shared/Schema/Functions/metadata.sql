@@ -217,8 +217,10 @@ END
 $$;
 
 -- Writes a difference and tells it as clients are told: deletions first, then sets, each by path. What is gone is announced as the deletion of the
--- highest ancestor that was emptied, not at all where a value stands above it now, and by its own path where values stand below it now.
-CREATE OR REPLACE FUNCTION metadata.write(conversation uuid, gone text[], paths text[], vals text[], at_position bigint) RETURNS jsonb
+-- highest ancestor that was emptied, not at all where a value stands above it now, and by its own path where values stand below it now. `is_indexed`: the
+-- conversation's.
+CREATE OR REPLACE FUNCTION metadata.write(
+    conversation uuid, gone text[], paths text[], vals text[], at_position bigint, is_indexed boolean DEFAULT false) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     deleted text[] := '{}';
@@ -230,6 +232,7 @@ BEGIN
         SELECT conversation, metadata.fork_node(l.position, at_position - 1), l.position, at_position, l.path, l.value
         FROM metadata.leaf l WHERE l.conversation_id = conversation AND l.path = ANY (gone || paths) AND l.position <= kept_at;
     END IF;
+    IF is_indexed THEN PERFORM metadata.index_leaves(conversation, gone, paths, vals); END IF;
     IF cardinality(gone) > 0 THEN
         DELETE FROM metadata.leaf l WHERE l.conversation_id = conversation AND l.path = ANY (gone);
     END IF;
@@ -282,7 +285,9 @@ BEGIN
     SELECT * INTO change FROM metadata.difference(conversation, operations);
     IF cardinality(change.gone) = 0 AND cardinality(change.paths) = 0 THEN RETURN NULL; END IF;
     PERFORM metadata.resize(conversation, change.bytes, change.added - cardinality(change.gone), NULL, NULL);
-    RETURN metadata.write(conversation, change.gone, change.paths, change.vals, at_position);
+    RETURN metadata.write(
+        conversation, change.gone, change.paths, change.vals, at_position,
+        (SELECT c.is_indexed FROM conversations.conversation c WHERE c.id = conversation));
 END
 $$;
 
@@ -314,7 +319,7 @@ BEGIN
     outcome := metadata.resize(conversation, change.bytes, change.added - cardinality(change.gone), max_keys, max_bytes);
     IF outcome <> 'ok' THEN RETURN; END IF;
 
-    effects := metadata.write(conversation, change.gone, change.paths, change.vals, begun.position + 1);
+    effects := metadata.write(conversation, change.gone, change.paths, change.vals, begun.position + 1, begun.is_indexed);
     SELECT * INTO appended FROM conversations.append_change(
         conversation, 3::smallint, actor, origin_connection, origin_request, NULL::uuid, NULL::bigint, jsonb_build_object('effects', effects));
     "position" := appended.position;
@@ -323,7 +328,7 @@ BEGIN
 END
 $$;
 
--- A conversation's first tree, within the limits. Should one path be a prefix of another, the longer one stays.
+-- A conversation's first tree, within the limits. Should one path be a prefix of another, the longer one stays. The caller sees to the indexes.
 CREATE OR REPLACE FUNCTION metadata.create_tree(conversation uuid, paths text[], vals text[], at_position bigint) RETURNS void
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     WITH written AS (

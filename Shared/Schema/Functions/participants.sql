@@ -40,6 +40,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
     leaver text;
+    kept_from text[];
 BEGIN
     distinct_cleared := c.is_distinct;
     SELECT coalesce(array_agg(u.id ORDER BY u.id COLLATE "C"), '{}') INTO participants
@@ -57,9 +58,12 @@ BEGIN
         PERFORM conversations.free_set(c, p_before);
     END IF;
     IF cardinality(p_added) > 0 THEN
+        kept_from := conversations.kept_from(c, p_added, p_actor);
         PERFORM conversations.let_in(c, p_added, change_roster.position);
+        IF kept_from <> '{}' THEN PERFORM conversations.keep_from(c, kept_from, change_roster.position); END IF;
         -- Also for users who never left, which finds nothing.
         PERFORM metadata.forget_kept_tree(c.id, u.id) FROM unnest(p_added) u(id);
+        IF c.is_indexed THEN PERFORM metadata.index_users(c.id, p_added); END IF;
         DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = c.id AND k.user_id = ANY (p_added);
     END IF;
     IF cardinality(p_removed) > 0 THEN
@@ -104,7 +108,8 @@ END
 $$;
 
 -- A client's patch of a conversation: of participants, and of metadata with them, all or nothing; each that has an effect is a change of its own.
--- Outcomes: 'ok', 'none', 'not_found', 'access_denied', 'too_many', 'too_many_keys' and 'too_large' (`p_max_keys` and `p_max_bytes` as for metadata.patch).
+-- Outcomes: 'ok', 'none', 'not_found', 'access_denied', 'too_many', 'too_many_keys' and 'too_large' (`p_max_keys` and `p_max_bytes` as for metadata.patch); for
+-- the app's own server (no actor) also 'deleted', and 'none_left' where its patch would remove all participants.
 -- Columns are NULL where that part changed nothing; numbers are of those added.
 CREATE OR REPLACE FUNCTION conversations.patch_participants(
     p_app uuid, p_actor text, p_conversation uuid, p_operations jsonb, p_limit bigint, p_metadata jsonb, p_oc bigint, p_or bigint,
@@ -129,6 +134,10 @@ BEGIN
     removed := ARRAY(SELECT u.id FROM unnest(before) u(id) WHERE u.id <> ALL (participants));
     IF cardinality(added) > 0 AND cardinality(participants) > p_limit THEN
         outcome := 'too_many';
+        RETURN;
+    END IF;
+    IF p_actor IS NULL AND cardinality(removed) > 0 AND cardinality(participants) = 0 THEN
+        outcome := 'none_left';
         RETURN;
     END IF;
     IF p_metadata IS NOT NULL THEN

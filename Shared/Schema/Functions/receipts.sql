@@ -42,11 +42,12 @@ $$;
 -- Receipts of one conversation, of several users over several messages, as one change; statuses: 1 delivered, 2 read. `results` are in the order asked:
 -- 'ok' had an effect, 'none' had none, 'not_found', 'access_denied' to a former participant. The rest is about those with an effect; `audiences`: 0 all
 -- participants, 1 sender and reader (in conversations of more than `p_limit` participants, and where receipts of one kind are switched off), 2 the reader.
+-- `hidden_froms`: from whom a block hides the message, joined by line feeds, which no user id contains; empty: from no participant.
 CREATE OR REPLACE FUNCTION conversations.give_receipts(
     p_app uuid, p_conversation uuid, p_users text[], p_messages uuid[], p_statuses bigint[], p_limit bigint, p_oc bigint, p_or bigint,
     OUT results text[], OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT users text[], OUT messages uuid[],
     OUT ordinals bigint[], OUT statuses bigint[], OUT senders text[], OUT audiences bigint[], OUT number_users text[], OUT number_uncounted bigint[],
-    OUT number_hidden bigint[])
+    OUT number_hidden bigint[], OUT hidden_froms text[])
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
@@ -64,7 +65,7 @@ BEGIN
     is_narrow := c.receipt_policy <> 0
         OR (SELECT cardinality(r.user_ids) FROM conversations.roster r WHERE r.conversation_id = p_conversation) > p_limit;
     users := '{}'; messages := '{}'; ordinals := '{}'; statuses := '{}'; senders := '{}'; audiences := '{}';
-    number_users := '{}'; number_uncounted := '{}'; number_hidden := '{}';
+    number_users := '{}'; number_uncounted := '{}'; number_hidden := '{}'; hidden_froms := '{}';
 
     -- By user, so that a row is read and written once, and a set united once, however many messages they read.
     FOR given IN
@@ -82,19 +83,21 @@ BEGIN
             array_agg(s.id) FILTER (WHERE s.is_new) AS ids, array_agg(s.ordinal) FILTER (WHERE s.is_new) AS ordinals,
             array_agg(s.status) FILTER (WHERE s.is_new) AS statuses, array_agg(s.sender) FILTER (WHERE s.is_new) AS senders,
             array_agg(s.audience) FILTER (WHERE s.is_new) AS audiences,
+            array_agg(coalesce(array_to_string(s.hidden_from, chr(10)), '')) FILTER (WHERE s.is_new) AS hidden_froms,
             array_agg(s.ordinal) FILTER (WHERE s.is_new AND s.status = 2) AS read,
             array_agg(s.ordinal) FILTER (WHERE s.is_new AND s.status = 1) AS delivered,
             jsonb_agg(jsonb_build_object(
-                'user', given.user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', s.status, 'sender', s.sender, 'audience', s.audience))
+                'user', given.user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', s.status, 'sender', s.sender, 'audience', s.audience)
+                || CASE WHEN s.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', s.hidden_from) END)
                 FILTER (WHERE s.is_new) AS effects
         INTO found_rows
         FROM (
-            SELECT a.place, a.id, a.ordinal, a.status, a.sender::text AS sender,
+            SELECT a.place, a.id, a.ordinal, a.status, a.sender::text AS sender, a.hidden_from,
                 CASE WHEN c.receipt_policy & a.status <> 0 THEN 2 WHEN is_narrow THEN 1 ELSE 0 END::bigint AS audience,
                 a.status > greatest(a.before, max(a.status) OVER (
                     PARTITION BY a.ordinal ORDER BY a.n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS is_new
             FROM (
-                SELECT g.place, g.n, g.status, x.id, x.ordinal, x.sender,
+                SELECT g.place, g.n, g.status, x.id, x.ordinal, x.sender, x.hidden_from,
                     CASE WHEN x.sender = given.user_id OR p.read @> x.ordinal OR b.has_read THEN 2
                         WHEN p.delivered @> x.ordinal OR b.has_received THEN 1 ELSE 0 END AS before
                 FROM unnest(given.ids, given.kinds, given.places) WITH ORDINALITY g(message_id, status, place, n)
@@ -102,7 +105,7 @@ BEGIN
                     SELECT l.ordinal FROM conversations.message_place l
                     WHERE l.message_id = g.message_id AND l.conversation_id = p_conversation OFFSET 0) l
                 CROSS JOIN LATERAL (
-                    SELECT m.id, m.ordinal, m.sender FROM conversations.message m
+                    SELECT m.id, m.ordinal, m.sender, m.hidden_from FROM conversations.message m
                     WHERE m.conversation_id = p_conversation AND m.ordinal = l.ordinal OFFSET 0) x
                 LEFT JOIN LATERAL (
                     SELECT get_bit(k.read, (x.ordinal % 1024)::int) = 1 AS has_read,
@@ -127,6 +130,7 @@ BEGIN
         statuses := statuses || found_rows.statuses;
         senders := senders || found_rows.senders;
         audiences := audiences || found_rows.audiences;
+        hidden_froms := hidden_froms || found_rows.hidden_froms;
         effects := effects || found_rows.effects;
 
         IF found_rows.delivered IS NOT NULL THEN
@@ -161,7 +165,7 @@ CREATE OR REPLACE FUNCTION conversations.give_receipts_of(
     p_app uuid, p_actor text, p_conversation uuid, p_messages uuid[], p_status bigint, p_limit bigint, p_oc bigint, p_or bigint,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT ignored uuid[], OUT users text[],
     OUT messages uuid[], OUT ordinals bigint[], OUT statuses bigint[], OUT senders text[], OUT audiences bigint[], OUT number_users text[],
-    OUT number_uncounted bigint[], OUT number_hidden bigint[])
+    OUT number_uncounted bigint[], OUT number_hidden bigint[], OUT hidden_froms text[])
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -198,15 +202,47 @@ BEGIN
     number_users := given.number_users;
     number_uncounted := given.number_uncounted;
     number_hidden := given.number_hidden;
+    hidden_froms := given.hidden_froms;
+END
+$$;
+
+-- The receipts of a participant who reads all messages up to an ordinal, as a change has them: for a participant from whom a block has hidden messages, since others
+-- would take "all" to be all. At most the newest 10,000.
+CREATE OR REPLACE FUNCTION conversations.named_receipts(p conversations.participant, p_ordinal bigint, p_audience bigint) RETURNS jsonb
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT jsonb_agg(
+            jsonb_build_object(
+                'user', p.user_id, 'message_id', s.id, 'ordinal', s.ordinal, 'status', 2, 'sender', s.sender, 'audience', p_audience)
+                || CASE WHEN s.hidden_from IS NULL THEN '{}' ELSE jsonb_build_object('hidden_from', s.hidden_from) END
+            ORDER BY s.ordinal)
+        FROM (
+            SELECT m.id, m.ordinal, m.sender, m.hidden_from
+            FROM unnest(int8multirange(int8range(1, p_ordinal, '[]')) - p.read) g(gap)
+            CROSS JOIN LATERAL (
+                SELECT x.id, x.ordinal, x.sender, x.hidden_from FROM conversations.message x
+                WHERE x.conversation_id = p.conversation_id AND x.ordinal >= lower(g.gap) AND x.ordinal < upper(g.gap) AND x.sender <> p.user_id
+                    AND conversations.shows_reading(x.hidden_from, x.position, p.user_id, p.joined)
+                ORDER BY x.ordinal DESC LIMIT 10000) m
+            LEFT JOIN LATERAL (
+                SELECT get_bit(k.read, (m.ordinal % 1024)::int) = 1 AS has_read
+                FROM conversations.receipt_block k
+                WHERE m.ordinal <= p.packed_up_to AND k.conversation_id = p.conversation_id AND k.block = m.ordinal / 1024 AND k.user_id = p.user_id
+                    AND k.until_position = 9223372036854775807
+                OFFSET 0) b ON true
+            WHERE b.has_read IS NOT TRUE
+            ORDER BY m.ordinal DESC LIMIT 10000) s);
 END
 $$;
 
 -- All messages up to a position, or all (NULL), are read. Outcomes: 'ok', 'none', 'not_found', 'access_denied'. `told`: in conversations of more than `p_limit`
--- participants the senders of what was read now, and no user where reading is not shown; NULL: all participants are told.
+-- participants the senders of what was read now, and no user where reading is not shown; NULL: all participants are told. `receipts`: the change is one of these
+-- receipts (named_receipts).
 CREATE OR REPLACE FUNCTION conversations.mark_all_read(
     p_app uuid, p_actor text, p_conversation uuid, p_up_to bigint, p_limit bigint, p_oc bigint, p_or bigint,
     OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint, OUT up_to bigint, OUT uncounted bigint,
-    OUT hidden bigint, OUT told text[])
+    OUT hidden bigint, OUT told text[], OUT receipts jsonb)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -214,6 +250,8 @@ DECLARE
     p conversations.participant;
     last_read bigint;
     newly bigint := 0;
+    -- The first message that the user had not read, or sent themselves: webhooks tell it.
+    first_read bigint;
 BEGIN
     SELECT b.outcome INTO outcome FROM conversations.begin_change(p_app, p_conversation, p_actor) b;
     IF outcome <> 'ok' THEN RETURN; END IF;
@@ -244,6 +282,11 @@ BEGIN
     END IF;
     uncounted := p.uncounted + newly;
     hidden := p.hidden_count;
+    first_read := greatest(lower(int8multirange(int8range(1, last_read, '[]')) - p.read), p.hidden_ordinal + 1);
+    IF p.first_kept > p.joined AND p.first_kept <= up_to THEN
+        receipts := conversations.named_receipts(
+            p, last_read, CASE WHEN c.receipt_policy & 2 <> 0 THEN 2 WHEN told IS NOT NULL THEN 1 ELSE 0 END);
+    END IF;
     UPDATE conversations.participant x
     SET read = p.read + int8multirange(int8range(1, last_read, '[]')),
         delivered = CASE WHEN c.receipt_policy & 2 = 0 THEN p.delivered - int8multirange(int8range(1, last_read, '[]')) ELSE p.delivered END,
@@ -252,10 +295,13 @@ BEGIN
     SELECT a.position, a.created_at, a.message_count
     INTO mark_all_read.position, mark_all_read.created_at, mark_all_read.message_count
     FROM conversations.append_change(
-        p_conversation, 8::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
-        jsonb_build_object('user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told)) a;
+        p_conversation, CASE WHEN receipts IS NULL THEN 8 ELSE 7 END::smallint, p_actor, p_oc, p_or, NULL::uuid, NULL::bigint,
+        coalesce(
+            receipts,
+            jsonb_build_object('user', p_actor, 'up_to', mark_all_read.up_to, 'told', mark_all_read.told, 'from', first_read))) a;
 END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.ordinal_at, conversations.locate_messages, conversations.give_receipts, conversations.give_receipts_of, conversations.mark_all_read TO strata_conversations;
+    conversations.ordinal_at, conversations.locate_messages, conversations.give_receipts, conversations.give_receipts_of, conversations.named_receipts,
+    conversations.mark_all_read TO strata_conversations;

@@ -4,7 +4,7 @@
 -- The last step of a sign-in, when the token has proved genuine: uses up the nonce, writes what the token says about the user, opens the session.
 -- Anything but 'ok' has written nothing, and has left the nonce unused. `p_claims` holds only properties the token names; `changed` those of them
 -- that differ from what an existing identity had, which then is an entry of the user's log and of those of all who follow the user (kind 4:
--- identity_changed): `told_` says which.
+-- identity_changed): `told_` says which. The session lives as long as the app says; `p_lifetime_seconds` is for apps that do not.
 CREATE OR REPLACE FUNCTION conversations.sign_in(
     p_app uuid, p_user text, p_nonce bytea, p_nonce_expires_at timestamptz, p_session bytea, p_lifetime_seconds bigint, p_claims jsonb,
     OUT outcome text, OUT profile conversations.identity, OUT changed jsonb, OUT told_users text[], OUT told_positions bigint[],
@@ -12,9 +12,10 @@ CREATE OR REPLACE FUNCTION conversations.sign_in(
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     app_suspended boolean;
+    app_ttl bigint;
     existed boolean;
 BEGIN
-    SELECT a.suspended INTO app_suspended FROM conversations.app a WHERE a.id = p_app;
+    SELECT a.suspended, a.session_ttl INTO app_suspended, app_ttl FROM conversations.app a WHERE a.id = p_app;
     IF NOT FOUND THEN outcome := 'invalid_app_id'; RETURN; END IF;
     IF app_suspended THEN outcome := 'app_suspended'; RETURN; END IF;
 
@@ -62,7 +63,7 @@ BEGIN
     END IF;
 
     INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
-    VALUES (p_session, p_app, p_user, now() + p_lifetime_seconds * interval '1 second');
+    VALUES (p_session, p_app, p_user, now() + coalesce(app_ttl, p_lifetime_seconds) * interval '1 second');
     outcome := 'ok';
 END $$;
 

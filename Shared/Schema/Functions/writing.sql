@@ -5,17 +5,25 @@
 -- statements look at rights and at what would change, since they see what was committed while the first one waited. Only when all is decided is a
 -- position taken. Refusals are returned, not raised. Locks are taken in the order conversation, participants, directories, user logs.
 
--- Locks the conversation and says whether `actor` may change it: 'ok', 'not_found', or 'access_denied' to a former participant.
-CREATE OR REPLACE FUNCTION conversations.begin_change(app uuid, conversation uuid, actor text, OUT outcome text, OUT "position" bigint)
+-- Locks the conversation and says whether `actor` may change it: 'ok', 'not_found', or 'access_denied' to a former participant. NULL is the app's own server:
+-- it may change every conversation of the app, and is told 'deleted' of one that was deleted. `is_indexed`: its metadata is, see metadata_indexes.sql.
+CREATE OR REPLACE FUNCTION conversations.begin_change(
+    app uuid, conversation uuid, actor text, OUT outcome text, OUT "position" bigint, OUT is_indexed boolean)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     c record;
     left_at bigint;
 BEGIN
-    SELECT x.position, x.deleted_position INTO c FROM conversations.conversation x
+    SELECT x.position, x.deleted_position, x.is_indexed INTO c FROM conversations.conversation x
     WHERE x.id = begin_change.conversation AND x.app_id = begin_change.app FOR UPDATE;
+    is_indexed := c.is_indexed;
     IF NOT FOUND OR c.deleted_position IS NOT NULL THEN
-        outcome := 'not_found';
+        outcome := CASE WHEN begin_change.actor IS NULL AND c.deleted_position IS NOT NULL THEN 'deleted' ELSE 'not_found' END;
+        RETURN;
+    END IF;
+    IF begin_change.actor IS NULL THEN
+        outcome := 'ok';
+        "position" := c.position;
         RETURN;
     END IF;
     SELECT x.left_position INTO left_at FROM conversations.participant x
@@ -31,7 +39,8 @@ BEGIN
 END
 $$;
 
--- Takes the next position and writes the log's entry. The caller holds the lock and has decided that something changes.
+-- Takes the next position and writes the log's entry. The caller holds the lock and has decided that something changes. NULL as the actor is the app's own
+-- server, for which the log has the empty text.
 CREATE OR REPLACE FUNCTION conversations.append_change(
     conversation uuid, kind smallint, actor text, origin_connection bigint, origin_request bigint, message_id uuid, ordinal bigint, operations jsonb,
     OUT "position" bigint, OUT created_at timestamptz, OUT message_count bigint)
@@ -47,7 +56,7 @@ BEGIN
     INSERT INTO conversations.change (
         conversation_id, position, kind, actor, origin_connection, origin_request, message_id, ordinal, message_count, operations, created_at)
     VALUES (
-        append_change.conversation, append_change.position, append_change.kind, append_change.actor, append_change.origin_connection,
+        append_change.conversation, append_change.position, append_change.kind, coalesce(append_change.actor, ''), append_change.origin_connection,
         append_change.origin_request, append_change.message_id, append_change.ordinal, append_change.message_count, append_change.operations,
         append_change.created_at);
 END

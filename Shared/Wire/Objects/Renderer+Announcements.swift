@@ -44,7 +44,7 @@ extension Renderer {
     }
 
     /// Clients take a null id, but not a null object. The name has two spellings.
-    private func writeSender(_ sender: Announcement.Sender, into writer: inout JSONWriter) {
+    func writeSender(_ sender: MessageSender, into writer: inout JSONWriter) {
         switch sender {
         case .user(let identity): writeBasicIdentity(identity, into: &writer)
         case .name(let name):

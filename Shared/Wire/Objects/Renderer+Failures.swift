@@ -5,6 +5,11 @@ extension Renderer {
     /// An error object (docs/conformance.md §1.11): the body of a refused REST request, or `data` of a refused request of a socket.
     /// - Parameter reader: the user that an object in it is shown to. Nil before a sign-in, when no failure holds one.
     public func writeFailure(_ failure: Failure, for reader: UserID?, version: WireVersion, into writer: inout JSONWriter) {
+        writeFailure(failure, into: &writer) { writeDetail(failure.detail, for: reader, version: version, into: &$0) }
+    }
+
+    /// - Parameter writeData: writes the one value of `data`.
+    func writeFailure(_ failure: Failure, into writer: inout JSONWriter, writeData: (inout JSONWriter) -> Void) {
         writer.beginObject()
         writer.key("id")
         writer.string(failure.code.id)
@@ -15,11 +20,11 @@ extension Renderer {
         writer.key("url")
         writer.string(prefix: errorURL, plain: failure.code.id)
         writer.key("data")
-        writeDetail(failure.detail, for: reader, version: version, into: &writer)
+        writeData(&writer)
         writer.endObject()
     }
 
-    private func writeDetail(_ detail: Failure.Detail, for reader: UserID?, version: WireVersion, into writer: inout JSONWriter) {
+    func writeDetail(_ detail: Failure.Detail, for reader: UserID?, version: WireVersion, into writer: inout JSONWriter) {
         switch detail {
         case .property(let name): writeMember("property", value: name, into: &writer)
         case .header(let name): writeMember("header", value: name, into: &writer)

@@ -33,7 +33,7 @@ extension Renderer {
         writer.key("updated_at")
         writer.timestamp(message.updatedAt)
         writer.key("sender")
-        writeBasicIdentity(message.sender, into: &writer)
+        writeSender(message.sender, into: &writer)
         writer.key("is_unread")
         writer.bool(reader.isUnread)
         writer.key("recipient_status")
@@ -74,7 +74,7 @@ extension Renderer {
             for recipient in message.recipients { writer.recipientStatus(of: recipient.userID, is: recipient.shownStatus) }
             return nil
         }
-        writer.recipientStatus(of: message.sender.userID, is: .read)
+        if let sender = message.sender.userID, message.status(of: sender) != nil { writer.recipientStatus(of: sender, is: .read) }
         guard case .recipient(let status) = reader else { return nil }
         return ownStatus(&writer, status)
     }

@@ -39,11 +39,15 @@ public enum WireVersion: Hashable, Sendable, CaseIterable {
 /// The header by which a client says which version it speaks.
 enum AcceptHeader {
     /// The version of the first media type of ours whose version is served.
-    /// - Parameter find: the version of this name, if it is served.
-    static func version<Version>(in header: some StringProtocol, named find: (String) -> Version?) -> Version? {
+    /// - Parameters:
+    ///   - types: ours.
+    ///   - find: the version of this name, if it is served.
+    static func version<Version>(
+        in header: some StringProtocol, of types: [String] = ["application/vnd.layer+json"], named find: (String) -> Version?
+    ) -> Version? {
         for range in header.split(separator: ",") {
             var pieces = range.split(separator: ";").map { $0.trimmingSpaces.lowercased() }[...]
-            guard pieces.popFirst() == "application/vnd.layer+json" else { continue }
+            guard let type = pieces.popFirst(), types.contains(type) else { continue }
             for parameter in pieces {
                 let sides = parameter.split(separator: "=", maxSplits: 1).map { $0.trimmingSpaces }
                 guard sides.count == 2, sides[0] == "version" else { continue }

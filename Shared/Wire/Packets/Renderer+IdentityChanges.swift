@@ -71,6 +71,15 @@ extension Renderer {
             packet.writer.string(identity[keyPath: path])
             packet.endOperation()
         }
+        if previous?.kind != identity.kind {
+            // Under both names, as in the object.
+            for property in ["type", "identity_type"] as [StaticString] {
+                packet.beginOperation("set", on: property)
+                packet.writer.key("value")
+                packet.writer.string(identity.kind.rawValue)
+                packet.endOperation()
+            }
+        }
         if previous?.metadata != identity.metadata {
             packet.beginOperation("set", on: "metadata")
             packet.writer.key("value")

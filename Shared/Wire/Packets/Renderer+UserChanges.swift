@@ -30,8 +30,26 @@ extension Renderer {
         case .announced(let announcement): return [announcementCreated(announcement, change: change, version: version)]
         case .announcementStatus(let id, let status): return [announcementStatusChanged(id, to: status, change: change)]
         case .announcementDeleted(let id): return [announcementDeleted(id, at: change.position)]
+        case .blocksChanged(let blocked, let unblocked):
+            return blocked.map { blockChanged($0, isBlocked: true, at: change.position) }
+                + unblocked.map { blockChanged($0, isBlocked: false, at: change.position) }
+        // They are not to find out.
+        case .blockedBy: return []
         case .obsolete: return []
         }
+    }
+
+    /// A property of the other's identity, which clients that do not know it ignore.
+    private func blockChanged(_ user: UserID, isBlocked: Bool, at position: Position) -> PacketTail {
+        var packet = PacketBuilder(self)
+        packet.beginChange("update", of: .identity(user), at: .user(position))
+        packet.writer.beginArray()
+        packet.beginOperation("set", on: "blocked")
+        packet.writer.key("value")
+        packet.writer.bool(isBlocked)
+        packet.endOperation()
+        packet.writer.endArray()
+        return packet.finish(.change)
     }
 
     private func identityFollowed(_ identity: Identity, at position: Position) -> PacketTail {

@@ -32,6 +32,10 @@ public struct Variant: Hashable, Sendable {
     ) {
         self.version = version
         self.includesNumbers = includesNumbers
+        if change.hiddenFrom.contains(reader) {
+            role = .excluded
+            return
+        }
         switch change.content {
         case .conversationCreated, .metadataChanged, .conversationDeleted: role = .anyone
         case .participantsChanged(let added, _, _, _): role = !knowsConversation && added.contains { $0.userID == reader } ? .added : .anyone
@@ -43,7 +47,7 @@ public struct Variant: Hashable, Sendable {
                 role = last.message.map { .reader(MessageReader(reader, of: $0)) } ?? .anyone
             }
         case .receipts(let receipts):
-            if receipts.allSatisfy({ $0.audience == .everybody }) {
+            if receipts.allSatisfy({ $0.audience == .everybody && $0.hiddenFrom.isEmpty }) {
                 role = Variant.areNumbersAltered(by: receipts, in: change, of: reader) ? .affected : .anyone
             } else {
                 role = receipts.contains { $0.concerns(reader) } ? .named(reader) : .excluded

@@ -11,55 +11,75 @@ public struct ConversationPatch: Hashable, Sendable {
     /// An empty patch is valid and does nothing.
     public var isEmpty: Bool { participants.isEmpty && metadata.isEmpty }
 
+    /// - Parameter sender: what apps' own servers are told of a malformed operation is in the words of the Server API (docs/server-api.md).
     /// - Throws: ``Failure`` `invalid_request` if this is no list of operations, `invalid_property` or `missing_property` if one cannot be
     ///   taken, `invalid_operation` if it makes no sense on its property. Always names the property at fault; what belongs to no property of the
     ///   conversation is named by the index of the operation, for example `0.operation`.
-    public init(_ json: JSONValue) throws(Failure) {
+    public init(_ json: JSONValue, from sender: RequestSender = .client) throws(Failure) {
         guard case .array(let operations) = json else { throw Failure(.invalidRequest, "The body must be an array of operations.") }
         var room = Limits.metadataRequestBytes
-        for (index, operation) in operations.enumerated() { try readOperation(operation, at: index, room: &room) }
+        for (index, operation) in operations.enumerated() { try readOperation(operation, at: index, from: sender, room: &room) }
     }
 
     private enum Verb: String { case set, delete, add, remove }
 
-    private mutating func readOperation(_ json: JSONValue, at index: Int, room: inout Int) throws(Failure) {
+    private mutating func readOperation(_ json: JSONValue, at index: Int, from sender: RequestSender, room: inout Int) throws(Failure) {
         guard case .object = json else { throw ConversationPatch.malformed("\(index)", reason: "must be an object") }
-        let members = try Members(json)
+        let members = try Members(sender == .server ? json.withoutEmptyIDs : json)
+        if sender == .server { try ConversationPatch.checkForm(of: members, at: index) }
         guard case .string(let word)? = members["operation"], let verb = Verb(rawValue: word) else {
             throw ConversationPatch.malformed("\(index).operation", reason: "must be set, delete, add or remove")
         }
         guard case .string(let property)? = members["property"], let segments = PatchPath.segments(of: property), let first = segments.first else {
             throw ConversationPatch.malformed("\(index).property", reason: "must be the path of a property")
         }
-        guard members["index"] == nil else { throw .invalid("index", reason: "is not supported") }
+        guard sender == .server || members["index"] == nil else { throw .invalid("index", reason: "is not supported") }
         switch first {
         case "participants" where segments.count == 1:
-            participants.append(try ConversationPatch.participantOperation(verb, members: members, at: index))
+            participants.append(try ConversationPatch.participantOperation(verb, members: members, at: index, from: sender))
         case "metadata":
-            metadata.append(try ConversationPatch.metadataOperation(verb, members: members, keys: segments.dropFirst(), at: index, room: &room))
+            if sender == .server, verb == .delete, segments.count == 1 { throw .invalid("metadata", reason: "cannot be deleted, only set") }
+            metadata.append(
+                try ConversationPatch.metadataOperation(verb, members: members, keys: segments.dropFirst(), at: index, from: sender, room: &room))
         default: throw .invalid(ConversationPatch.shortened(property), reason: "cannot be patched")
         }
     }
 
-    private static func participantOperation(_ verb: Verb, members: Members, at index: Int) throws(Failure) -> ParticipantOperation {
+    /// The Server API has an error of its own for each member that an operation lacks, and for an operation that it does not know.
+    private static func checkForm(of members: Members, at index: Int) throws(Failure) {
+        let word = try members.string("operation")
+        guard let word else { throw .missing("\(index).operation") }
+        guard Verb(rawValue: word) != nil else {
+            throw Failure(
+                .invalidOperation, "The property \(index).operation must be set, delete, add or remove.", detail: .property("\(index).operation"))
+        }
+        let property = try members.string("property")
+        guard let property else { throw .missing("\(index).property") }
+        guard PatchPath.segments(of: property) != nil else { throw .invalid("\(index).property", reason: "must be the path of a property") }
+    }
+
+    private static func participantOperation(
+        _ verb: Verb, members: Members, at index: Int, from sender: RequestSender
+    ) throws(Failure) -> ParticipantOperation {
         switch verb {
         case .add, .remove:
             // Version 1 clients put the user's id into `value`; here it is taken where there is no `id`.
             guard let named = members["id"] ?? members["value"] else { throw .missing("\(index).id") }
-            guard case .string(let text) = named, let user = UserID(parsing: text) else {
+            guard case .string(let text) = named, let user = sender.userID(text) else {
                 throw .invalid("participants", reason: "can only have identities added and removed")
             }
             return verb == .add ? .add(user) : .remove(user)
         case .set:
-            guard let value = members["value"] else { throw .missing("\(index).value") }
+            guard let value = members["value"] ?? (sender == .server ? members["id"] : nil) else { throw .missing("\(index).value") }
             guard case .array(let elements) = value else { throw .invalid("participants", reason: "must be an array of identity ids") }
-            return .set(try userIDs(elements, in: "participants"))
+            return .set(try userIDs(elements, in: "participants", from: sender))
+        case .delete where sender == .server: throw .invalid("participants", reason: "cannot be deleted")
         case .delete: throw pointless("participants", reason: "cannot be deleted")
         }
     }
 
     private static func metadataOperation(
-        _ verb: Verb, members: Members, keys: ArraySlice<String>, at index: Int, room: inout Int
+        _ verb: Verb, members: Members, keys: ArraySlice<String>, at index: Int, from sender: RequestSender, room: inout Int
     ) throws(Failure) -> MetadataOperation {
         // A key may hold an escaped dot, and must not become two keys by joining.
         guard keys.allSatisfy({ $0.utf8.allSatisfy(MetadataPath.isKeyByte) }) else {
@@ -72,6 +92,8 @@ public struct ConversationPatch: Hashable, Sendable {
         case .set:
             try path.checkSettable()
             guard let value = members.raw("value") else { throw .missing("\(index).value") }
+            // To set it to null is how the Server API has a property cleared.
+            if sender == .server, path == .root, value.isNull { return .set(path, leaves: []) }
             return .set(path, leaves: try MetadataBody.leaves(of: value, at: path, room: &room))
         case .delete:
             guard path != .root else { throw pointless("metadata", reason: "cannot be deleted, only set to an empty object") }

@@ -14,11 +14,13 @@ public struct CreateConversationBody: Hashable, Sendable {
     /// A member of our own: which receipts are switched off.
     public var receiptPolicy: ReceiptPolicy = []
 
+    /// - Parameter sender: an app's own server does not take part, and so has to name at least one participant.
     /// - Throws: ``Failure`` naming the property at fault.
-    public init(_ json: JSONValue) throws(Failure) {
-        let members = try Members(json)
+    public init(_ json: JSONValue, from sender: RequestSender = .client) throws(Failure) {
+        let members = try Members(sender == .server ? json.withoutEmptyIDs : json)
         guard let elements = try members.array("participants") else { throw members.missing("participants") }
-        participants = try userIDs(elements, in: "participants")
+        participants = try userIDs(elements, in: "participants", from: sender)
+        if sender == .server, participants.isEmpty { throw members.invalid("participants", reason: "must name at least one user") }
         isDistinct = try members.bool("distinct") ?? true
         if try members.bool("delivery_receipts") == false { receiptPolicy.insert(.noDelivery) }
         if try members.bool("read_receipts") == false { receiptPolicy.insert(.noRead) }

@@ -80,12 +80,13 @@ struct Members {
 
 /// Reads identity ids and bare user ids alike. Decoding them and encoding them again where they are shown makes equal what clients compare as
 /// strings (docs/conformance.md §1.6).
-func userIDs(_ elements: [JSONValue], in property: String) throws(Failure) -> [UserID] {
+/// - Parameter sender: who sent the request, which decides how a bare user id is read.
+func userIDs(_ elements: [JSONValue], in property: String, from sender: RequestSender = .client) throws(Failure) -> [UserID] {
     var seen: Set<UserID> = []
     var users: [UserID] = []
     users.reserveCapacity(elements.count)
     for (index, element) in elements.enumerated() {
-        guard case .string(let text) = element, let user = UserID(parsing: text) else {
+        guard case .string(let text) = element, let user = sender.userID(text) else {
             throw .invalid("\(property).\(index)", reason: "is not the id of an identity")
         }
         if seen.insert(user).inserted { users.append(user) }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import FoundationEssentials
 public import StrataModel
 
 /// One page of a list, as asked for in a query string (docs/conformance.md §1.8).
@@ -30,9 +31,12 @@ public struct ConversationsQuery: Hashable, Sendable {
     public var order: ConversationOrder
     /// Which messages come with each conversation; nil: none.
     public var messages: LoadedMessages?
+    /// Which conversations of the list; nil: all.
+    public var condition: MetadataCondition?
 
+    /// - Parameter condition: nil if the query has none.
     /// - Throws: ``Failure`` naming the parameter at fault.
-    public init(parameter: (String) -> String?) throws(Failure) {
+    public init(condition: MetadataCondition? = nil, parameter: (String) -> String?) throws(Failure) {
         page = try PageQuery(parameter: parameter)
         let word = parameter("sort_by") ?? ""
         guard let order = word.isEmpty ? .createdAt : ConversationOrder(rawValue: word) else {
@@ -40,6 +44,10 @@ public struct ConversationsQuery: Hashable, Sendable {
         }
         self.order = order
         messages = try LoadedMessages(parameter("messages"))
+        self.condition = condition
+        guard condition != nil else { return }
+        guard order == .createdAt else { throw .invalid("sort_by", reason: "must be created_at in a query by metadata") }
+        guard messages == nil else { throw .invalid("messages", reason: "cannot be asked for in a query by metadata") }
     }
 }
 
@@ -106,6 +114,24 @@ public struct UsersQuery: Hashable, Sendable {
         if let text = parameter("from_id"), !text.isEmpty {
             guard let id = UserID(parsing: text) else { throw .invalid("from_id", reason: "is not the id of an identity") }
             fromID = id
+        }
+    }
+}
+
+/// The query of the list of a user's sessions, for an app's own server.
+public struct SessionsQuery: Hashable, Sendable {
+    /// 1 to the maximum.
+    public var pageSize: Int
+    /// Return what comes after this session.
+    public var from: UUID?
+
+    /// - Throws: ``Failure`` naming the parameter at fault.
+    public init(parameter: (String) -> String?) throws(Failure) {
+        pageSize = try checkedPageSize(parameter("page_size"), maximum: Limits.pageSize)
+        from = nil
+        if let text = parameter("from_id"), !text.isEmpty {
+            guard let id = UUID(text: text.utf8) else { throw .invalid("from_id", reason: "is not the id of a session") }
+            from = id
         }
     }
 }

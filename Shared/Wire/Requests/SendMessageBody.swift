@@ -32,7 +32,7 @@ public struct SendMessageBody: Hashable, Sendable {
     }
 
     /// Never refuses anything (docs/conformance.md §6.5): what cannot be a notification is none.
-    private static func notification(_ value: JSONValue?) -> String? {
+    static func notification(_ value: JSONValue?) -> String? {
         guard case .object? = value, let value else { return nil }
         var writer = JSONWriter(capacity: 256)
         writer.value(value)

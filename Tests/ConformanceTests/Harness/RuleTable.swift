@@ -31,7 +31,7 @@ enum RuleTable {
         case .versions: S15.rules
         case .traces: S16.rules
         case .checklist: S17.rules
-        case .additions: S18Mutations.rules
+        case .additions: S18Mutations.rules + S18Blocking.rules
         }
     }
 

@@ -10,16 +10,19 @@ struct TestedApp: Sendable {
     let id: String
     let provider: String
     let key: String
+    /// Of the app's own server.
+    let serverToken: String
     let tokens: TokenMaker
 
     /// From what `strata app create --json` prints.
     init(json: JSONValue) throws {
         guard let id = json["app"].string, let provider = json["provider"].string, let key = json["key"].string,
-            let file = json["privateKeyFile"].string
-        else { throw HarnessError("an app is described by app, provider, key and privateKeyFile, not by \(json)") }
+            let serverToken = json["serverToken"].string, let file = json["privateKeyFile"].string
+        else { throw HarnessError("an app is described by app, provider, key, serverToken and privateKeyFile, not by \(json)") }
         self.id = id
         self.provider = provider
         self.key = key
+        self.serverToken = serverToken
         tokens = try TokenMaker(pem: String(contentsOfFile: file, encoding: .utf8))
     }
 

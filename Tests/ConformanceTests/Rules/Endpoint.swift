@@ -39,6 +39,7 @@ struct Endpoint: Sendable {
         Endpoint("GET", "/identities"), Endpoint("GET", "/identities/:user_id"),
         Endpoint("GET", "/following", .doc), Endpoint("GET", "/following/users/:user_id", .doc), Endpoint("PUT", "/following/users/:user_id"),
         Endpoint("POST", "/following/users", body: ["somebody"], .doc), Endpoint("DELETE", "/following/users/:user_id"),
+        Endpoint("GET", "/blocks", .doc), Endpoint("PUT", "/blocks/users/:user_id", .doc), Endpoint("DELETE", "/blocks/users/:user_id", .doc),
         Endpoint("GET", "/conversations"), Endpoint("GET", "/conversations/:uuid"),
         Endpoint("POST", "/conversations", body: ["participants": []], .doc), Endpoint("PATCH", "/conversations/:uuid", body: []),
         Endpoint("DELETE", "/conversations/:uuid"), Endpoint("POST", "/conversations/:uuid/mark_all_read"),

@@ -149,12 +149,12 @@ enum S03 {
             f.succeeded(try await signIn(f, app: app), 201)
             f.succeeded(try await f.system.client(1, f.version).call("GET", "/conversations", token: ana.session), 200)
         },
-        Rule("3.4", "a suspended user is 403 user_suspended, others are not") { f in
+        Rule("3.4", "a suspended user is 403 user_suspended, by a token and by a session, others are not") { f in
             let ana = try await f.user("ana")
             let suspended = "UPDATE conversations.identity SET suspended = true WHERE user_id = '\(ana.userID)'"
             guard try await f.system.sql(suspended) else { return f.skip("no way to suspend a user") }
             f.refused(try await signIn(f, user: ana.userID), "user_suspended")
-            f.refused(try await ana.call("GET", "/conversations"), "authentication_required")
+            f.refused(try await ana.call("GET", "/conversations"), "user_suspended")
             f.succeeded(try await signIn(f, user: f.stranger("ben")), 201)
         },
         Rule("3.4", "a token that strata token made signs in", .doc) { f in

@@ -14,7 +14,7 @@ extension StoreTests {
                 try await calls.patch(id, [remove("cleo")])
                 try await calls.delete(id, by: "ben", .allParticipants)
                 let change = try #require(try calls.heard(id).last)
-                #expect(change.content == .conversationDeleted && change.position == Position(4) && change.actor.rawValue == "ben")
+                #expect(change.content == .conversationDeleted && change.position == Position(4) && change.actor?.rawValue == "ben")
                 for user in ["ana", "ben", "cleo"] {
                     #expect(try await calls.refusal { try await calls.get(id, as: user) }?.code == .notFound)
                     #expect(try await calls.refusal { try await calls.messages(id, as: user) }?.code == .notFound)

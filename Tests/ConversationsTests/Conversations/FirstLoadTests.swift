@@ -16,7 +16,7 @@ extension StoreTests {
             for view in try await calls.list(as: user, byLastMessage: byLastMessage).views {
                 let all = try await calls.messages(view.conversation.id, as: user, pageSize: 1000).messages
                 let isUnread = { (message: Message) in
-                    message.sender.userID.rawValue != user && message.status(of: UserID(trusted: user)).map { $0 < .read } ?? false
+                    message.sender.userID?.rawValue != user && message.status(of: UserID(trusted: user)).map { $0 < .read } ?? false
                 }
                 let count = messages ?? all.lastIndex(where: isUnread).map { $0 + 1 } ?? 1
                 loaded.append(LoadedConversation(view: view, messages: Array(all.prefix(count)), isCut: false))

@@ -15,7 +15,7 @@ extension StoreTests {
                 let id = try await calls.conversation(["ben", "cleo"])
                 let origin = Change.Origin(connection: 5, request: 6)
                 let first = try await calls.send(id, by: "ben", "one", notification: #"{"title":"x"}"#, origin: origin)
-                #expect(first.position == Position(2) && first.ordinal == 1 && first.sender.userID.rawValue == "ben")
+                #expect(first.position == Position(2) && first.ordinal == 1 && first.sender.userID?.rawValue == "ben")
                 #expect(first.recipients.map(\.userID.rawValue) == ["ana", "ben", "cleo"])
                 #expect(first.recipients.map(\.status) == [.sent, .read, .sent])
                 let second = try await calls.send(id, by: "ana", "two")

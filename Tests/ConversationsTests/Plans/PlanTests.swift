@@ -30,6 +30,7 @@ import Testing
         let (installation, busy) = try await CallsFixture.run(on: url, connections: 1) { calls in
             try await calls.execute("ANALYZE")
             try await calls.register()
+            try await calls.index("title")
             let long = try await calls.conversation()
             for _ in 0..<7 { try await Scene(calls: calls, long: long).play { _, call in try await call() } }
             let installation = Installation(app: calls.app, long: long)
@@ -196,6 +197,12 @@ private struct Scene {
         }
         try await body("repeated change") {
             try await calls.named(name, ConversationsAPI.patchConversation, calls.patching(long, add: "ana"))
+        }
+        for (test, user) in [(.equals("new"), ""), (.hasPrefix("n"), "ana"), (.exists, "ben")] as [(MetadataCondition.Test, String)] {
+            try await body("find") {
+                let page = try await calls.find("title", test, of: user, pageSize: 5)
+                _ = try await calls.find("title", test, of: user, pageSize: 5, from: page.ids.last)
+            }
         }
         try await body("follow") { try await calls.follow(["eve"]) }
         try await body("following") {

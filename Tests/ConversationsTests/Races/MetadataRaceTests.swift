@@ -33,7 +33,7 @@ extension StoreTests {
                     let changes = try await first + second
                     #expect(Set(changes.map(\.position)) == [Position(2), Position(3)])
                     let later = changes.max { $0.position < $1.position }
-                    let expected = later?.actor.rawValue == "ana" ? ["a": "1"] : ["a.b": "2"]
+                    let expected = later?.actor?.rawValue == "ana" ? ["a": "1"] : ["a.b": "2"]
                     for end in try await ends(id, calls) { #expect(end == expected) }
                 }
             }

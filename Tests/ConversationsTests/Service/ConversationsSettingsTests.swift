@@ -33,14 +33,15 @@ import Testing
     func quotas() throws {
         let given = [
             "STRATA_FOLLOWED_LIMIT": "1", "STRATA_PUSH_TOKENS_LIMIT": "2", "STRATA_UPLOADS_LIMIT": "3", "STRATA_UPLOADS_BYTES": "4",
-            "STRATA_APP_UPLOADS_LIMIT": "5", "STRATA_APP_UPLOADS_BYTES": "6",
+            "STRATA_APP_UPLOADS_LIMIT": "5", "STRATA_APP_UPLOADS_BYTES": "6", "STRATA_DELAYED_MESSAGES_LIMIT": "7",
+            "STRATA_BLOCKED_LIMIT": "8",
         ]
         var quotas = try read(given).quotas
         #expect([quotas.followed, quotas.pushTokens, quotas.uploads] == [1, 2, 3])
-        #expect([quotas.uploadBytes, quotas.appUploads, quotas.appUploadBytes] == [4, 5, 6])
+        #expect([quotas.uploadBytes, quotas.appUploads, quotas.appUploadBytes, quotas.delayedMessages, quotas.blocked] == [4, 5, 6, 7, 8])
         quotas = try read(given.mapValues { _ in "0" }).quotas
         #expect(quotas.followed == nil && quotas.pushTokens == nil && quotas.uploads == nil && quotas.uploadBytes == nil)
-        #expect(quotas.appUploads == nil && quotas.appUploadBytes == nil)
+        #expect(quotas.appUploads == nil && quotas.appUploadBytes == nil && quotas.delayedMessages == nil && quotas.blocked == nil)
     }
 
     @Test("what is given counts")

@@ -24,7 +24,12 @@ import Testing
         }
 
         /// As the last release with functions in steps left it.
-        func applySteps() async throws { _ = try await migrator.migrate(Schema.migrations, logger: ServiceFixture.quietLogger) }
+        func applySteps() async throws {
+            _ = try await migrator.migrate(Schema.migrations.filter { $0.version <= Self.lastStep }, logger: ServiceFixture.quietLogger)
+        }
+
+        /// Later ones count on the files of functions: they change types that the functions of the steps return.
+        private static let lastStep = 49
 
         @discardableResult
         func update(_ functions: FunctionSet = Schema.functions) async throws -> MigrationReport {
@@ -69,19 +74,32 @@ import Testing
                 """)
         }
 
-        /// The rows of every table.
-        func rows() async throws -> [String] {
-            var rows: [String] = []
-            let tables = try await lines(
+        /// Every table with its columns, as a query selects them.
+        func tables() async throws -> [(name: String, columns: String)] {
+            try await lines(
                 """
-                SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-                WHERE n.nspname IN ('conversations', 'metadata') AND c.relkind = 'r' ORDER BY 1
-                """)
-            for table in tables { rows += try await lines("SELECT '\(table) ' || t::text FROM \(table) t ORDER BY 1") }
+                SELECT c.oid::regclass::text || ' ' || string_agg('t.' || quote_ident(a.attname), ', ' ORDER BY a.attnum)
+                FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+                WHERE n.nspname IN ('conversations', 'metadata') AND c.relkind = 'r' GROUP BY c.oid ORDER BY 1
+                """
+            )
+            .map { line in
+                let words = line.split(separator: " ", maxSplits: 1)
+                return (String(words[0]), String(words[1]))
+            }
+        }
+
+        /// The rows of these tables, of later ones and of later columns nothing.
+        func rows(of tables: [(name: String, columns: String)]) async throws -> [String] {
+            var rows: [String] = []
+            for table in tables {
+                rows += try await lines("SELECT '\(table.name) ' || ROW(\(table.columns))::text FROM \(table.name) t ORDER BY 1")
+            }
             return rows
         }
 
-        /// What clients are answered.
+        /// What clients are answered. A column that was added since then is empty for what was there.
         func answers() async throws -> [String] {
             var answers: [String] = []
             for user in ["ana", "ben", "cleo", "dora"] {
@@ -92,7 +110,7 @@ import Testing
                     "conversations.read_logs('\(app)', '\(user)', ARRAY['\(conversation)']::uuid[], '{0}', 0, 100, 1000000)",
                     "conversations.followed('\(app)', '\(user)')", "conversations.list_announcements_page('\(app)', '\(user)', 10, NULL, 1000000)",
                     "metadata.trees_within('\(app)', ARRAY['\(conversation)']::uuid[], ARRAY['\(user)'], 1000000, 1000000)",
-                ] { answers += try await lines("SELECT '\(user) ' || r::text FROM \(call) r") }
+                ] { answers += try await lines("SELECT '\(user) ' || jsonb_strip_nulls(to_jsonb(r))::text FROM \(call) r") }
             }
             return answers
         }
@@ -134,7 +152,7 @@ import Testing
         #expect(try await old.catalog() == new.catalog())
         #expect(
             try await new.lines("SELECT cardinality(defined)::text FROM strata.schema_functions")
-                == new.lines("SELECT count(*)::text FROM pg_proc WHERE pronamespace IN ('conversations'::regnamespace, 'metadata'::regnamespace)"))
+                == new.lines("SELECT count(*)::text FROM pg_proc WHERE pronamespace IN ('conversations'::regnamespace, 'metadata'::regnamespace, 'webhooks'::regnamespace)"))
     }
 
     @Test("data and answers are the same after the update, which is done once; a file that is edited is executed once more")
@@ -142,10 +160,11 @@ import Testing
         let subject = try await Subject()
         try await subject.applySteps()
         try await subject.migrator.execute(script: Self.past)
-        let (rows, answers) = (try await subject.rows(), try await subject.answers())
+        let tables = try await subject.tables()
+        let (rows, answers) = (try await subject.rows(of: tables), try await subject.answers())
         #expect(rows.count > 40 && answers.count > 40)
         try await subject.update()
-        #expect(try await subject.rows() == rows)
+        #expect(try await subject.rows(of: tables) == rows)
         #expect(try await subject.answers() == answers)
         let versions = try await subject.versions()
         let again = try await subject.update()
@@ -164,7 +183,7 @@ import Testing
         }
         #expect(reports.count { $0.replacedFunctions } == 1)
         #expect(try await subject.lines("SELECT conversations.margin()::text") == ["00:00:31"])
-        #expect(try await subject.rows() == rows)
+        #expect(try await subject.rows(of: tables) == rows)
     }
 
     @Test("the files alone make every function, in their order")

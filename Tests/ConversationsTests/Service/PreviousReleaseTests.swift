@@ -4,7 +4,7 @@ import Testing
 
 /// While an upgrade goes on, instances of the previous release run on the new schema.
 @Suite struct PreviousReleaseTests {
-    @Test("the statements of the previous release return the same columns on the present schema")
+    @Test("the statements of the previous release return their columns on the present schema")
     func unchanged() async throws {
         let previous = PreviousRelease(
             "conversations", statements: Queries.statements,

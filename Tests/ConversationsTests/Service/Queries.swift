@@ -50,20 +50,39 @@ enum Queries {
         QueryCheck(
             GiveGatheredReceipts(app: app, conversation: conversation, users: ["ana"], messages: [UUID()], statuses: [2], audienceLimit: 1)),
         QueryCheck(
+            GiveRecordedReceipts(
+                receipts: GiveGatheredReceipts(
+                    app: app, conversation: conversation, users: ["ana"], messages: [UUID()], statuses: [2], audienceLimit: 1))),
+        QueryCheck(
             GiveReceipts(
                 app: app, user: user, conversation: conversation, messages: [message], status: 2, audienceLimit: 1, origin: origin)),
         QueryCheck(
             SendMessage(
                 app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x", origin: origin,
                 contents: [content], waits: true)),
-        QueryCheck(DeleteMessage(app: app, user: user, message: message, mode: .myDevices, origin: origin)),
+        QueryCheck(
+            SendServerMessage(
+                message: SendMessage(
+                    app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x", origin: origin,
+                    contents: [content], waits: true), senderName: "Concierge")),
+        QueryCheck(
+            DelayMessage(
+                message: SendServerMessage(
+                    message: SendMessage(
+                        app: app, user: user, conversation: conversation, message: message, parts: [1], notification: "x", origin: origin,
+                        contents: [content], waits: true), senderName: "Concierge"), delay: 1, typing: 1, limit: 1)),
+        QueryCheck(WorkOffDelayed()),
+        QueryCheck(
+            DeleteMessage(app: app, user: user, message: message, mode: .myDevices, origin: origin, conversation: conversation)),
         QueryCheck(
             EditParts(
                 app: app, user: user, message: message, stored: [1], parts: [2], edits: "[]", time: time, contents: [content], origin: origin)),
         QueryCheck(
             CreateContent(
                 content: content, app: app, owner: user, mimeType: "text/plain", size: 1, uploads: 1, uploadBytes: 1, appUploads: 1,
-                appUploadBytes: 1)),
+                appUploadBytes: 1, conversation: conversation)),
+        QueryCheck(GetServerContent(app: app, conversation: conversation, content: content), unread: ["content_id"]),
+        QueryCheck(IsConversation(app: app, conversation: conversation)), QueryCheck(FindAbsence(app: app, conversation: conversation)),
         QueryCheck(FinishContent(content: content)), QueryCheck(GetContent(app: app, user: user, content: content), unread: ["content_id"]),
         QueryCheck(SweepContents(age: 1, limit: 1)), QueryCheck(ForgetContents(contents: [UUID()])),
         QueryCheck(ReadContentSizes(app: app, contents: [content], user: user)),
@@ -76,6 +95,7 @@ enum Queries {
         QueryCheck(Baseline(app: app, user: user, since: time)), QueryCheck(RecentBaseline(app: app, user: user, recent: 1, notBefore: time)),
         QueryCheck(ReplayBaseline(app: app, user: user, since: time, knownEpoch: "a", reached: 1), others: [EpochColumns.self]),
         QueryCheck(ReadHeads(since: time)), QueryCheck(CheckEpoch(epoch: "a", reached: 1)),
+        QueryCheck(ReadRecordedApps()),
         QueryCheck(ChangeNothing(app: app, conversation: conversation)),
         QueryCheck(EarlierChange.Find(Mutation(id: UUID(), fingerprint: 1), of: user, in: app)),
     ]
@@ -86,15 +106,18 @@ enum Queries {
         QueryCheck(FindUser(app: app, user: user)),
         QueryCheck(
             OpenSession(app: app, user: user, nonceDigest: digest, nonceExpiresAt: time, digest: digest, lifetime: 1, claims: "{}")),
-        QueryCheck(FindSession(digest: digest, renewBelow: 1)), QueryCheck(CheckSessions(digests: [digest], renewBelow: 1)),
+        QueryCheck(FindSession(digest: digest, lifetime: 1)), QueryCheck(CheckSessions(digests: [digest], lifetime: 1)),
         QueryCheck(RenewSessions(digests: [digest], lifetime: 1)), QueryCheck(EndSession(digest: digest)),
         QueryCheck(ListFollowed(app: app, user: user, pageSize: 1, from: "ben")), QueryCheck(IsFollowed(app: app, user: user, followed: user)),
         QueryCheck(FollowedAmong(app: app, user: user, users: [user])), QueryCheck(ListAllFollowed(app: app, user: user)),
         QueryCheck(Follow(app: app, user: user, users: [user], limit: 1)), QueryCheck(Unfollow(app: app, user: user, followed: "ben")),
+        QueryCheck(ChangeBlocks(app: app, user: user, operations: "[]", limit: 1)),
+        QueryCheck(ListBlocks(app: app, user: user, pageSize: 1, from: "ben")), QueryCheck(BlockPairs(app: app, user: user, limit: 1)),
         QueryCheck(GetAnnouncingApp(app: app)),
         QueryCheck(
-            SendAnnouncement(
-                app: app, announcement: announcement, senderName: "Ana", senderUser: user, recipients: [user], parts: [1], notification: "x")),
+            Announce(
+                app: app, announcement: announcement, senderName: "Ana", senderUser: user, recipients: [user], parts: [1], notification: "x",
+                digest: digest)),
         QueryCheck(GetAnnouncement(app: app, user: user, announcement: announcement)),
         QueryCheck(ListAnnouncements(app: app, user: user, pageSize: 1, from: announcement, maxBytes: 1)),
         QueryCheck(GiveAnnouncementReceipt(app: app, user: user, announcement: announcement, status: 2)),
@@ -105,12 +128,32 @@ enum Queries {
         QueryCheck(DeletePushToken(app: app, user: user, device: "d")),
     ]
 
+    private static let users: [QueryCheck] = [
+        QueryCheck(WriteIdentity(app: app, user: user, mode: .patch, values: "{}", metadata: "{}", keys: "{}")),
+        QueryCheck(SuspendUser(app: app, user: user, isSuspended: true)), QueryCheck(ListSessions(app: app, user: user, pageSize: 1, from: UUID())),
+        QueryCheck(EndUserSessions(app: app, user: user, session: UUID())),
+        QueryCheck(SetApp(app: app, sessionTTL: 1, badgeCounts: "external", badgeAnnouncements: true)),
+        QueryCheck(ShortenSessions(app: app, after: "", limit: 1)), QueryCheck(SetBadge(app: app, user: user, count: 1)),
+        QueryCheck(GetBadge(app: app, user: user)),
+        QueryCheck(PushNotification(app: app, users: [user], notification: "{}", overrides: "{}")), QueryCheck(EraseUser(app: app, user: user)),
+        QueryCheck(EraseSome(limit: 1)),
+    ]
+
     private static let maintenance: [QueryCheck] = [
         QueryCheck(MaintainPartitions(retention: 1)), QueryCheck(SweepAccounts(limit: 1)), QueryCheck(SweepIdentities(limit: 1)),
         QueryCheck(SweepTrees(limit: 1)), QueryCheck(SweepMutations(retention: 1, limit: 1)), QueryCheck(SweepLogs(retention: 1, limit: 1)),
     ]
 
-    static let all = conversations + messages + synchronization + people + maintenance
+    private static let indexes: [QueryCheck] = [
+        QueryCheck(
+            FindConversations(
+                app: app, user: user, condition: MetadataCondition(path: MetadataPath(trusted: "status"), test: .equals("open")), pageSize: 1,
+                from: conversation)),
+        QueryCheck(ListIndexes(app: app)), QueryCheck(AddIndex(app: app, path: MetadataPath(trusted: "status"), most: 1)),
+        QueryCheck(RemoveIndex(app: app, path: MetadataPath(trusted: "status"))), QueryCheck(BuildIndexes(limit: 1)),
+    ]
+
+    static let all = conversations + messages + synchronization + people + users + maintenance + indexes
 
     /// All statements of the service.
     static let statements = all.flatMap(\.statements)

@@ -27,6 +27,12 @@ struct ServiceFixture {
         func record(_ channel: String, _ payload: ByteBuffer) { state.withLock { $0.append((channel, payload)) } }
         var all: [(channel: String, payload: ByteBuffer)] { state.withLock { $0 } }
         func notices() throws -> [UserNotice] { try all.filter { $0.channel.hasPrefix("u:") }.map { try UserNotice(decoding: $0.payload) } }
+        func typing() throws -> [TypingSignal] {
+            try all.filter { $0.channel.hasPrefix("c:") }
+                .compactMap {
+                    if case .typing(let signal, _) = try ConversationPublication(decoding: $0.payload) { signal } else { nil }
+                }
+        }
         func changes() throws -> [Change] {
             try all.filter { $0.channel.hasPrefix("c:") }
                 .compactMap {

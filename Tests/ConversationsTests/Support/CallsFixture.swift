@@ -22,6 +22,8 @@ struct CallsFixture: Sendable {
     let app: AppID
     let database: Database
     let router: CallRouter
+    /// What takes the parts of the messages of users who are being erased, a step at a time.
+    let erasures: Erasures
     /// Another instance of the service, with connections of its own: within one instance writes of one conversation never meet in the database.
     let second: CallRouter
     /// The same instance, when none of its publications arrive.
@@ -44,9 +46,10 @@ struct CallsFixture: Sendable {
     static let receiptAudienceLimit = 4
     static let quotas: Quotas = {
         var quotas = Quotas()
-        (quotas.followed, quotas.pushTokens) = (12, 4)
+        (quotas.followed, quotas.blocked, quotas.pushTokens) = (12, 12, 4)
         (quotas.uploads, quotas.uploadBytes) = (40, 4000)
         (quotas.appUploads, quotas.appUploadBytes) = (50, 5000)
+        quotas.delayedMessages = 8
         return quotas
     }()
     /// Long enough for receipts that are given at once to meet.
@@ -81,7 +84,9 @@ struct CallsFixture: Sendable {
         let publisher = Publisher(logger: logger) { recorder.record($0, $1) }
         let fixture = CallsFixture(
             app: .random(), database: database,
-            router: router(database, publisher, logger), second: router(other, publisher, logger),
+            router: router(database, publisher, logger),
+            erasures: Erasures(database: database, directory: IdentityDirectory(database: database), publisher: publisher, logger: logger),
+            second: router(other, publisher, logger),
             unheard: router(other, Publisher(logger: logger) { _, _ in }, logger), published: recorder,
             onlyLarge: router(
                 Database(hot: try pool(1, .grouping), exclusive: try pool(1, .exclusive), large: database.large), publisher, logger),
@@ -104,13 +109,15 @@ struct CallsFixture: Sendable {
             participantsLimit: participantsLimit, receiptAudienceLimit: receiptAudienceLimit, metadataLimits: metadataLimits,
             metadataValidation: MetadataPatchValidation(maximumItems: patchItems), quotas: quotas)
         var router = CallRouter(logger: logger)
-        for handler in ConversationsService.handlers(support, receiptWindow: receiptWindow) { handler.register(on: &router) }
+        let erasures = Erasures(database: database, directory: support.directory, publisher: publisher, logger: logger)
+        for handler in ConversationsService.handlers(support, receiptWindow: receiptWindow, erasures: erasures) { handler.register(on: &router) }
         return router
     }
 
     private func changed(app: AppID? = nil, router: CallRouter? = nil) -> CallsFixture {
         CallsFixture(
-            app: app ?? self.app, database: database, router: router ?? self.router, second: second, unheard: unheard, published: published,
+            app: app ?? self.app, database: database, router: router ?? self.router, erasures: erasures, second: second, unheard: unheard,
+            published: published,
             onlyLarge: onlyLarge, admin: admin, keeper: keeper)
     }
 

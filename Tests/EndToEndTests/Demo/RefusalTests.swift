@@ -77,11 +77,12 @@ extension EndToEnd {
             let cluster = try await Cluster.shared()
             let strata = try StrataProgram()
             let id = UUID().uuidString
-            let service = "127.0.0.1:\(cluster.instances(of: .conversations)[0].port)"
-            let announcement = try await strata.run(
-                ["announce", "--service", service, "--app", id, "--to", "ana", "Hello"], environment: ["STRATA_CLUSTER_SECRET": Cluster.secret])
-            expectOneLine(announcement, .usage, "There is no such app.")
+            let place = ["--url", cluster.urls[0], "--app", id, "--database", cluster.databaseURL]
+            let announcement = try await strata.run(["announce"] + place + ["--to", "ana", "Hello"])
+            expectOneLine(announcement, .usage, "There is no app layer:///apps")
             #expect(announcement.output.isEmpty)
+            let erasure = try await strata.run(["user", "erase"] + place + ["--user", "ana", "--yes"])
+            expectOneLine(erasure, .usage, "There is no app layer:///apps")
             for command in ["suspend", "resume"] {
                 expectOneLine(try await strata.run(["app", command, id, "--database", cluster.databaseURL]), .usage, "There is no app layer:///apps")
             }

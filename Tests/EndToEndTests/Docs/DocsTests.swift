@@ -12,6 +12,7 @@ extension EndToEnd {
         private static let files = [
             ("/docs/", "index.html", "text/html"), ("/docs/errors", "errors.html", "text/html"),
             ("/docs/openapi.yaml", "openapi.yaml", "application/yaml"), ("/docs/asyncapi.yaml", "asyncapi.yaml", "application/yaml"),
+            ("/docs/server-openapi.yaml", "server-openapi.yaml", "application/yaml"),
         ]
 
         private func committed(_ name: String) throws -> Data {

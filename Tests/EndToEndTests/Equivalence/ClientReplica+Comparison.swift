@@ -62,7 +62,7 @@ extension ClientReplica {
 
     private func shown(message: JSONValue) -> JSONValue {
         var shown = message
-        shown["sender"] = message["sender"].string.flatMap { identities[$0] }.map(Self.basic) ?? .null
+        if let sender = message["sender"].string { shown["sender"] = identities[sender].map(Self.basic) ?? .null }
         shown["is_unread"] = .bool(message["recipient_status"].object?[identity].map { $0 != "read" } ?? false)
         return normalised(message: shown)
     }

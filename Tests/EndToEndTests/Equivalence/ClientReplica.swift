@@ -56,7 +56,8 @@ struct ClientReplica: Sendable {
         var held = message
         held["notification"] = nil
         take(embedded: message["sender"])
-        held["sender"] = message["sender"]["id"]
+        // One that is no user has a name only, and is part of the message.
+        if message["sender"]["id"] != .null { held["sender"] = message["sender"]["id"] }
         messages[id] = held
     }
 

@@ -82,6 +82,7 @@ struct HistoryGenerator {
         case 84..<87: deleteConversation()
         case 87: deleteUpTo()
         case 88..<91: create()
+        case 91..<94: block()
         default: changeConnection()
         }
     }
@@ -138,6 +139,11 @@ struct HistoryGenerator {
     private mutating func markAllRead() {
         guard let (conversation, actor) = somewhere() else { return }
         add(actor, .markAllRead(conversation, upTo: generator.chance(50) ? nil : generator.int(0...100)))
+    }
+
+    private mutating func block() {
+        let (actor, other) = (anybody(), anybody())
+        if actor != other { add(actor, .block(other, generator.chance(60))) }
     }
 
     private mutating func changeMetadata() {

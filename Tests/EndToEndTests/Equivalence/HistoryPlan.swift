@@ -39,9 +39,24 @@ struct HistoryPlan: Sendable {
         case receipts([Int], String)
         /// Up to where the reader has read of what they hold, from 0 to 100; nil sends no position.
         case markAllRead(Int, upTo: Int?)
+        /// By the app's own server, for no user.
+        case byServer(ServerOperation)
+        /// Another member is blocked, or not any more.
+        case block(Int, Bool)
         case drop(losing: Bool)
         case connect(via: Int)
         case openLate(via: Int)
+    }
+
+    enum ServerOperation: Sendable {
+        case create(Int, with: [Int])
+        case patch(Int, [Patch])
+        /// Under a name.
+        case send(Int)
+        /// Another text as the only part.
+        case edit(Int)
+        case deleteMessage(Int)
+        case deleteConversation(Int)
     }
 
     struct Step: Sendable {

@@ -196,8 +196,39 @@ struct HistoryRun: Sendable {
             let id = plan.conversations[conversation]
             let body: JSONValue = ["position": percent.map { .integer(Int64(position($0, in: id, of: client))) } ?? .null]
             return try await rest("POST", layerPath(id) + "/mark_all_read", body, client)
+        case .byServer(let operation): return try await outcome(of: operation, as: AppServer(client.user.app))
+        case .block(let other, let isBlocked):
+            return try await rest(isBlocked ? "PUT" : "DELETE", "/blocks/users/\(clients[other].user.user)", nil, client)
         case .drop, .connect, .openLate: return nil
         }
+    }
+
+    /// - Returns: the id of the error; nil if it was done.
+    private func outcome(of operation: HistoryPlan.ServerOperation, as own: AppServer) async throws -> String? {
+        var server = own
+        let answer: RESTAnswer
+        switch operation {
+        case .create(let conversation, let users):
+            answer = try await server.call(
+                "POST", "/conversations",
+                ["id": .string(plan.conversations[conversation]), "participants": .array(users.map { .string(identity($0)) }), "distinct": false])
+        case .patch(let conversation, let patches):
+            answer = try await server.call("PATCH", layerPath(plan.conversations[conversation]), .array(patches.map(json)))
+        case .send(let number):
+            let message = plan.messages[number]
+            server.version = "1.0"
+            answer = try await server.call(
+                "POST", layerPath(plan.conversations[message.conversation]) + "/messages",
+                TestUser.message("news", id: message.id).merging(["sender": ["name": "Concierge"]]))
+        case .edit(let number):
+            let message = plan.messages[number]
+            answer = try await server.call(
+                "PUT", layerPath(plan.conversations[message.conversation]) + layerPath(message.id) + "/parts",
+                [["mime_type": "text/plain", "body": "other news"]])
+        case .deleteMessage(let number): answer = try await server.call("DELETE", layerPath(plan.messages[number].id))
+        case .deleteConversation(let conversation): answer = try await server.call("DELETE", layerPath(plan.conversations[conversation]))
+        }
+        return answer.isSuccess ? nil : answer.errorID ?? "\(answer.status)"
     }
 
     /// An idle connection may end at the moment when it is used again. Then a POST is sent once more, as clients do: each has an id, or sets a state.

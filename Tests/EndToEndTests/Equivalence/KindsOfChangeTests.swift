@@ -46,6 +46,14 @@ extension EndToEnd {
             Kind(
                 "removed, added again", (0, .patch(0, [.remove(2)])), (0, .send(3, parts: text, notification: nil, overSocket: false)),
                 (1, .patch(0, [.add(2)]))),
+            Kind("conversation created by the server", (0, .byServer(.create(1, with: [0, 1, 3])))),
+            Kind("participants and metadata changed by the server", (0, .byServer(.patch(0, [.set("metadata.title", "x"), .remove(2), .add(3)])))),
+            Kind("message sent by the server under a name", (0, .byServer(.send(3)))),
+            Kind("message sent by the server under a name, then read", (0, .byServer(.send(3))), (1, .receipt(3, "read"))),
+            Kind("message changed by the server", (0, .byServer(.edit(1)))),
+            Kind("last message deleted by the server", (0, .byServer(.deleteMessage(2)))),
+            Kind("a message of the server deleted by it", (0, .byServer(.send(3))), (0, .byServer(.deleteMessage(3)))),
+            Kind("conversation deleted by the server", (0, .byServer(.deleteConversation(0)))),
             Kind("metadata set", (0, .patch(0, [.set("metadata.trip.city", "Porto")]))),
             Kind("metadata deleted", (1, .patch(0, [.delete("metadata.title")]))),
             Kind("the last key of a subtree deleted", (1, .patch(0, [.delete("metadata.a.b")]))),
@@ -88,6 +96,25 @@ extension EndToEnd {
             Kind(
                 "conversation deleted for all, and a user has left", (0, .patch(0, [.remove(1)])),
                 (0, .deleteConversation(0, query: "mode=all_participants"))),
+            Kind(
+                "blocked, messages of both, changed, and all read", (0, .block(1, true)),
+                (1, .send(3, parts: text, notification: nil, overSocket: false)),
+                (2, .markAllRead(0, upTo: nil)), (0, .markAllRead(0, upTo: nil)), (1, .markAllRead(0, upTo: nil))),
+            Kind(
+                "blocked, and a hidden message deleted for all", (1, .block(0, true)),
+                (0, .send(3, parts: text, notification: nil, overSocket: false)),
+                (2, .deleteMessage(2, forAll: true)), (0, .deleteMessage(3, forAll: true))),
+            Kind(
+                "blocked and free again", (0, .block(1, true)), (1, .send(3, parts: text, notification: nil, overSocket: false)),
+                (0, .block(1, false)),
+                (0, .markAllRead(0, upTo: nil))),
+            Kind(
+                "conversation of a blocked user, who adds one who has blocked them", (0, .block(1, true)),
+                (1, .create(1, with: [0, 3], distinct: false, metadata: nil, overSocket: true)), (1, .patch(0, [.remove(0)])),
+                (1, .patch(0, [.add(0)]))),
+            Kind(
+                "conversation deleted on one's own devices does not come back by a hidden message", (0, .block(1, true)),
+                (0, .deleteConversation(0, query: "mode=my_devices")), (1, .send(3, parts: text, notification: nil, overSocket: false))),
             Kind(
                 "conversation deleted on one's own devices comes back", (1, .deleteConversation(0, query: "mode=my_devices")),
                 (0, .send(3, parts: text, notification: nil, overSocket: false))),

@@ -14,7 +14,8 @@ extension EndToEnd {
         @Test("what was acknowledged and perhaps never published, because the process was killed, reaches all clients")
         func killedBeforePublishing() async throws {
             try await Cluster.with(Cluster.Size(gateways: 2)) { cluster in
-                let users = try await cluster.app().signIn(["ana", "ben"])
+                let app = try await cluster.app()
+                let users = try await app.signIn(["ana", "ben"])
                 let sockets = [try await users[0].open(), try await users[1].open()]
                 let conversation = try await users[0].converse(with: [users[1]])
                 for socket in sockets { try await socket.change("create", "Conversation", conversation.id) }
@@ -40,7 +41,39 @@ extension EndToEnd {
                         return Set(listed.compactMap { $0["id"].string }) == seen
                     }
                 }
+                try await erase(users[0], of: app, in: conversation, seenBy: users[1], on: cluster)
             }
+        }
+
+        /// What is left of an erasure when the service is killed in the middle is done when it is back, and told.
+        private func erase(
+            _ user: TestUser, of app: TestApp, in conversation: Conversation, seenBy other: TestUser, on cluster: Cluster
+        ) async throws {
+            let id = conversation.id.suffix(36)
+            try await cluster.sql(
+                """
+                DO $load$ BEGIN FOR n IN 1..3000 LOOP
+                    PERFORM conversations.send_message(
+                        '\(app.app.id)', '\(user.user)', '\(id)', gen_random_uuid(), '\\x01', NULL, NULL, NULL, NULL, true);
+                END LOOP; END $load$
+                """)
+            let service = cluster.instances(of: .conversations)[0]
+            #expect(try await AppServer(app).call("DELETE", "/users/\(user.user)").status == 202)
+            await service.kill()
+            try await service.start()
+            try await sendWhenPossible("before the end of the erasure", by: other, to: conversation)
+            let socket = try await other.open()
+            try await eventually("all of the user's messages have lost their parts") {
+                try await cluster.sql(
+                    "SELECT count(*) FROM conversations.message WHERE sender = '\(user.user)' AND octet_length(parts) > 0"
+                )
+                .hasPrefix("0")
+            }
+            // Once the service has been found again, and the changes that were never published have been missed.
+            try await sendWhenPossible("after the erasure", by: other, to: conversation)
+            let head = try #require(try await other.view(of: conversation)["position"].int)
+            try await socket.positions(upTo: head, of: conversation)
+            #expect(socket.faults == [])
         }
 
         /// Sends twelve messages at once.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LocalServers
+import ProtocolClient
 import TestCluster
 import Testing
 
@@ -15,6 +16,7 @@ extension EndToEnd {
                 "FROM conversations.change x WHERE x.created_at >= since",
                 "the comparison of heads, of all conversations, some times a minute: each server answers for its own"
             ),
+            ("x.id > coalesce(i.built_up_to", "the building of an index of metadata, which looks at all conversations in the background, once"),
             ("-- SPDX-License-Identifier", "a migration, which converts the rows of all conversations, once"),
             ("SELECT x AS participant", "the same, row by row"),
             ("-- Trees that were kept as copies", "a migration, which every server carries out for its own"),
@@ -34,6 +36,11 @@ extension EndToEnd {
                 let exit = try await ChildProcess.run(
                     Launch(try Executables.find("strata"), arguments: DemoTests.arguments(app, cluster.urls)), timeout: .seconds(240))
                 #expect(exit.status == 0, "\(exit.output)")
+                let (pat, quin) = (try await app.signIn("pat"), try await app.signIn("quin"))
+                let conversation = try await pat.converse(with: [quin], metadata: ["status": "open"])
+                try await IndexCommands(app, cluster).make("metadata.status")
+                try await pat.patch(conversation, set("metadata.status", "closed"))
+                #expect(try await pat.does("GET", "/conversations?metadata.status=closed").json.array?.count == 1)
                 // Its log then has nothing half written in it.
                 await cluster.postgres.stop()
                 let statements = try ExplainedStatement.all(inLog: cluster.postgres.log)

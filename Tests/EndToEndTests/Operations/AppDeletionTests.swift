@@ -27,6 +27,7 @@ extension EndToEnd {
                 let users = try await app.signIn(["ana", "ben", "cleo"])
                 let (ben, cleo) = (users[1], users[2])
                 ana = users[0]
+                try await IndexCommands(app, cluster).run("add", "metadata.a.b")
                 let conversation = try await ana.converse(with: [ben, cleo], metadata: ["a": ["b": "c"]], distinct: false)
                 let message = try await ana.send("hello", to: conversation)
                 try await ben.does("POST", layerPath(message) + "/receipts", ["type": "read"])
@@ -42,12 +43,14 @@ extension EndToEnd {
                 try await ana.does("POST", "/push_tokens", device)
                 content = try await ana.upload(Data("x".utf8))
                 try await ana.does("POST", conversation.path + "/messages", content.message)
-                let service = "127.0.0.1:\(cluster.instances(of: .conversations)[0].port)"
-                let announcement = try await StrataProgram()
-                    .run(
-                        ["announce", "--service", service, "--app", app.id, "--to", "ana", "News"],
-                        environment: ["STRATA_CLUSTER_SECRET": Cluster.secret])
-                try #require(announcement.status == 0, "\(announcement.complaints)")
+                _ = try await cluster.announce("News", in: app, to: ["ana"])
+                #expect(try await AppServer(app).call("PUT", "/users/ana/badge", ["external_unread_count": 3]).status == 200)
+                // One that is not due yet.
+                try await cluster.sql(
+                    """
+                    INSERT INTO conversations.erasure (app_id, user_id, requested_at, not_before)
+                    VALUES ('\(app.app.id)', 'gone', now(), 'infinity')
+                    """)
             }
 
             private static func part(of message: String, _ user: TestUser) async throws -> String {
@@ -86,9 +89,9 @@ extension EndToEnd {
             [
                 "conversation", "roster", "participant", "user_conversation", "message", "kept_receipts", "message_place", "distinct_set", "change",
                 "user_log", "user_change", "app_key", "server_token", "session", "identity", "follow", "announcement", "announcement_recipient",
-                "push_token", "content", "content_reference", "later",
+                "push_token", "content", "content_reference", "badge", "erasure", "later",
             ]
-            .map { "conversations.\($0)" } + ["metadata.leaf", "metadata.tree", "metadata.later"])
+            .map { "conversations.\($0)" } + ["metadata.leaf", "metadata.tree", "metadata.index_path", "metadata.index_entry", "metadata.later"])
 
         @Test("interrupted and called again it deletes all there is of one app, in every table, and nothing of another")
         func everything() async throws {

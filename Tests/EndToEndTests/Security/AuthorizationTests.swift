@@ -65,7 +65,7 @@ extension EndToEnd {
 
         private func sockets(_ cast: Cast) async throws -> [AuthorizationReport.Row] {
             let handshake = try await rows(
-                ["opening a socket"], name: \.self, expected: { $1.isSignedIn ? "open" : "no socket: 401 authentication_required" }
+                ["opening a socket"], name: \.self, expected: { $1.isSignedIn ? "open" : "no socket: \($1.refusal)" }
             ) { _ in
                 var cells: [Who: String] = [:]
                 for who in Who.allCases {

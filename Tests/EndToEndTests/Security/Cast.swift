@@ -73,16 +73,15 @@ struct Cast: Sendable {
         for gateway in cluster.urls.indices {
             for who in [Who.expired, .ended, .suspendedUser, .suspendedApp] {
                 try await eventually("\(who.rawValue): the session is good for ever") {
-                    try await cluster.client(gateway).call("GET", "/channels", token: token(of: who), deadline: Waiting.deadline).status == 401
+                    try await cluster.client(gateway).call("GET", "/channels", token: token(of: who), deadline: Waiting.deadline).status
+                        == (who == .suspendedUser ? 403 : 401)
                 }
             }
         }
     }
 
     static func announce(_ text: String, in app: TestApp, on cluster: Cluster, to users: [Who]) async throws -> String {
-        let port = cluster.instances(of: .conversations)[0].environment["STRATA_RPC_PORT"] ?? ""
-        let words = ["announce", "--app", app.id, "--service", "127.0.0.1:\(port)", "--json"] + users.flatMap { ["--to", $0.user] } + [text]
-        let output = try await cluster.strata(words)
+        let output = try await cluster.announce(text, in: app, to: users.map(\.user))
         let id = try JSONValue(parsing: output)["id"].string ?? ""
         return String(id.split(separator: "/").last ?? "")
     }
@@ -132,6 +131,12 @@ extension Cluster {
     /// Runs the operator's command.
     @discardableResult
     func strata(_ words: String...) async throws -> String { try await strata(words) }
+
+    /// Announces as the operator does, and returns what the command prints.
+    func announce(_ text: String, in app: TestApp, to users: [String]) async throws -> String {
+        try await strata(
+            ["announce", "--app", app.id, "--url", urls[0], "--database", databaseURL, "--json"] + users.flatMap { ["--to", $0] } + [text])
+    }
 
     @discardableResult
     func strata(_ words: [String]) async throws -> String {

@@ -21,6 +21,7 @@ enum PacketKind: String, CaseIterable, Sendable {
     case identityChanged = "the participant's identity changed"
     case followed = "another user followed by the participant"
     case unfollowed = "another user unfollowed by the participant"
+    case blocked = "another user blocked by the participant"
     case announced = "announced to sender and participant"
     case announcementStatus = "announcement read by the participant"
     case announcementDeleted = "announcement removed by the participant"
@@ -35,7 +36,7 @@ enum PacketKind: String, CaseIterable, Sendable {
             [.sender, .participant]
         // Of what the former participant keeps.
         case .conversationDeleted, .formerMessageDeleted: [.sender, .participant, .former]
-        case .conversationHidden, .conversationShown, .messageHidden, .messagesHidden, .followed, .unfollowed, .announcementStatus,
+        case .conversationHidden, .conversationShown, .messageHidden, .messagesHidden, .followed, .unfollowed, .blocked, .announcementStatus,
             .announcementDeleted:
             [.participant]
         case .typing: [.sender]
@@ -45,7 +46,7 @@ enum PacketKind: String, CaseIterable, Sendable {
     }
 
     func expected(_ who: Who) -> String {
-        guard who.isSignedIn else { return "no socket: 401 authentication_required" }
+        guard who.isSignedIn else { return "no socket: \(who.refusal)" }
         return told.contains(who) ? "told" : "not told"
     }
 
@@ -80,7 +81,9 @@ enum PacketKind: String, CaseIterable, Sendable {
         case .announced: self = .announced
         case .announcementStatus: self = .announcementStatus
         case .announcementDeleted: self = .announcementDeleted
-        case .obsolete: return nil
+        case .blocksChanged: self = .blocked
+        // Not even the user who is blocked is told.
+        case .blockedBy, .obsolete: return nil
         }
     }
 }

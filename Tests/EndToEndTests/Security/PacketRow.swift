@@ -145,6 +145,9 @@ struct PacketRow: Sendable {
             if kind == .unfollowed { try await ben.does("PUT", "/following/users/\(mark)") }
             let method = kind == .followed ? "PUT" : "DELETE"
             return Act(marks: [mark]) { try await ben.does(method, "/following/users/\(mark)") }
+        case .blocked:
+            _ = try await cast.app.signIn(mark)
+            return Act(marks: [mark]) { try await ben.does("PUT", "/blocks/users/\(mark)") }
         case .announced: return Act(marks: [mark]) { _ = try await Cast.announce(mark, in: cast.app, on: cast.cluster, to: [.sender, .participant]) }
         case .announcementStatus, .announcementDeleted:
             let id = try await Cast.announce(mark, in: cast.app, on: cast.cluster, to: [.sender, .participant])

@@ -49,7 +49,7 @@ struct RESTRow: Sendable {
 
     /// The rule: without a session a client gets nothing from a route that needs one.
     func expected(_ who: Who, _ access: RESTAccess) -> String? {
-        outcomes[who] ?? (access == .signedIn && !who.isSignedIn ? "401 authentication_required" : nil)
+        outcomes[who] ?? (access == .signedIn && !who.isSignedIn ? who.refusal : nil)
     }
 
     /// Makes the request.

@@ -10,14 +10,14 @@ enum RESTRows {
 
     // MARK: For all callers
 
-    private static let documents = ["/docs", "/docs/errors", "/docs/openapi.yaml", "/docs/asyncapi.yaml"]
+    private static let documents = ["/docs", "/docs/errors", "/docs/openapi.yaml", "/docs/asyncapi.yaml", "/docs/server-openapi.yaml"]
         .flatMap { path in
             ["GET", "HEAD"].map { RESTRow($0, path, path, everybody: path == "/docs" ? "308" : "200") }
         }
 
     /// A session that is shown is looked at even where none is needed.
     private static let ifShown: [Who: String] = Dictionary(
-        uniqueKeysWithValues: Who.allCases.filter { !$0.isSignedIn && $0 != .noSession }.map { ($0, "401 authentication_required") })
+        uniqueKeysWithValues: Who.allCases.filter { !$0.isSignedIn && $0 != .noSession }.map { ($0, $0.refusal) })
 
     private static let open: [RESTRow] =
         documents + [
@@ -232,5 +232,10 @@ enum RESTRows {
         RESTRow(
             "DELETE", "/following/users/:user", "/following/users/{user}", sender: "204", participant: "204", former: "204", stranger: "204"),
         RESTRow("DELETE", "/following/:user", "/following/{user}", sender: "204", participant: "204", former: "204", stranger: "204"),
+        RESTRow("GET", "/blocks", "/blocks", sender: "200", participant: "200", former: "200", stranger: "200"),
+        RESTRow(
+            "PUT", "/blocks/users/:user", "/blocks/users/{new}", sender: "204", participant: "204", former: "204", stranger: "204"),
+        RESTRow(
+            "DELETE", "/blocks/users/:user", "/blocks/users/{new}", sender: "204", participant: "204", former: "204", stranger: "204"),
     ]
 }

@@ -32,7 +32,7 @@ struct SocketRow: Sendable {
         ]
     }
 
-    func expected(_ who: Who) -> String { outcomes[who] ?? "no socket: 401 authentication_required" }
+    func expected(_ who: Who) -> String { outcomes[who] ?? "no socket: \(who.refusal)" }
 
     /// All cells of the row.
     func run(_ cast: Cast) async throws -> [Who: String] {

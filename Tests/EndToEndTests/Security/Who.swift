@@ -25,6 +25,8 @@ enum Who: String, CaseIterable, Sendable {
     static let named: [Who] = allCases.filter { $0 != .noSession && $0 != .invented }
 
     var isSignedIn: Bool { Self.signedIn.contains(self) }
+    /// Status and error with which a request is refused whose session is good for nothing.
+    var refusal: String { self == .suspendedUser ? "403 user_suspended" : "401 authentication_required" }
     /// Strangers must not even learn that something exists.
     var isStranger: Bool { self == .never || self == .otherApp }
 

@@ -23,7 +23,8 @@ struct AppServer {
     func call(
         _ method: String, _ path: String, _ body: JSONValue? = nil, app other: String? = nil, headers: [String: String] = [:], via gateway: Int = 0
     ) async throws -> RESTAnswer {
-        let own = ["Authorization": "Bearer \(token)", "Accept": "application/vnd.layer+json; version=\(version)"]
+        let type = path.hasPrefix("/webhooks") ? "application/vnd.layer.webhooks+json" : "application/vnd.layer+json"
+        let own = ["Authorization": "Bearer \(token)", "Accept": "\(type); version=\(version)"]
         return try await app.system.client(gateway)
             .call(
                 method, "/apps/\(other ?? appID)\(path)", body: body, headers: own.merging(headers) { $1 }, deadline: Waiting.deadline)

@@ -12,9 +12,7 @@ extension EndToEnd {
     struct KitPeopleTests {
         /// Announces as the operator does.
         private func announce(_ text: String, in app: TestApp, on cluster: Cluster, to user: String) async throws -> AnnouncementID {
-            let port = cluster.instances(of: .conversations)[0].environment["STRATA_RPC_PORT"] ?? ""
-            let words = ["announce", "--app", app.id, "--service", "127.0.0.1:\(port)", "--json", "--to", user, text]
-            let id = try JSONValue(parsing: try await cluster.strata(words))["id"].string ?? ""
+            let id = try JSONValue(parsing: try await cluster.announce(text, in: app, to: [user]))["id"].string ?? ""
             return try #require(AnnouncementID(parsing: id))
         }
 

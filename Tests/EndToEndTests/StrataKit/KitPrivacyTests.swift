@@ -48,8 +48,7 @@ extension EndToEnd {
         }
 
         private func announce(_ text: String, to user: String, in app: TestApp, on cluster: Cluster) async throws {
-            let port = cluster.instances(of: .conversations)[0].environment["STRATA_RPC_PORT"] ?? ""
-            _ = try await cluster.strata(["announce", "--app", app.id, "--service", "127.0.0.1:\(port)", "--json", "--to", user, text])
+            _ = try await cluster.announce(text, in: app, to: [user])
         }
     }
 }

@@ -209,7 +209,7 @@ private struct Division {
         case .gateway:
             let service = generator.pick(cluster.processes.filter { $0.kind != .gateway })
             if generator.chance(75), let address = service.host?.address { (other, port) = (address, nil) }
-        case .conversations, .metadata: if generator.chance(50) { port = cluster.postgres.port }
+        case .conversations, .metadata, .webhooks: if generator.chance(50) { port = cluster.postgres.port }
         case .presence: break
         }
     }

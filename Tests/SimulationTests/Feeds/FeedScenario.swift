@@ -51,6 +51,8 @@ struct FeedScenario {
         case noSummaries
         /// A socket joins a conversation that the user has deleted from their devices as if they had not.
         case hiddenForgotten
+        /// A message that a block hides from users is told to them all the same.
+        case blocksForgotten
     }
 
     var sabotage: Sabotage?
@@ -77,6 +79,8 @@ struct FeedScenario {
     var signalShare = 150
     /// The same for deletions of a conversation from a user's devices, and for what brings it back.
     var hideShare = 0
+    /// Of a thousand messages, so many are hidden from some of the others by a block.
+    var blockShare = 0
     /// Of a thousand looks at conversations, so many find one that cannot be shown.
     var unshowable = 0
     /// Of a thousand publications.
@@ -133,6 +137,7 @@ struct FeedScenario {
         if !isPlain {
             listeners = [0, 100, 500][simulation.int(0...2)]
             hideShare = [0, 10, 60][simulation.int(0...2)]
+            blockShare = [0, 50, 300][simulation.int(0...2)]
         }
         if self.isReliable {
             (lost, failingCalls) = (0, 0)
@@ -178,6 +183,7 @@ struct FeedScenario {
             (conversations, gateways, loopsPerGateway, clientsPerUser, membershipShare) = (2, 1, 2, 3, 80)
             (pace, duration, stalls) = (20_000, 60_000_000, 50)
             (faults, faultPace) = (6...7, 1_000_000)
+        case .blocksForgotten: blockShare = 300
         case .notShownAgain, .hiddenForgotten:
             (hideShare, membershipShare) = (80, 0)
             (pace, duration) = (150_000, 200_000_000)

@@ -60,7 +60,7 @@ struct FeedSimulationTests {
     /// These count in states that are rare where anything may happen; each is watched in a world in which they are not.
     private static let rarely: [FeedScenario.Sabotage] = [
         .noAttachRule, .noGapFloor, .noStampLimit, .staleCatchUps, .answerBeforeJoins, .earlyEntriesDropped, .noUnaskedStamp, .notReadAgain,
-        .notShownAgain, .hiddenForgotten, .unsentForgotten, .setAsideForgotten, .noSummaries,
+        .notShownAgain, .hiddenForgotten, .unsentForgotten, .setAsideForgotten, .noSummaries, .blocksForgotten,
     ]
 
     @Test("a rule that is left out is noticed", arguments: often)

@@ -18,6 +18,8 @@ final class LogService {
         var messages: Int64 = 0
         /// Of each message ever sent: whether it has been deleted.
         var isDeleted: [Bool] = []
+        /// From whom a block hides it: bit = user.
+        var hiddenFrom: [UInt64] = []
         /// The same for each user: whether it does not count as unread.
         var isUncounted: [[Bool]]
         var numbers: [UserNumbers]
@@ -60,6 +62,7 @@ final class LogService {
 
     private let simulation: Simulation
     private let limit: Int
+    private let blockShare: Int
     private(set) var conversations: [Conversation]
     private(set) var own: [[UserChange]]
     private var additions: [(time: Int64, user: Int, conversation: Int, position: Position)] = []
@@ -71,6 +74,7 @@ final class LogService {
     init(_ simulation: Simulation, _ scenario: FeedScenario) {
         self.simulation = simulation
         limit = scenario.pageSize
+        blockShare = scenario.blockShare
         ids = (0..<scenario.conversations).map { ConversationID(rawValue: UUID(uuid: (UInt8($0), 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2))) }
         userIDs = (0..<scenario.users).map { UserID(trusted: "u\($0)") }
         keys = userIDs.map { UserKey(app: Self.app, user: $0) }
@@ -94,6 +98,11 @@ final class LogService {
         return (members[index] | (index > 0 ? members[index - 1] : 0)) & (1 << UInt64(user)) != 0
     }
 
+    /// Whether a block hides from `user` the message that the change at `position` is about.
+    func isHidden(_ position: Position, of conversation: Int, from user: Int) -> Bool {
+        conversations[conversation].log[Int(position.rawValue) - 1].hiddenFrom.contains(userIDs[user])
+    }
+
     // MARK: Commits
 
     /// How long before its commit a change may be stamped.
@@ -106,13 +115,17 @@ final class LogService {
     }
 
     /// - Parameter altered: users whose numbers are others after it. They are told so when it is published; the log does not say.
-    private func append(_ content: Change.Content, by actor: Int, to index: Int, members: UInt64, altering altered: [Int] = []) -> Change {
+    /// - Parameter actor: nil: the app's own server.
+    private func append(
+        _ content: Change.Content, by actor: Int?, to index: Int, members: UInt64, altering altered: [Int] = [], hiddenFrom: UInt64 = 0
+    ) -> Change {
         var change = Change(
             appID: Self.app, conversationID: ids[index], position: head(of: index).next,
             createdAt: stamp(after: conversations[index].log.last?.createdAt),
-            actor: userIDs[actor], origin: nil, messageCount: conversations[index].messages, numbers: [:], content: content)
+            actor: actor.map { userIDs[$0] }, origin: nil, messageCount: conversations[index].messages, numbers: [:], content: content,
+            hiddenFrom: users(hiddenFrom).map { userIDs[$0] })
         conversations[index].log.append(change)
-        simulation.note(.init(what: "committed in conversation", a: index, b: actor, c: change.position.rawValue))
+        simulation.note(.init(what: "committed in conversation", a: index, b: actor ?? -1, c: change.position.rawValue))
         conversations[index].members.append(members)
         noteCounts(of: index, members)
         for user in altered {
@@ -121,6 +134,8 @@ final class LogService {
         }
         return change
     }
+
+    private func users(_ bits: UInt64) -> [Int] { userIDs.indices.filter { bits & (1 << UInt64($0)) != 0 } }
 
     private func noteCounts(of index: Int, _ members: UInt64) {
         let conversation = conversations[index]
@@ -190,17 +205,20 @@ final class LogService {
     }
 
     private func delete(by actor: Int, in index: Int) -> Change? {
-        guard let found = conversations[index].isDeleted.lastIndex(of: false) else { return nil }
-        let (ordinal, members) = (Int64(found + 1), conversations[index].current)
+        let shown = conversations[index].isDeleted.indices
+            .last { !conversations[index].isDeleted[$0] && conversations[index].hiddenFrom[$0] & (1 << UInt64(actor)) == 0 }
+        guard let found = shown else { return nil }
+        let (ordinal, members, hiddenFrom) = (Int64(found + 1), conversations[index].current, conversations[index].hiddenFrom[found])
         conversations[index].isDeleted[found] = true
-        let altered = userIDs.indices.filter { members & (1 << UInt64($0)) != 0 }
+        // A message that is hidden from a user counts as that from the beginning.
+        let altered = users(members & ~hiddenFrom)
         for user in altered where ordinal > conversations[index].deletions[user].ordinal {
             conversations[index].numbers[user].hidden += 1
             _ = uncount(ordinal, for: user, in: index)
         }
         return append(
             .messageDeleted(id: messageID(index, ordinal), ordinal: ordinal, lastMessage: Change.LastMessage(changed: false, message: nil)),
-            by: actor, to: index, members: members, altering: altered)
+            by: actor, to: index, members: members, altering: altered, hiddenFrom: hiddenFrom)
     }
 
     private func read(_ user: Int, in index: Int) -> Change? {
@@ -222,21 +240,39 @@ final class LogService {
 
     func send(_ actor: Int, to index: Int) -> Change {
         let members = conversations[index].current
-        guard simulation.chance(800) else { return append(.metadataChanged([]), by: actor, to: index, members: members) }
+        guard simulation.chance(800) else {
+            let isServer = head(of: index).rawValue % 3 == 0
+            return append(.metadataChanged([]), by: isServer ? nil : actor, to: index, members: members)
+        }
         conversations[index].messages += 1
         let ordinal = conversations[index].messages
+        // Some are sent by the app's own server, under a name: it counts as unread for all, and no block hides it.
+        let isNamed = ordinal % 5 == 0
+        let hiddenFrom = isNamed ? 0 : hiddenUsers(from: actor, among: members)
         conversations[index].isDeleted.append(false)
+        conversations[index].hiddenFrom.append(hiddenFrom)
         for user in userIDs.indices {
             conversations[index].isUncounted[user].append(false)
         }
-        _ = uncount(ordinal, for: actor, in: index)
+        let altered = isNamed ? [] : [actor] + users(hiddenFrom)
+        for user in altered { _ = uncount(ordinal, for: user, in: index) }
+        for user in users(hiddenFrom) { conversations[index].numbers[user].hidden += 1 }
         let id = messageID(index, ordinal)
         let message = Message(
-            id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal, sender: BasicIdentity(userID: userIDs[actor]),
-            sentAt: Timestamp(simulation.now), parts: [], recipients: [])
-        let change = append(.messageCreated(id: id, ordinal: ordinal, message), by: actor, to: index, members: members, altering: [actor])
-        for user in userIDs.indices where members & (1 << UInt64(user)) != 0 { returned(index, to: user, at: change.createdAt) }
+            id: id, conversationID: ids[index], position: head(of: index).next, ordinal: ordinal,
+            sender: isNamed ? .name("Server") : .user(BasicIdentity(userID: userIDs[actor])), sentAt: Timestamp(simulation.now), parts: [],
+            recipients: [])
+        let change = append(
+            .messageCreated(id: id, ordinal: ordinal, message), by: isNamed ? nil : actor, to: index, members: members, altering: altered,
+            hiddenFrom: hiddenFrom)
+        for user in users(members & ~hiddenFrom) { returned(index, to: user, at: change.createdAt) }
         return change
+    }
+
+    /// From whom a block hides a message: some of the other participants.
+    private func hiddenUsers(from actor: Int, among members: UInt64) -> UInt64 {
+        guard blockShare > 0, simulation.chance(blockShare) else { return 0 }
+        return members & ~(1 << UInt64(actor)) & UInt64(simulation.int(0...(1 << userIDs.count) - 1))
     }
 
     /// Something brings the conversation back to a user who had deleted it from their devices.
@@ -264,7 +300,8 @@ final class LogService {
             // Everything before counts as read.
             conversations[index].isUncounted[user] = conversations[index].isUncounted[user].map { _ in true }
             let ordinal = Int(conversations[index].deletions[user].ordinal)
-            let hidden = ordinal + conversations[index].isDeleted.dropFirst(ordinal).count(where: \.self)
+            let later = conversations[index].isDeleted.indices.dropFirst(ordinal)
+            let hidden = ordinal + later.count { conversations[index].isDeleted[$0] || conversations[index].hiddenFrom[$0] & bit != 0 }
             conversations[index].numbers[user] = UserNumbers(uncounted: conversations[index].messages, hidden: Int64(hidden), position: position)
             additions.append((simulation.now, user, index, position))
         } else {
@@ -323,6 +360,7 @@ final class LogService {
     /// Whether there is anything to tell the user of a change, as the log tells it.
     func isTold(_ change: Change, of index: Int, to user: Int) -> Bool {
         guard isVisible(change.position, of: index, to: user) else { return false }
+        if change.hiddenFrom.contains(userIDs[user]) { return false }
         let deletion = conversations[index].deletions[user]
         switch change.content {
         case .conversationCreated, .participantsChanged, .metadataChanged: return true

@@ -48,13 +48,19 @@ final class LossyPubSub {
     // MARK: Publishing
 
     func publish(_ publication: Publication, on channel: Channel) {
+        var publication = publication
+        if scenario.sabotage == .blocksForgotten, case .change(var change) = publication {
+            change.hiddenFrom = []
+            publication = .change(change)
+        }
+        let published = publication
         // The service publishes after its commit, when it gets to it.
         simulation.after(delay, "published") { [self] in
             guard !areServicesAway else { return }
             for gateway in links.indices where links[gateway].isUp && links[gateway].confirmed.contains(channel) {
                 guard !simulation.chance(isQuiet ? 0 : scenario.lost) else { continue }
                 let copies = simulation.chance(scenario.doubled) ? 2 : 1
-                for _ in 0..<copies { send(publication, on: channel, to: gateway) }
+                for _ in 0..<copies { send(published, on: channel, to: gateway) }
             }
         }
     }

@@ -242,7 +242,7 @@ final class SimulatedClient {
         }
         isJustShown[id] = isShown
         guard position > .zero else { return }
-        if !world.log.isVisible(position, of: id, to: user) {
+        if !world.log.isVisible(position, of: id, to: user) || !isShown && world.log.isHidden(position, of: id, from: user) {
             complain("was told change \(position) of conversation \(id), which is none of its business")
         }
         if let gone = goneUpTo[id], position > gone, case .messageCreated = world.log.conversations[id].log[Int(position.rawValue) - 1].content {

@@ -78,6 +78,8 @@ extension SimulatedServices: ChannelSubscriptions {
 }
 
 extension SimulatedServices: RegistryServices {
+    func presence(of user: UserID, for key: UserKey, on loop: any EventLoop) -> EventLoopFuture<Presence?> { loop.makeSucceededFuture(nil) }
+
     func knownIdentity(of key: UserKey) -> BasicIdentity? { BasicIdentity(userID: key.user) }
     func remember(_ identity: BasicIdentity, in app: AppID) {}
     func identity(of key: UserKey, on loop: any EventLoop) -> EventLoopFuture<BasicIdentity?> {

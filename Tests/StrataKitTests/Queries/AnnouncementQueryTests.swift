@@ -55,6 +55,7 @@ struct IdentityQueryTests {
         .init("avatarImageURL", .lists, "https://example.com/ana", equal: "ana", absent: "me"),
         .init("publicKey", .lists, "key", equal: "ana", absent: "me"),
         .init("followed", .lists, true, equal: "ana"),
+        .init("blocked", .lists, true, equal: "ben"),
         .init("presenceStatus", .lists, PresenceStatus.available, equal: "ana", absent: "ben"),
         .init("lastSeenAt", .order, Example.date(100), equal: "ana", greater: "ben", absent: "me"),
         .init("metadata", .equality, ["team": "blue"], equal: "ben"),

@@ -30,7 +30,7 @@ extension QueryStore {
             "ben",
             [
                 "display_name": "Ben", "first_name": "Ben", "last_name": "Odd_%", "email_address": "BEN@EXAMPLE.COM", "phone_number": "+52",
-                "avatar_url": "https://example.com/ben", "public_key": "other", "metadata": StoreCoding.text(["team": "blue"]),
+                "avatar_url": "https://example.com/ben", "public_key": "other", "is_blocked": 1, "metadata": StoreCoding.text(["team": "blue"]),
                 "last_seen_at": 200_000_000,
             ])
         try addIdentity("me", ["presence_status": "busy"])

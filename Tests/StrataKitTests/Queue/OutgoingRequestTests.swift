@@ -102,6 +102,8 @@ struct OutgoingRequestTests {
             request(.follow([user]), in: nil)
                 == .rest(method: "POST", path: "/following/users", body: [.string(user.layerID)], isNamed: true))
         #expect(request(.unfollow([user]), in: nil) == .rest(method: "DELETE", path: "/following/users/a%20b%2Fc", body: nil, isNamed: true))
+        #expect(request(.block(user), in: nil) == .rest(method: "PUT", path: "/blocks/users/a%20b%2Fc", body: nil, isNamed: true))
+        #expect(request(.unblock(user), in: nil) == .rest(method: "DELETE", path: "/blocks/users/a%20b%2Fc", body: nil, isNamed: true))
     }
 
     @Test("the same change always gives the same bytes, also after the end of the app", .proves("STORE-4"))

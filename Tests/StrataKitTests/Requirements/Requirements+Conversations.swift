@@ -50,8 +50,7 @@ extension Requirements {
                 """),
             Requirement(
                 id: "CONV-33",
-                "A conversation with only one other user, whom this user blocks, is refused.",
-                exempt: "needs blocking, which comes with the Server API"),
+                "A conversation with only one other user, whom this user blocks, is refused with 1016."),
             Requirement(id: "CONV-34", "Being distinct is about the participants at the creation, and ends when they change."),
             Requirement(
                 id: "CONV-35",

@@ -33,16 +33,16 @@ extension Requirements {
                 """),
             Requirement(
                 id: "POL-1",
-                "A user blocks a sender, and that sender's messages reach none of the user's devices.",
-                exempt: "needs blocking, which comes with the Server API"),
+                "A user blocks a sender, and that sender's messages reach none of the user's devices. All devices know whom the user has blocked."),
             Requirement(
                 id: "POL-2",
-                "Policies are added and removed several at a time and keep their order. A wrong one throws 4000, and an unknown one 4001.",
-                exempt: "needs blocking, which comes with the Server API"),
+                """
+                Users are blocked and unblocked several at a time, offline too; what has no effect is no error. Blocked users have no order: a query for \
+                identities with `isBlocked` lists them.
+                """),
             Requirement(
                 id: "POL-3",
-                "Conversations shared with a blocked user go on without that user's messages.",
-                exempt: "needs blocking, which comes with the Server API"),
+                "Conversations shared with a blocked user go on without that user's messages."),
             Requirement(
                 id: "ANN-1",
                 "An announcement comes from the operator and is in no conversation. It has queries of its own and is never among messages."),

@@ -89,6 +89,15 @@ struct MessagePacketTests {
         #expect(try store.message(id)?.parts.map(\.index) == [0, 1])
     }
 
+    @Test("a message whose sender was erased stays where it is, without parts; one that comes so is shown so")
+    func erased() throws {
+        let gone = WireJSON.updated(id, in: chat, at: 4, WireJSON.set("parts", []), WireJSON.set("updated_at", .string(late)))
+        #expect(try applyTwice(gone).words == ["message update parts"])
+        #expect(try texts == [] && store.message(id)?.parts == [])
+        try store.apply(WireJSON.created(WireJSON.message(.test(9), in: chat, at: 5, parts: [])))
+        #expect(try store.message(.test(9))?.parts == [])
+    }
+
     @Test("parts of an earlier time are passed over")
     func oldParts() throws {
         try store.apply(WireJSON.updated(id, in: chat, at: 5, WireJSON.set("parts", [part("new")]), WireJSON.set("updated_at", .string(late))))

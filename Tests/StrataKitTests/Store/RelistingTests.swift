@@ -150,13 +150,15 @@ struct RelistingTests {
             try store.core.read { reader in try [101, 102, 103].map { try reader.announcementRecord(.test($0)) != nil } } == [false, true, true])
     }
 
-    @Test("the listing is over when all three lists are")
+    @Test("the listing is over when all lists are")
     func complete() throws {
         try begin()
         try list(conversation(1), conversation(2))
         try store.write { try $0.storeIdentityPage([], next: nil) }
         #expect(store.core.cursor.listing != nil)
         try store.write { try $0.storeAnnouncementPage([], next: nil) }
+        #expect(store.core.cursor.listing != nil)
+        try store.write { try $0.storeBlockPage([], next: nil) }
         #expect(store.core.cursor.listing == nil)
         #expect(store.core.cursor.timestamp == "later")
     }

@@ -37,6 +37,7 @@ struct LoadPlanTests {
     mutating func lists() {
         var listing = SyncCursor.Listing()
         listing.hasAnnouncements = true
+        listing.hasBlocks = true
         plan.want(history: (1...5).map { .test($0) })
         #expect(plan.nextLoads(for: listing, at: now) == [.conversations(next: nil), .identities(next: nil)] + history(1...4))
         plan.loadEnded(.conversations(next: nil))

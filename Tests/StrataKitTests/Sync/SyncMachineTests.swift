@@ -38,7 +38,7 @@ struct SyncMachineTests {
         #expect(machine.nextActions(for: fresh, at: now).isEmpty)
         let actions = machine.baselineAnswered(isSuccess: true, timestamp: "t1", cursor: fresh, at: now)
         #expect(actions == [.beginListing(epoch: nil, timestamp: "t1")])
-        let loads: [SyncLoad] = [.conversations(next: nil), .identities(next: nil), .announcements(next: nil)]
+        let loads: [SyncLoad] = [.conversations(next: nil), .identities(next: nil), .announcements(next: nil), .blocks(next: nil)]
         #expect(machine.nextActions(for: listing, at: now) == loads.map { .load($0) })
         for load in loads { machine.loaded(load) }
         #expect(machine.nextActions(for: known, at: now) == [.publish(.finished)])
@@ -111,7 +111,9 @@ struct SyncMachineTests {
         #expect(machine.nextActions(for: cursor, at: now).isEmpty)
         _ = replay()
         #expect(
-            machine.nextActions(for: cursor, at: now) == [.load(.conversations(next: "/conversations?page=3")), .load(.announcements(next: nil))])
+            machine.nextActions(for: cursor, at: now) == [
+                .load(.conversations(next: "/conversations?page=3")), .load(.announcements(next: nil)), .load(.blocks(next: nil)),
+            ])
     }
 
     @Test("after a loss nothing is loaded until the replay, then what is still wanted", .proves("SYNC-64"))

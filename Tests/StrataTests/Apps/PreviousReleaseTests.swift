@@ -5,7 +5,7 @@ import Testing
 
 /// The command of the previous release may be used on the new schema.
 @Suite struct PreviousReleaseTests {
-    @Test("the statements of the previous release return the same columns on the present schema")
+    @Test("the statements of the previous release return their columns on the present schema")
     func unchanged() async throws {
         let previous = PreviousRelease("strata", statements: Queries.all.flatMap(\.statements), sources: ["Services/Strata"])
         #expect(try previous.unlisted() == [])

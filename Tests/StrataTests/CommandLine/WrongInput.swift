@@ -52,13 +52,14 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
     private static let long = String(repeating: "x", count: 129)
 
     /// At least one for each option of each command.
-    static let all: [WrongInput] = [database, dev, apps, tokens, announcements, demo, chat, secrets, others].flatMap { $0 }
+    static let all: [WrongInput] = [database, dev, apps, tokens, serverAPI, users, announcements, demo, chat, secrets, others].flatMap { $0 }
 
     private static let database: [WrongInput] = {
         let app = ["{uuid}"]
         let commands: [(String, [String])] = [
             ("migrate", []), ("app create", []), ("app list", []), ("app suspend", app), ("app resume", app), ("app delete", app),
             ("app token create", ["--name", "bot"] + app), ("app token list", app), ("app token revoke", app),
+            ("app index add", ["metadata.status"] + app), ("app index list", app), ("app index remove", ["metadata.status"] + app),
         ]
         var rows: [WrongInput] = []
         for (command, words) in commands {
@@ -73,10 +74,10 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
 
     private static let dev: [WrongInput] = {
         var rows: [WrongInput] = []
-        for (option, number) in [("--gateways", "0"), ("--conversations", "17"), ("--metadata", "-1"), ("--presence", "100")] {
+        for (option, number) in [("--gateways", "0"), ("--conversations", "17"), ("--metadata", "-1"), ("--presence", "100"), ("--webhooks", "0")] {
             rows.append(WrongInput("dev", option, ["\(option)=\(number)"], "\(option) must be between 1 and 16."))
         }
-        for option in ["--gateways", "--conversations", "--metadata", "--presence", "--http-port", "--https-port"] {
+        for option in ["--gateways", "--conversations", "--metadata", "--presence", "--webhooks", "--http-port", "--https-port"] {
             rows.append(WrongInput("dev", option, [option, "many"], "The value 'many' is invalid for '\(option)"))
         }
         rows.append(WrongInput("dev", "--host", ["--host", "localhost"], "--host", .configuration))
@@ -100,9 +101,16 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
             WrongInput("app token create", "--name", ["--name", long, "--database", nobody, "{uuid}"], "--name must have 1 to 128 characters."))
         rows.append(WrongInput("app token create", "<app>", ["--name", "bot", "nonsense"], "The app must be a UUID or look like layer:///apps"))
         rows.append(WrongInput("app token revoke", "<id>", ["nonsense"], "The id of the token must be a UUID."))
-        for command in ["app suspend", "app resume", "app delete", "app token list"] {
+        for command in ["app suspend", "app resume", "app delete", "app token list", "app index list"] {
             rows.append(WrongInput(command, "<app>", ["nonsense"], "The app must be a UUID or look like layer:///apps"))
             rows.append(WrongInput(command, "<app>", [], "Missing expected argument '<app>'"))
+        }
+        for command in ["app index add", "app index remove"] {
+            rows.append(WrongInput(command, "<app>", ["metadata.status", "nonsense"], "The app must be a UUID or look like layer:///apps"))
+            rows.append(WrongInput(command, "<app>", ["metadata.status"], "Missing expected argument '<app>'"))
+            rows.append(WrongInput(command, "<property>", ["status", "{uuid}"], "The key path must begin with metadata."))
+            rows.append(WrongInput(command, "<property>", ["metadata.a..b", "{uuid}"], "The property metadata.a..b has an empty key in its path."))
+            rows.append(WrongInput(command, "<property>", ["metadata.__proto__", "{uuid}"], "has a key that is reserved"))
         }
         return rows
     }()
@@ -133,7 +141,41 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         WrongInput("token", "--json", ["--user", "ana", "--json=much"], "--json"),
     ]
 
-    private static let secret = ["STRATA_CLUSTER_SECRET": "a secret of this test, long enough"]
+    private static let serverToken = ["STRATA_SERVER_TOKEN": "a-token-of-this-test"]
+
+    /// What the commands say that use the Server API.
+    private static let serverAPI: [WrongInput] = {
+        let commands: [(String, [String], [String])] = [
+            ("announce", ["--to", "ana", "--app", "{uuid}"], ["Hello"]), ("user erase", ["--user", "ana", "--yes", "--app", "{uuid}"], []),
+        ]
+        var rows: [WrongInput] = []
+        for (command, first, last) in commands {
+            func row(
+                _ option: String, _ words: [String], _ says: String, _ status: CommandFailure.Status = .usage, _ environment: [String: String] = [:]
+            ) {
+                rows.append(WrongInput(command, option, first + words + last, says, status, environment))
+            }
+            row("--url", ["--url", "nonsense"], "nonsense is not the base URL of a gateway")
+            row("--url", ["--url", "http://127.0.0.1:1"], "The gateway at http://127.0.0.1:1 does not answer.", .unavailable, serverToken)
+            row("--url", [], "No system runs in", .unavailable)
+            row("--ca", ["--url", elsewhere, "--ca", "{directory}/none"], "cannot be read", .noInput)
+            row("--ca", ["--url", elsewhere, "--ca", "{nonsense}"], "does not hold certificates in PEM form")
+            row("--insecure", ["--url", elsewhere, "--insecure=much"], "--insecure")
+            row("--database", ["--url", elsewhere, "--database", "nonsense"], "The database's URL cannot be used", .configuration)
+            row("--database", ["--url", elsewhere, "--database", nobody], "The database cannot be reached: connection", .unavailable)
+            row("--json", ["--json=much"], "--json")
+        }
+        return rows
+    }()
+
+    private static let users: [WrongInput] = [
+        WrongInput("user erase", "--app", ["--user", "ana", "--yes", "--app", "nonsense"], "--app must be a UUID"),
+        WrongInput("user erase", "--app", ["--user", "ana", "--yes"], "No app has been created", .noInput),
+        WrongInput("user erase", "--user", ["--app", "{uuid}"], "Missing expected argument '--user"),
+        WrongInput("user erase", "--user", ["--app", "{uuid}", "--user", long], "--user must have 1 to 128 bytes"),
+        WrongInput("user erase", "--yes", ["--app", "{uuid}", "--user", "ana"], "No user was erased. Say --yes"),
+        WrongInput("user erase", "--yes", ["--app", "{uuid}", "--user", "ana", "--yes=much"], "--yes"),
+    ]
 
     private static let announcements: [WrongInput] = [
         WrongInput("announce", "--app", ["--to", "ana", "--app", "nonsense", "Hello"], "--app must be a UUID"),
@@ -145,15 +187,6 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         WrongInput("announce", "--mime-type", ["--to", "ana", "--mime-type", "bogus", "Hello"], "--mime-type must look like text/plain"),
         WrongInput("announce", "--mime-type", ["--to", "ana", "--mime-type", "text/plain; x", "Hello"], "--mime-type must look like text/plain"),
         WrongInput("announce", "--mime-type", ["--to", "ana", "--mime-type", "text/plain\n", "Hello"], "--mime-type must look like text/plain"),
-        WrongInput(
-            "announce", "--service", ["--to", "ana", "--app", "{uuid}", "--service", "nonsense", "Hello"], "--service must look like host:port",
-            .usage,
-            secret),
-        WrongInput(
-            "announce", "--service", ["--to", "ana", "--app", "{uuid}", "--service", "127.0.0.1:1", "Hello"],
-            "The conversations service cannot be reached.", .unavailable, secret),
-        WrongInput(
-            "announce", "--service", ["--to", "ana", "--app", "{uuid}", "--service", "127.0.0.1:1", "Hello"], "STRATA_CLUSTER_SECRET", .configuration),
         WrongInput("announce", "--json", ["--to", "ana", "--json=much", "Hello"], "--json"),
         WrongInput("announce", "<text>", ["--to", "ana"], "Missing expected argument '<text>'"),
         WrongInput("announce", "<text>", ["--to", "ana", ""], "The text must have 1 to 2048 characters."),
@@ -212,6 +245,8 @@ struct WrongInput: CustomTestStringConvertible, Sendable {
         WrongInput("app list", "--json", ["--json=much"], "--json"),
         WrongInput("app token create", "--json", ["--json=much", "--name", "bot", "{uuid}"], "--json"),
         WrongInput("app token list", "--json", ["--json=much", "{uuid}"], "--json"),
+        WrongInput("app index add", "--json", ["--json=much", "metadata.status", "{uuid}"], "--json"),
+        WrongInput("app index list", "--json", ["--json=much", "{uuid}"], "--json"),
         WrongInput("app delete", "--json", ["--json=much", "{uuid}"], "--json"),
         WrongInput("app delete", "--yes", ["--yes=much", "{uuid}"], "--yes"),
         WrongInput("doctor", "--json", ["--json=much"], "--json"),

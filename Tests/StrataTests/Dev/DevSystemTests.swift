@@ -51,7 +51,9 @@ struct DevSystemTests {
             try await first.system.start()
             let state = try first.state
             #expect(
-                Set(state.processes.map(\.name)) == ["postgres", "redis", "conversations-1", "metadata-1", "presence-1", "gateway-1", "gateway-2"])
+                Set(state.processes.map(\.name)) == [
+                    "postgres", "redis", "conversations-1", "metadata-1", "presence-1", "webhooks-1", "gateway-1", "gateway-2",
+                ])
             #expect(state.processes.allSatisfy { kill($0.pid, 0) == 0 })
             #expect(state.httpURLs.count == 2)
             #expect(await first.system.welcome().contains(state.httpsURLs[1]))
@@ -100,7 +102,9 @@ struct DevSystemTests {
             try await stage.system.start()
             let secrets = try Secrets.ensure(in: stage.home)
             let port = try #require(try stage.process("postgres").port)
-            for (role, password) in [("strata_conversations", secrets.conversations), ("strata_metadata", secrets.metadata)] {
+            for (role, password) in [
+                ("strata_conversations", secrets.conversations), ("strata_metadata", secrets.metadata), ("strata_webhooks", secrets.webhooks),
+            ] {
                 let words = ["-X", "-A", "-t", "-w", "-d", "postgresql://\(role):\(password)@127.0.0.1:\(port)/strata", "-c", "SELECT current_user"]
                 #expect(try await ChildProcess.run(Launch(try Programs.findPostgres("psql"), arguments: words)).output == "\(role)\n")
             }

@@ -24,7 +24,7 @@ struct ServicePlanTests {
         let plan = try plan(.init(gateways: 4, conversations: 2, metadata: 3, presence: 2, httpPort: 8441, httpsPort: 8443))
         let ports = plan.instances.flatMap { [$0.adminPort, $0.rpcPort, $0.httpPort, $0.httpsPort].compactMap { $0 } }
         #expect(Set(ports).count == ports.count)
-        #expect(plan.instances.count == 11)
+        #expect(plan.instances.count == 12)
     }
 
     @Test("the ports that were asked for are kept for the gateways, wherever they lie")

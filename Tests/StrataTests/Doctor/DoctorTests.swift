@@ -34,7 +34,7 @@ struct DoctorTests {
             let checks = await Doctor(home: home, settings: settings, binaries: ServiceBinaries(directory: directory)).examine()
             let services = try #require(checks.first { $0.subject == "services" })
             #expect(services.verdict == .bad)
-            #expect(services.finding.contains("conversations, metadata, presence, gateway"))
+            #expect(services.finding.contains("conversations, metadata, presence, webhooks, gateway"))
             #expect(services.remedy == "swift build")
             for name in ["PostgreSQL", "psql", "Redis", "setpriv", "home", "disk"] {
                 #expect(checks.first { $0.subject == name }?.verdict == .fine, "\(name)")

@@ -17,3 +17,5 @@ struct StrataDocument strata_docs_errors(void);
 struct StrataDocument strata_docs_openapi(void);
 /// `docs/asyncapi.yaml`
 struct StrataDocument strata_docs_asyncapi(void);
+/// `docs/server-openapi.yaml`
+struct StrataDocument strata_docs_server_openapi(void);

@@ -77,6 +77,10 @@ final class ErrorObjects: Sendable {
             context.logger.error("a request failed unexpectedly", metadata: ["trace.id": "\(context.trace)"])
         }
         let renderer = context.renderer ?? renderer
+        if let version = context.serverVersion, context.user == nil || version < .v2 {
+            let server = ServerRenderer(renderer, version: version, reader: context.user?.user)
+            return .json(status) { server.writeFailure(failure, into: &$0) }
+        }
         return .json(status) { renderer.writeFailure(failure, for: context.user?.user, version: context.version, into: &$0) }
     }
 }

@@ -46,14 +46,7 @@ extension Mutation {
     func madeID(by user: UserKey, _ text: String) -> UUID {
         var hash = SHA256()
         hash.update(data: Array("\(user.app) \(user.user.rawValue) \(id) \(fingerprint) \(text)".utf8))
-        return hash.finalize()
-            .withUnsafeBytes { bytes in
-                var uuid = bytes.loadUnaligned(as: uuid_t.self)
-                // Version 8, variant 1 (RFC 9562): made from a hash of our own.
-                uuid.6 = uuid.6 & 0x0f | 0x80
-                uuid.8 = uuid.8 & 0x3f | 0x80
-                return UUID(uuid: uuid)
-            }
+        return hash.finalize().madeUUID
     }
 }
 

@@ -10,12 +10,16 @@ struct ServerVersionMiddleware: RESTMiddleware {
 
     @concurrent
     func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
-        guard let version = request.headers[.accept].flatMap({ ServerVersion(accept: $0) }) else {
+        // `/apps/:app/webhooks` and what lies below it.
+        let isOfWebhooks = request.uri.path.split(separator: "/").dropFirst(2).first == "webhooks"
+        guard let version = request.headers[.accept].flatMap({ ServerVersion(accept: $0, isOfWebhooks: isOfWebhooks) }) else {
+            let type = isOfWebhooks ? "application/vnd.layer.webhooks+json" : "application/vnd.layer+json"
             let failure = Failure(
-                .invalidHeader, "The Accept header must be application/vnd.layer+json; version=3.0 (or 2.0, 1.1, 1.0).", detail: .header("Accept"))
+                .invalidHeader, "The Accept header must be \(type); version=3.0 (or 2.0, 1.1, 1.0).", detail: .header("Accept"))
             throw errors.failed(failure, in: context)
         }
         var context = context
+        context.serverVersion = version
         context.version = version.clientVersion
         return try await next(request, context)
     }

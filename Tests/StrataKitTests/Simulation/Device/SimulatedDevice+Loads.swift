@@ -56,6 +56,7 @@ extension SimulatedDevice {
             return LoadPage(path: next ?? "/conversations?sort_by=created_at&page_size=100&messages=\(messages)")
         case .identities(let next): return LoadPage(path: next ?? "/identities?page_size=500")
         case .announcements(let next): return LoadPage(path: next ?? "/announcements?page_size=100")
+        case .blocks(let next): return LoadPage(path: next ?? "/blocks?page_size=500")
         case .conversation(let id): return LoadPage(path: "/conversations/\(id)")
         case .history(let id): return try store.historyPage(of: id)
         }

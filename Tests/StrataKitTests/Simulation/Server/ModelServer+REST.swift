@@ -94,7 +94,7 @@ extension ModelServer {
             // Those whom the user shares a conversation with, in one page.
             let known = database.conversations.values.filter { $0.views[user]?.isIn == true }.flatMap(\.participants)
             return Self.answer(200, .array(Set(known).subtracting([user]).sorted().map(Self.identity)))
-        case "announcements": return Self.answer(200, [])
+        case "announcements", "blocks": return Self.answer(200, [])
         case "conversations" where pieces.count == 1: return conversations(query, for: user)
         default: break
         }

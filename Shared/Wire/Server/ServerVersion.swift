@@ -4,9 +4,14 @@
 public enum ServerVersion: Hashable, Sendable, CaseIterable, Comparable {
     case v1, v1_1, v2, v3
 
+    /// The media type of webhooks, beside the one of all other objects.
+    private static let webhookType = "application/vnd.layer.webhooks+json"
+
     /// Reads an `Accept` header as ``WireVersion`` does.
-    public init?(accept header: some StringProtocol) {
-        let version: Self? = AcceptHeader.version(in: header) { name in
+    /// - Parameter isOfWebhooks: whether the request is about webhooks, which have a media type of their own, too.
+    public init?(accept header: some StringProtocol, isOfWebhooks: Bool = false) {
+        let types = ["application/vnd.layer+json"] + (isOfWebhooks ? [Self.webhookType] : [])
+        let version: Self? = AcceptHeader.version(in: header, of: types) { name in
             switch name {
             case "1.0": .v1
             case "1.1": .v1_1

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
+import Logging
+import Metrics
+import Postgres
+import ServiceLifecycle
+import StrataModel
+
+/// Builds the indexes of metadata that apps have named, and removes those that they took back, in short transactions that each note how far they came. So any
+/// instance can be killed at any moment, and another one goes on.
+struct IndexBuilder: Service {
+    private let database: Database
+    private let logger: Logger
+    private let failures = Counter(label: "strata_conversations_index_failures_total")
+    private let lookedAt = Counter(label: "strata_conversations_indexed_total")
+
+    /// Conversations or entries of a transaction.
+    private static let batch: Int64 = 1000
+    /// Between two looks for something to build.
+    private static let pause = Duration.seconds(1)
+    /// Between two batches, in proportion to what the first took: a build takes a part of the database's time, not all of it.
+    private static let rest = 1.0
+
+    init(database: Database, logger: Logger) {
+        self.database = database
+        self.logger = logger
+    }
+
+    /// Works until the service stops. Failures are logged, and tried again at the next look.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while true {
+                let pause = await turn()
+                guard (try? await Task.sleep(for: pause)) != nil else { return }
+            }
+        }
+    }
+
+    /// One batch.
+    /// - Returns: how long to wait for the next.
+    private func turn() async -> Duration {
+        let start = ContinuousClock.now
+        do {
+            guard let done = try await step(batch: Self.batch, deadline: start + .seconds(30)), done > 0 else {
+                return Self.pause * Double.random(in: 0.8...1.2)
+            }
+            return (ContinuousClock.now - start) * Self.rest
+        } catch {
+            failures.increment()
+            logger.warning("an index of metadata could not be built further", metadata: ["error.code": "\(error.code.id)"])
+            return Self.pause * 5
+        }
+    }
+
+    /// One batch.
+    /// - Returns: how many conversations or entries it came to; 0: nothing can be done at the moment; nil: no index waits.
+    func step(batch: Int64, deadline: ContinuousClock.Instant) async throws(Failure) -> Int64? {
+        let rows = try await database.runAlone(BuildIndexes(limit: batch), deadline: deadline)
+        guard let row = rows.first else { return nil }
+        do {
+            let done = try row[optional: rows.columns(of: BuildIndexes.self).lookedAt]
+            lookedAt.increment(by: done ?? 0)
+            return done
+        } catch {
+            throw Failure(reading: error)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import DatabaseKit
+import FoundationEssentials
+import Postgres
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+/// Answers the calls about indexes of metadata, and queries by them.
+struct IndexHandler: CallHandler {
+    private let support: CallSupport
+    private var database: Database { support.database }
+
+    init(_ support: CallSupport) { self.support = support }
+
+    /// Adds the methods to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(IndexAPI.findConversations) { try await self.find($0, in: $1) }
+        router.register(IndexAPI.list) { try await self.list($0, in: $1) }
+        router.register(IndexAPI.add) { try await self.add($0, in: $1) }
+        router.register(IndexAPI.remove) { try await self.remove($0, in: $1) }
+    }
+
+    private func find(_ request: ProtoFindConversationsRequest, in context: RPCContext) async throws -> ProtoFindConversationsResponse {
+        let user = request.userID.isEmpty ? nil : UserID(request.userID)
+        guard request.userID.isEmpty == (user == nil) else { throw Failure.notFound("user") }
+        guard let condition = request.modelCondition else { throw Failure.missing("metadata") }
+        let query = FindConversations(
+            app: try AppID(contract: request.appID), user: user, condition: condition,
+            pageSize: Int64(min(max(request.pageSize, 1), ConversationHandler.pageLimit)),
+            from: request.hasFromID ? try ConversationID(contract: request.fromID) : nil)
+        let rows = try await database.runAlone(query, deadline: context.deadline)
+        let row = try support.row(rows)
+        return try support.reading {
+            let columns = try rows.columns(of: FindConversations.self)
+            try Self.check(try row[columns.outcome], of: condition.path, isOfUser: user != nil)
+            let ids = try row[columns.ids]
+            let (total, hasMore) = (try row[optional: columns.total], try row[columns.hasMore])
+            return .with {
+                $0.ids = ids.map { Data(uuid: $0) }
+                if let total { $0.total = total }
+                $0.end = ProtoPageEnd(lastID: hasMore ? ids.last.map { Data(uuid: $0) } : nil)
+            }
+        }
+    }
+
+    /// - Throws: what a client is told for an outcome that is no success.
+    private static func check(_ outcome: String, of path: MetadataPath, isOfUser: Bool) throws(Failure) {
+        switch outcome {
+        case "not_indexed":
+            throw .invalid("metadata.\(path.dotted)", reason: "is not indexed. The app's own server can add an index of it")
+        case "building":
+            throw .invalid("metadata.\(path.dotted)", reason: "cannot be asked for yet, since its index is being built")
+        case "unknown_cursor":
+            // Apps' own servers are told so in all of their lists.
+            throw isOfUser ? ConversationHandler.unknownCursor : .notFound("conversation in this list")
+        default: break
+        }
+    }
+
+    private func list(_ request: ProtoListIndexesRequest, in context: RPCContext) async throws -> ProtoListIndexesResponse {
+        let rows = try await database.runAlone(ListIndexes(app: try AppID(contract: request.appID)), deadline: context.deadline)
+        let indexes = try support.reading {
+            let columns = try rows.columns(of: ListIndexes.self)
+            return try rows.compactMap { try columns.index(in: $0) }
+        }
+        return .with { $0.indexes = indexes.map { ProtoMetadataIndex($0) } }
+    }
+
+    private func add(_ request: ProtoAddIndexRequest, in context: RPCContext) async throws -> ProtoAddIndexResponse {
+        let path = try MetadataPath(validating: request.path)
+        try path.checkSettable()
+        let rows = try await database.runAlone(
+            AddIndex(app: try AppID(contract: request.appID), path: path, most: Int64(MetadataIndex.most)), deadline: context.deadline)
+        let row = try support.row(rows)
+        let (outcome, index) = try support.reading {
+            let columns = try rows.columns(of: AddIndex.self)
+            return (try row[columns.outcome], try columns.index.index(in: row))
+        }
+        if outcome == "too_many" {
+            throw Failure.invalid("property", reason: "cannot be indexed: the app has \(MetadataIndex.most) indexes, which is the most")
+        }
+        guard let index else { throw Failure.invalidApp }
+        return .with {
+            $0.index = ProtoMetadataIndex(index)
+            $0.isNew = outcome == "created"
+        }
+    }
+
+    private func remove(_ request: ProtoRemoveIndexRequest, in context: RPCContext) async throws -> ProtoEmpty {
+        let query = RemoveIndex(app: try AppID(contract: request.appID), path: MetadataPath(trusted: request.path))
+        let rows = try await database.runAlone(query, deadline: context.deadline)
+        let row = try support.row(rows)
+        guard try support.reading({ try row[rows.columns(of: RemoveIndex.self).answer] }) else { throw Failure.notFound("index") }
+        return ProtoEmpty()
+    }
+}

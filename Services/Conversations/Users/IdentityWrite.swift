@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import StrataModel
+
+/// What is to become of an identity, as the database takes it.
+struct IdentityWrite: Sendable {
+    /// What is done, in the database's words.
+    enum Mode: String, Sendable { case create, replace, patch, delete }
+
+    let mode: Mode
+    /// JSON text: properties by the names of their columns.
+    let values: String
+    /// JSON text; nil: the metadata stays.
+    let metadata: String?
+    /// JSON text: keys of the metadata, null for those that are removed.
+    let keys: String
+
+    /// The texts that an identity has, by the names of their columns.
+    private static let texts: Set<String> = [
+        "display_name", "avatar_url", "first_name", "last_name", "phone_number", "email_address", "public_key",
+    ]
+
+    /// A value that a column can have.
+    private enum ColumnValue: Encodable {
+        case text(String?)
+        case flag(Bool)
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            switch self {
+            case .text(let text): try container.encode(text)
+            case .flag(let flag): try container.encode(flag)
+            }
+        }
+    }
+
+    /// - Throws: `ContractViolation` for a mode or a property that does not exist.
+    init(_ request: ProtoWriteIdentityRequest) throws {
+        guard let mode = Mode(rawValue: request.mode) else { throw ContractViolation("WriteIdentityRequest.mode") }
+        self.mode = mode
+        var values: [String: ColumnValue] = [:]
+        for value in request.values {
+            guard Self.texts.contains(value.name) else { throw ContractViolation("WriteIdentityRequest.values") }
+            values[value.name] = .text(value.hasValue ? value.value : nil)
+        }
+        if request.hasIsBot { values["is_bot"] = .flag(request.isBot) }
+        self.values = try Self.json(values)
+        metadata = request.hasMetadata ? try Self.json(request.metadata.values) : nil
+        keys = try Self.json(
+            Dictionary(request.keys.map { ($0.name, ColumnValue.text($0.hasValue ? $0.value : nil)) }, uniquingKeysWith: { $1 }))
+    }
+
+    private static func json(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import Postgres
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+/// Answers the calls by which an app's own server manages its users.
+struct UserHandler: CallHandler {
+    private let support: CallSupport
+    private let announcer: IdentityAnnouncer
+    private let erasures: Erasures
+    private var database: Database { support.database }
+
+    /// Sessions of a page at most.
+    private static let pageLimit: Int32 = 101
+    /// Users whose sessions are shortened in one transaction.
+    private static let batch: Int64 = 1000
+    /// Sessions of whose end gateways are told one by one, so that a new session goes on.
+    private static let noticeLimit = 100
+    /// Users that one push can go to.
+    private static let pushLimit = 1000
+
+    /// - Parameter erasures: hears that there is something to erase.
+    init(_ support: CallSupport, erasures: Erasures) {
+        self.support = support
+        self.erasures = erasures
+        announcer = IdentityAnnouncer(directory: support.directory, publisher: support.publisher)
+    }
+
+    /// Adds the methods to `router`.
+    func register(on router: inout CallRouter) {
+        router.register(UsersAPI.writeIdentity) { try await self.writeIdentity($0, in: $1) }
+        router.register(UsersAPI.suspend) { try await self.suspend($0, in: $1) }
+        router.register(UsersAPI.listSessions) { try await self.listSessions($0, in: $1) }
+        router.register(UsersAPI.endSessions) { try await self.endSessions($0, in: $1) }
+        router.register(UsersAPI.patchApp) { try await self.patchApp($0, in: $1) }
+        router.register(UsersAPI.notify) { try await self.notify($0, in: $1) }
+        router.register(UsersAPI.badge) { try await self.badge($0, in: $1) }
+        router.register(UsersAPI.erase) { try await self.erase($0, in: $1) }
+    }
+
+    private static func user(_ text: String) throws(Failure) -> UserID {
+        guard let user = UserID(text) else { throw .notFound("user") }
+        return user
+    }
+
+    // MARK: Identities
+
+    private func writeIdentity(_ request: ProtoWriteIdentityRequest, in context: RPCContext) async throws -> ProtoEmpty {
+        let (app, user, write) = (try AppID(contract: request.appID), try Self.user(request.userID), try IdentityWrite(request))
+        let rows = try await database.runAlone(
+            WriteIdentity(app: app, user: user, mode: write.mode, values: write.values, metadata: write.metadata, keys: write.keys),
+            deadline: context.deadline)
+        let (row, columns) = (try support.row(rows), try rows.columns(of: WriteIdentity.self))
+        switch try row[columns.outcome] {
+        case "ok": break
+        case "none": return ProtoEmpty()
+        case "id_in_use": throw Failure(.idInUse, "This user has an identity already.")
+        case "too_many_keys": throw Failure.invalid("metadata", reason: "would have more than \(IdentityLimits.metadataKeys) keys")
+        default: throw Failure.notFound("identity")
+        }
+        let identity = try columns.identity.identity(in: row)
+        support.directory.forget(user, in: app)
+        announcer.announce(identity, to: try columns.told.entries(in: row), in: app)
+        return ProtoEmpty()
+    }
+
+    // MARK: Access
+
+    private func suspend(_ request: ProtoSuspendUserRequest, in context: RPCContext) async throws -> ProtoEmpty {
+        let (app, user) = (try AppID(contract: request.appID), try Self.user(request.userID))
+        let rows = try await database.runAlone(SuspendUser(app: app, user: user, isSuspended: request.isSuspended), deadline: context.deadline)
+        let outcome = try support.row(rows)[rows.columns(of: SuspendUser.self).outcome]
+        guard outcome != "not_found" else { throw Failure.notFound("user") }
+        // Also if the user was suspended already: the notice of then may have been lost.
+        if request.isSuspended { closeSockets(of: user, in: app) }
+        return ProtoEmpty()
+    }
+
+    /// Has all gateways forget what they remember of the user's sessions, and close the sockets that these have opened.
+    private func closeSockets(of user: UserID, in app: AppID) {
+        support.publisher.notify([UserNotice(appID: app, user: user, content: .sessionEnded(tokenDigest: nil))])
+    }
+
+    private func listSessions(_ request: ProtoListSessionsRequest, in context: RPCContext) async throws -> ProtoListSessionsResponse {
+        let (app, user) = (try AppID(contract: request.appID), try Self.user(request.userID))
+        let from = request.hasFromID ? UUID(contract: request.fromID) : nil
+        let rows = try await database.run(
+            ListSessions(app: app, user: user, pageSize: Int64(min(max(request.pageSize, 1), Self.pageLimit)), from: from), deadline: context.deadline
+        )
+        let (header, columns) = (try support.row(rows), try rows.columns(of: ListSessions.self))
+        guard try header[columns.outcome] == "ok" else { throw Failure.invalid("from_id", reason: "is not the id of a session in this list") }
+        return try .with {
+            $0.total = try header[columns.total]
+            $0.sessions = try rows.dropFirst()
+                .map { row in
+                    try .with {
+                        $0.id = Data(uuid: try row[columns.id])
+                        $0.createdAt = try row[columns.createdAt].microseconds
+                        $0.usedAt = try row[columns.usedAt].microseconds
+                        $0.expiresAt = try row[columns.expiresAt].microseconds
+                    }
+                }
+        }
+    }
+
+    private func endSessions(_ request: ProtoEndSessionsRequest, in context: RPCContext) async throws -> ProtoEndSessionsResponse {
+        let (app, user) = (try AppID(contract: request.appID), try Self.user(request.userID))
+        let session = request.hasID ? UUID(contract: request.id) : nil
+        let rows = try await database.runAlone(EndUserSessions(app: app, user: user, session: session), deadline: context.deadline)
+        let column = try rows.columns(of: EndUserSessions.self).digest
+        if rows.count > Self.noticeLimit {
+            closeSockets(of: user, in: app)
+        } else {
+            support.publisher.notify(
+                try rows.map { row in UserNotice(appID: app, user: user, content: .sessionEnded(tokenDigest: try row[column])) })
+        }
+        return .with { $0.ended = Int64(rows.count) }
+    }
+
+    private func patchApp(_ request: ProtoPatchAppRequest, in context: RPCContext) async throws -> ProtoEmpty {
+        let app = try AppID(contract: request.appID)
+        let query = SetApp(
+            app: app, sessionTTL: request.hasSessionTtl ? request.sessionTtl : nil, badgeCounts: request.hasBadgeCounts ? request.badgeCounts : nil,
+            badgeAnnouncements: request.hasBadgeAnnouncements ? request.badgeAnnouncements : nil)
+        let rows = try await database.runAlone(query, deadline: context.deadline)
+        guard try support.row(rows)[rows.columns(of: SetApp.self).outcome] == "ok" else { throw Failure.invalidApp }
+        guard request.hasSessionTtl, request.sessionTtl > 0 else { return ProtoEmpty() }
+        var last: String? = ""
+        while let after = last {
+            let rows = try await database.runAlone(ShortenSessions(app: app, after: after, limit: Self.batch), deadline: context.deadline)
+            last = try support.row(rows)[optional: rows.columns(of: ShortenSessions.self).last]
+        }
+        return ProtoEmpty()
+    }
+
+    // MARK: Pushes and badges
+
+    private func notify(_ request: ProtoNotifyRequest, in context: RPCContext) async throws -> ProtoEmpty {
+        let app = try AppID(contract: request.appID)
+        guard request.recipients.count <= Self.pushLimit else {
+            throw Failure.invalid("recipients", reason: "names more than \(Self.pushLimit) users")
+        }
+        var users: [UserID] = []
+        for text in request.recipients { users.append(try Self.user(text)) }
+        let rows = try await database.runAlone(
+            PushNotification(app: app, users: users, notification: request.notification, overrides: request.overrides), deadline: context.deadline)
+        guard try support.row(rows)[rows.columns(of: PushNotification.self).outcome] == "ok" else {
+            throw Failure(.invalidOperation, "No active webhook of this app takes the event Push, so nothing can send this notification.")
+        }
+        return ProtoEmpty()
+    }
+
+    private func badge(_ request: ProtoBadgeRequest, in context: RPCContext) async throws -> ProtoBadgeResponse {
+        let (app, user) = (try AppID(contract: request.appID), try Self.user(request.userID))
+        if request.hasExternalUnreadCount {
+            let rows = try await database.runAlone(SetBadge(app: app, user: user, count: request.externalUnreadCount), deadline: context.deadline)
+            guard try support.row(rows)[rows.columns(of: SetBadge.self).outcome] != "not_found" else { throw Failure.notFound("user") }
+        }
+        let rows = try await database.runAlone(GetBadge(app: app, user: user), deadline: context.deadline)
+        guard let row = rows.first else { throw Failure.notFound("user") }
+        let columns = try rows.columns(of: GetBadge.self)
+        return try .with {
+            $0.externalUnreadCount = try row[columns.external]
+            $0.unreadConversationCount = try row[columns.conversations]
+            $0.unreadMessageCount = try row[columns.messages]
+        }
+    }
+
+    // MARK: Erasing
+
+    private func erase(_ request: ProtoEraseUserRequest, in context: RPCContext) async throws -> ProtoEmpty {
+        let (app, user) = (try AppID(contract: request.appID), try Self.user(request.userID))
+        let rows = try await database.runAlone(EraseUser(app: app, user: user), deadline: context.deadline)
+        let (row, columns) = (try support.row(rows), try rows.columns(of: EraseUser.self))
+        guard try row[columns.outcome] == "ok" else { throw Failure.notFound("user") }
+        support.directory.forget(user, in: app)
+        closeSockets(of: user, in: app)
+        announcer.announce(Identity(basic: BasicIdentity(userID: user)), to: try columns.told.entries(in: row), in: app)
+        erasures.wake()
+        return ProtoEmpty()
+    }
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+import Postgres
+import StrataModel
+
+/// Creates, replaces, patches or deletes an identity.
+struct WriteIdentity: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let mode: IdentityWrite.Mode
+    /// An object of properties by the names of their columns.
+    let values: String
+    /// The whole metadata; nil: it stays, or is empty in a new identity.
+    let metadata: String?
+    /// An object of keys of the metadata; null removes one.
+    let keys: String
+
+    typealias Columns = IdentityWriteColumns
+
+    static let statement = Statement(
+        "identity.write",
+        sql: """
+            SELECT w.outcome, w.told_users, w.told_positions, w.told_at, \(IdentityColumns.selected(from: "(w.profile)"))
+            FROM conversations.write_identity($1, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb) w
+            """)
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .text(user.rawValue), .text(mode.rawValue), .jsonb(values), metadata.map { .jsonb($0) } ?? .null, .jsonb(keys),
+        ]
+    }
+}
+
+/// Of ``WriteIdentity``.
+struct IdentityWriteColumns: ColumnSet {
+    let outcome: Column<String>
+    let told: ToldUsersColumns
+    /// Of the outcomes `ok` and `none`.
+    let identity: IdentityColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        told = try ToldUsersColumns(&names)
+        identity = try IdentityColumns(&names)
+    }
+}
+
+/// Suspends a user, or lifts the suspension.
+struct SuspendUser: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let isSuspended: Bool
+
+    typealias Columns = OutcomeColumns
+
+    static let statement = Statement("user.suspend", sql: "SELECT conversations.suspend_user($1, $2, $3) AS outcome", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .bool(isSuspended)] }
+}
+
+/// A page of a user's sessions.
+struct ListSessions: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let pageSize: Int64
+    /// The last one of the page before.
+    let from: UUID?
+
+    typealias Columns = SessionListColumns
+
+    static let statement = Statement(
+        "session.list", sql: "SELECT l.* FROM conversations.list_sessions($1, $2, $3::int8, $4) l", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(pageSize), Value(from)] }
+}
+
+/// Of ``ListSessions``: the first row has the outcome and the total, the others have sessions.
+struct SessionListColumns: ColumnSet {
+    let outcome: Column<String>
+    let total: Column<Int64>
+    let id: Column<UUID>
+    let createdAt: Column<Postgres.Timestamp>
+    let usedAt: Column<Postgres.Timestamp>
+    let expiresAt: Column<Postgres.Timestamp>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        total = try names.column("total")
+        id = try names.column("session_id")
+        createdAt = try names.column("created_at")
+        usedAt = try names.column("used_at")
+        expiresAt = try names.column("expires_at")
+    }
+}
+
+/// Ends one session of a user, or all.
+struct EndUserSessions: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    /// Nil: all.
+    let session: UUID?
+
+    typealias Columns = DigestColumns
+
+    static let statement = Statement("session.end_of_user", sql: "SELECT e.digest FROM conversations.end_sessions($1, $2, $3) e")
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), Value(session)] }
+}
+
+/// Of ``EndUserSessions``.
+struct DigestColumns: ColumnSet {
+    let digest: Column<[UInt8]>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        digest = try names.column("digest")
+    }
+}
+
+/// Settings of an app. What is nil stays.
+struct SetApp: PostgresQuery {
+    let app: AppID
+    /// Seconds; 0: as the service is set.
+    let sessionTTL: Int64?
+    let badgeCounts: String?
+    let badgeAnnouncements: Bool?
+
+    typealias Columns = OutcomeColumns
+
+    static let statement = Statement("app.set", sql: "SELECT conversations.set_app($1, $2, $3::int8, $4, $5) AS outcome", isIdempotent: true)
+
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .bool(sessionTTL != nil), Value(sessionTTL == 0 ? nil : sessionTTL), Value(badgeCounts),
+            badgeAnnouncements.map { .bool($0) } ?? .null,
+        ]
+    }
+}
+
+/// Shortens the sessions of some users of an app.
+struct ShortenSessions: PostgresQuery {
+    let app: AppID
+    /// The last user of the batch before; empty: none.
+    let after: String
+    /// The most users.
+    let limit: Int64
+
+    typealias Columns = LastUserColumns
+
+    static let statement = Statement("session.shorten", sql: "SELECT conversations.shorten_sessions($1, $2, $3::int8) AS last", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(after), .int8(limit)] }
+}
+
+/// Of ``ShortenSessions``.
+struct LastUserColumns: ColumnSet {
+    /// Null: there is no user left.
+    let last: Column<String>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        last = try names.column("last")
+    }
+}
+
+/// Sets what a user has not read outside of conversations.
+struct SetBadge: PostgresQuery {
+    let app: AppID
+    let user: UserID
+    let count: Int64
+
+    typealias Columns = OutcomeColumns
+
+    static let statement = Statement("badge.set", sql: "SELECT conversations.set_badge($1, $2, $3::int8) AS outcome", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(count)] }
+}
+
+/// What a user has not read. No row: the app has not heard of the user.
+struct GetBadge: PostgresQuery {
+    let app: AppID
+    let user: UserID
+
+    typealias Columns = BadgeColumns
+
+    static let statement = Statement(
+        "badge.get",
+        sql: """
+            SELECT b.external_unread_count, b.unread_conversation_count, b.unread_message_count FROM conversations.get_badge($1, $2) b
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
+}
+
+/// Of ``GetBadge``.
+struct BadgeColumns: ColumnSet {
+    let external: Column<Int64>
+    let conversations: Column<Int64>
+    let messages: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        external = try names.column("external_unread_count")
+        conversations = try names.column("unread_conversation_count")
+        messages = try names.column("unread_message_count")
+    }
+}
+
+/// Hands a notification for users to the webhooks that take pushes.
+struct PushNotification: PostgresQuery {
+    let app: AppID
+    let users: [UserID]
+    /// JSON text of an object.
+    let notification: String
+    /// JSON text of an object of objects by user id.
+    let overrides: String
+
+    typealias Columns = OutcomeColumns
+
+    static let statement = Statement(
+        "push.notification", sql: "SELECT conversations.push_notification($1, $2::text[], $3::jsonb, $4::jsonb) AS outcome")
+
+    var parameters: [Value] { [.uuid(app.rawValue), .textArray(users.map(\.rawValue)), .jsonb(notification), .jsonb(overrides)] }
+}
+
+/// Erases a user's account, and notes that the rest is owed.
+struct EraseUser: PostgresQuery {
+    let app: AppID
+    let user: UserID
+
+    typealias Columns = UserEraseColumns
+
+    static let statement = Statement("user.erase", sql: "SELECT e.* FROM conversations.erase_user($1, $2) e", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
+}
+
+/// Of ``EraseUser``.
+struct UserEraseColumns: ColumnSet {
+    let outcome: Column<String>
+    let told: ToldUsersColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        told = try ToldUsersColumns(&names)
+    }
+}
+
+/// Goes on with the erasure of one user.
+struct EraseSome: PostgresQuery {
+    /// The most messages whose parts are taken.
+    let limit: Int64
+
+    typealias Columns = EraseSomeColumns
+
+    static let statement = Statement(
+        "user.erase_some",
+        sql: """
+            SELECT e.outcome, e.app_id, e.user_id, e.position, e.created_at, e.message_count,
+                \(MessageColumns.selected(from: "e.message", prefix: "m_")), e.hidden_from
+            FROM conversations.erase_some($1::int8) e
+            """)
+
+    var parameters: [Value] { [.int8(limit)] }
+}
+
+/// Of ``EraseSome``: the first row has the outcome, the others have changes.
+struct EraseSomeColumns: ColumnSet {
+    let outcome: Column<String>
+    let app: Column<UUID>
+    let user: Column<String>
+    let position: Column<Int64>
+    let createdAt: Column<Postgres.Timestamp>
+    let messageCount: Column<Int64>
+    let message: MessageColumns
+    /// Null: no participant.
+    let hiddenFrom: Column<[String]>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        app = try names.column("app_id")
+        user = try names.column("user_id")
+        position = try names.column("position")
+        createdAt = try names.column("created_at")
+        messageCount = try names.column("message_count")
+        message = try MessageColumns(&names, prefix: "m_")
+        hiddenFrom = try names.column("hidden_from")
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FanOut
+import StrataModel
+import StrataWire
+import SwiftProtobuf
+
+/// Blocks between users.
+extension GatewayServices {
+    /// A page of the users whom the user has blocked, in the order of their ids.
+    func blocks(pageSize: Int, from: UserID?, for call: Call) async throws(Failure) -> ListPage<[BasicIdentity]> {
+        let request = ProtoListBlocksRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            // Another one tells that there is another page.
+            $0.pageSize = Int32(clamping: pageSize + 1)
+            if let from { $0.fromUserID = from.rawValue }
+        }
+        let answer = try await conversations.call(
+            BlocksAPI.list, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let identities = answer.identities.prefix(pageSize).map { BasicIdentity($0) }
+        let hasMore = answer.identities.count > pageSize
+        return ListPage(objects: identities, total: Int(answer.total), nextFrom: hasMore ? identities.last?.userID.layerID : nil)
+    }
+
+    /// - Parameter createsUser: the user need not have been heard of.
+    func changeBlocks(_ operations: [BlockListOperation], createsUser: Bool = false, for call: Call) async throws(Failure) -> ChangePlace {
+        let request = ProtoChangeBlocksRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+            $0.operations = operations.map { ProtoBlockOperation($0) }
+            $0.createsUser = createsUser
+        }
+        return ChangePlace(
+            try await conversations.call(
+                BlocksAPI.change, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers))
+    }
+
+    /// With whom the user has a block.
+    /// - Parameter position: of the user's own log, read before: what is answered contains at least so much.
+    func blockedUsers(since position: Position, for call: Call) async throws(Failure) -> BlockedUsers {
+        let request = ProtoBlockPairsRequest.with {
+            $0.appID = call.appData
+            $0.userID = call.user
+        }
+        let answer = try await conversations.call(
+            BlocksAPI.pairs, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        return BlockedUsers(
+            blocked: answer.blocked.map { UserID(trusted: $0) }, blockedBy: answer.blockedBy.map { UserID(trusted: $0) }, position: position)
+    }
+}
+
+extension ProtoBlockOperation {
+    fileprivate init(_ operation: BlockListOperation) {
+        self.init()
+        switch operation {
+        case .add(let users): (kind, userIds) = (.add, users.map(\.rawValue))
+        case .remove(let users): (kind, userIds) = (.remove, users.map(\.rawValue))
+        case .set(let users): (kind, userIds) = (.set, users.map(\.rawValue))
+        }
+    }
+}

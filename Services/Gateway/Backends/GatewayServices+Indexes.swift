@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import RPC
+import StrataModel
+import StrataWire
+import SwiftProtobuf
+
+extension GatewayServices {
+    /// A page of the conversations on the user's list that match a condition, as the user sees them; for the app's own server, of all that the app has.
+    func conversations(
+        matching condition: MetadataCondition, pageSize: Int, from: ConversationID?, for call: Call
+    ) async throws(Failure) -> ListPage<ConversationBatches> {
+        let found = try await find(condition, user: call.user, pageSize: pageSize, from: from, for: call)
+        return ListPage(objects: ConversationBatches([], later: found.ids, from: self, for: call), total: found.total, nextFrom: found.nextFrom)
+    }
+
+    /// The ids of a page of conversations that match a condition.
+    /// - Parameter user: whose list it is; empty: all conversations of the app.
+    func find(
+        _ condition: MetadataCondition, user: String, pageSize: Int, from: ConversationID?, for call: Call
+    ) async throws(Failure) -> (ids: [ConversationID], total: Int?, nextFrom: String?) {
+        let request = ProtoFindConversationsRequest.with {
+            $0.appID = call.appData
+            $0.userID = user
+            $0.modelCondition = condition
+            $0.pageSize = Int32(clamping: pageSize)
+            if let from { $0.fromID = Data(from) }
+        }
+        let answer = try await conversations.call(
+            IndexAPI.findConversations, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+        let ids = try Self.converted { try answer.ids.map { try ConversationID(contract: $0) } }
+        return (ids, answer.hasTotal ? Int(answer.total) : nil, try Self.nextFrom(answer.end, isFull: false, last: ids.last))
+    }
+
+    /// All key paths that an app has named.
+    func indexes(of app: AppID, trace: TraceID) async throws(Failure) -> [MetadataIndex] {
+        let answer = try await conversations.call(
+            IndexAPI.list, with: .with { $0.appID = Data(app) }, deadline: .now + .seconds(10), trace: trace)
+        return answer.indexes.map { MetadataIndex($0) }
+    }
+
+    /// Names a key path.
+    /// - Returns: also whether it was not named before.
+    func addIndex(_ path: MetadataPath, to app: AppID, trace: TraceID) async throws(Failure) -> (index: MetadataIndex, isNew: Bool) {
+        let request = ProtoAddIndexRequest.with {
+            $0.appID = Data(app)
+            $0.path = path.dotted
+        }
+        let answer = try await conversations.call(IndexAPI.add, with: request, deadline: .now + .seconds(10), trace: trace)
+        return (MetadataIndex(answer.index), answer.isNew)
+    }
+
+    /// Takes a key path back.
+    func removeIndex(_ path: MetadataPath, from app: AppID, trace: TraceID) async throws(Failure) {
+        let request = ProtoRemoveIndexRequest.with {
+            $0.appID = Data(app)
+            $0.path = path.dotted
+        }
+        _ = try await conversations.call(IndexAPI.remove, with: request, deadline: .now + .seconds(10), trace: trace)
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FanOut
+import FoundationEssentials
+import StrataModel
+import StrataWire
+import SwiftProtobuf
+
+/// What an app's own server does in its own name, for no user.
+extension GatewayServices {
+    /// Creates a conversation, or finds the distinct one. The creation of an id that is in use is taken for a repetition.
+    func createByServer(_ body: CreateConversationBody, for call: Call) async throws(Failure) -> Creation {
+        guard body.participants.count <= settings.objects.participants else {
+            throw .invalid("participants", reason: "names more than \(settings.objects.participants) users")
+        }
+        do throws(Failure) {
+            return try await createConversation(
+                id: body.id ?? .random(), participants: body.participants.sorted(), isDistinct: body.isDistinct, metadata: body.metadata?.leaves,
+                receiptPolicy: body.receiptPolicy, for: call)
+        } catch {
+            guard error.code == .idInUse, case .conversation(let view) = error.detail else { throw error }
+            return Creation(view: view, isNew: true, place: ChangePlace(position: view.conversation.position))
+        }
+    }
+
+    /// Sends a message; its sender is not typing any more. A message of the same conversation that has the id is taken for a repetition.
+    /// - Parameter id: chosen where the server did not say one.
+    func sendByServer(
+        _ body: ServerMessageBody, as id: MessageID, to conversation: ConversationID, for call: Call
+    ) async throws(Failure) -> (message: StrataModel.Message, place: ChangePlace) {
+        do throws(Failure) {
+            let request = messageRequest(body, as: id, to: conversation, for: call)
+            let answer = try await conversations.call(
+                ConversationsAPI.sendMessage, with: request, as: call.mutation, deadline: call.deadline, trace: call.trace, answers: call.answers)
+            if case .user(let user) = body.sender {
+                Task { try? await typing(.finished, by: UserKey(app: call.key.app, user: user), in: conversation) }
+            }
+            return (try Self.converted { try StrataModel.Message(answer.message) }, ChangePlace(answer.place))
+        } catch {
+            guard error.code == .idInUse, case .message(let message) = error.detail else { throw error }
+            // Where it lies elsewhere, it is none of this request's business.
+            guard message.conversationID == conversation else { throw Failure(.idInUse, error.message) }
+            return (message, ChangePlace(position: message.position))
+        }
+    }
+
+    /// Has a message sent later.
+    func schedule(
+        _ body: ServerMessageBody, _ schedule: ServerMessageBody.Schedule, as id: MessageID, to conversation: ConversationID, for call: Call
+    ) async throws(Failure) {
+        let request = ProtoScheduleMessageRequest.with {
+            $0.message = messageRequest(body, as: id, to: conversation, for: call)
+            $0.delayMs = schedule.delay
+            $0.typingMs = schedule.typing
+        }
+        _ = try await conversations.call(
+            ConversationsAPI.scheduleMessage, with: request, deadline: call.deadline, trace: call.trace, answers: call.answers)
+    }
+
+    private func messageRequest(
+        _ body: ServerMessageBody, as id: MessageID, to conversation: ConversationID, for call: Call
+    ) -> ProtoSendMessageRequest {
+        .with {
+            $0.appID = call.appData
+            $0.byServer = true
+            switch body.sender {
+            case .user(let user): $0.actor = user.rawValue
+            case .name(let name): $0.senderName = name
+            }
+            $0.conversationID = Data(conversation)
+            $0.id = Data(id)
+            $0.parts = body.content.parts.map { ProtoMessagePart($0) }
+            if let notification = body.content.notification { $0.notification = notification }
+        }
+    }
+
+    /// - Returns: nowhere for a patch of no operations, which is no change.
+    func patchByServer(_ id: ConversationID, with patch: ConversationPatch, for call: Call) async throws(Failure) -> ChangePlace {
+        if patch.isEmpty {
+            _ = try await bareConversation(id, for: call)
+            return .nowhere
+        }
+        return try await patchConversation(id, participants: Self.operations(patch), metadata: patch.metadata, for: call)
+    }
+
+    /// Deletes a conversation for all; one that is deleted already stays so.
+    func deleteByServer(_ id: ConversationID, for call: Call) async throws(Failure) -> ChangePlace {
+        do throws(Failure) {
+            return try await deleteConversation(id, mode: .allParticipants, leave: false, for: call)
+        } catch {
+            guard error.code == .objectDeleted else { throw error }
+            return .nowhere
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FanOut
+import FoundationEssentials
+import RPC
+import StrataModel
+import StrataWire
+import SwiftProtobuf
+
+/// What an app's own server wants to be told of.
+extension GatewayServices {
+    /// How long the webhooks service may take: it asks a receiver.
+    private var patience: Duration { .seconds(12) }
+
+    private func call<Request, Response>(
+        _ endpoint: Endpoint<Request, Response>, with request: Request, trace: TraceID
+    ) async throws(Failure) -> Response {
+        guard let webhooks else { throw .unavailable }
+        return try await webhooks.call(endpoint, with: request, deadline: .now + patience, trace: trace)
+    }
+
+    private func request(_ id: WebhookID, of app: AppID, event: UUID? = nil) -> ProtoWebhookRequest {
+        .with {
+            $0.appID = Data(app)
+            $0.id = Data(id)
+            if let event { $0.eventID = Data(uuid: event) }
+        }
+    }
+
+    /// Registers a webhook.
+    func createWebhook(_ body: WebhookBody, for app: AppID, trace: TraceID) async throws(Failure) -> Webhook {
+        let request = ProtoCreateWebhookRequest.with {
+            $0.appID = Data(app)
+            $0.id = Data(WebhookID.random())
+            $0.version = body.version.rawValue
+            $0.targetURL = body.targetURL
+            $0.events = body.events
+            $0.secret = body.secret
+            $0.config = body.config
+        }
+        let answer = try await call(WebhooksAPI.create, with: request, trace: trace)
+        return try Self.converted { try Webhook(answer) }
+    }
+
+    /// All of an app.
+    func listWebhooks(of app: AppID, trace: TraceID) async throws(Failure) -> [Webhook] {
+        let answer = try await call(WebhooksAPI.list, with: .with { $0.appID = Data(app) }, trace: trace)
+        return try Self.converted { try answer.webhooks.map { try Webhook($0) } }
+    }
+
+    /// One, or what becomes of it.
+    func webhook(
+        _ id: WebhookID, of app: AppID, by endpoint: Endpoint<ProtoWebhookRequest, ProtoWebhook> = WebhooksAPI.get, trace: TraceID
+    ) async throws(Failure) -> Webhook {
+        let answer = try await call(endpoint, with: request(id, of: app), trace: trace)
+        return try Self.converted { try Webhook(answer) }
+    }
+
+    /// Removes one.
+    func deleteWebhook(_ id: WebhookID, of app: AppID, trace: TraceID) async throws(Failure) {
+        _ = try await call(WebhooksAPI.delete, with: request(id, of: app), trace: trace)
+    }
+
+    /// The latest attempts of one.
+    func webhookDeliveries(_ id: WebhookID, of app: AppID, trace: TraceID) async throws(Failure) -> [WebhookDelivery] {
+        let answer = try await call(WebhooksAPI.deliveries, with: request(id, of: app), trace: trace)
+        return try Self.converted { try answer.deliveries.map { try WebhookDelivery($0) } }
+    }
+
+    /// Sends an event once more.
+    func redeliver(_ event: UUID, to id: WebhookID, of app: AppID, trace: TraceID) async throws(Failure) {
+        _ = try await call(WebhooksAPI.redeliver, with: request(id, of: app, event: event), trace: trace)
+    }
+}

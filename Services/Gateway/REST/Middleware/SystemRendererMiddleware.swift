@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+import Hummingbird
+import StrataModel
+import StrataWire
+
+/// Has the URLs in answers to an app's own server lead to the paths of that server: below `/apps/:app`.
+struct SystemRendererMiddleware: RESTMiddleware {
+    let renderer: Renderer
+
+    @concurrent
+    func handle(_ request: Request, context: RESTContext, next: Next) async throws -> Response {
+        var context = context
+        if let server = context.server { context.renderer = renderer.below("/apps/\(server.app)") }
+        return try await next(request, context)
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import FoundationEssentials
+import HTTPTypes
+import Hummingbird
+import StrataModel
+import StrataWire
+
+/// Where an app's own server wants to be told of events.
+struct WebhookRoutes: RESTFeature {
+    let services: GatewayServices
+
+    func add(to routes: RESTRoutes) {
+        let webhooks = routes.server("/webhooks")
+        webhooks.on(.post, use: create)
+        webhooks.on(.get, use: list)
+        webhooks.on(.get, ":id", use: load)
+        webhooks.on(.delete, ":id", use: delete)
+        webhooks.on(.post, ":id/activate") { (id: WebhookID, context) throws(Failure) in
+            try await answer(id, by: WebhooksAPI.activate, in: context)
+        }
+        webhooks.on(.post, ":id/deactivate") { (id: WebhookID, context) throws(Failure) in
+            try await answer(id, by: WebhooksAPI.deactivate, in: context)
+        }
+        webhooks.on(.get, ":id/deliveries", use: deliveries)
+        webhooks.on(.post, ":id/deliveries/:event/redeliver", use: redeliver)
+    }
+
+    private func create(_ body: WebhookBody, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let webhook = try await services.createWebhook(body, for: context.app, trace: context.request.trace)
+        return .json(.created) { renderer(for: context).writeWebhook(webhook, into: &$0) }
+    }
+
+    private func list(in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let webhooks = try await services.listWebhooks(of: context.app, trace: context.request.trace)
+        return .list(webhooks, total: webhooks.count) { renderer(for: context).writeWebhook($0, into: &$1) }
+    }
+
+    private func load(_ id: WebhookID, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await answer(id, by: WebhooksAPI.get, in: context)
+    }
+
+    private func answer(
+        _ id: WebhookID, by endpoint: Endpoint<ProtoWebhookRequest, ProtoWebhook>, in context: ServerContext
+    ) async throws(Failure) -> RESTAnswer {
+        let webhook = try await services.webhook(id, of: context.app, by: endpoint, trace: context.request.trace)
+        return .json { renderer(for: context).writeWebhook(webhook, into: &$0) }
+    }
+
+    private func delete(_ id: WebhookID, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await services.deleteWebhook(id, of: context.app, trace: context.request.trace)
+        return .noContent
+    }
+
+    private func deliveries(_ id: WebhookID, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let deliveries = try await services.webhookDeliveries(id, of: context.app, trace: context.request.trace)
+        return .list(deliveries, total: deliveries.count) { renderer(for: context).writeDelivery($0, into: &$1) }
+    }
+
+    private func redeliver(_ asked: Redelivery, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await services.redeliver(asked.event, to: asked.webhook, of: context.app, trace: context.request.trace)
+        return RESTAnswer(status: .accepted)
+    }
+}
+
+/// One event of a webhook.
+private struct Redelivery: RESTRequest {
+    let webhook: WebhookID
+    let event: UUID
+
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
+        webhook = try context.id("id", what: "webhook")
+        guard let event = context.parameters.get("event").flatMap({ UUID(uuidString: $0) }) else { throw .notFound("delivery") }
+        self.event = event
+    }
+}
+
+extension WebhookID: RESTRequest {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try context.id("id", what: "webhook")
+    }
+}
+
+extension WebhookBody: RESTRequest {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try WebhookBody(try await request.json(context))
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPTypes
+import Hummingbird
+import StrataModel
+import StrataWire
+
+/// Announcements and notifications, which an app's own server sends (docs/server-api.md).
+struct ServerAnnouncementRoutes: RESTFeature {
+    let services: GatewayServices
+
+    func add(to routes: RESTRoutes) {
+        routes.server("/announcements").on(.post, use: announce)
+        routes.server("/notifications").on(.post, use: notify)
+    }
+
+    private func announce(_ asked: AnnounceRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let (id, body) = (asked.id, asked.body)
+        let sent = try await services.announce(body, as: id, in: context.app, trace: context.request.trace)
+        return .json(.accepted) {
+            renderer(for: context)
+                .writeSentAnnouncement(
+                    id, sender: sent.sender, recipients: body.recipients, sentAt: sent.sentAt, parts: sent.parts, version: context.version, into: &$0)
+        }
+    }
+
+    private func notify(_ body: NotificationBody, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await services.notify(body, in: context.app, trace: context.request.trace)
+        return RESTAnswer(status: .accepted)
+    }
+}
+
+/// An announcement, with the id by which its sender can repeat the request.
+private struct AnnounceRequest: RESTRequest {
+    let id: AnnouncementID
+    let body: AnnouncementBody
+
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        id = try CreationID(request, in: context, for: services).id.map { AnnouncementID(rawValue: $0) } ?? .random()
+        body = try AnnouncementBody(
+            try await request.json(context), version: context.serverVersion ?? .v3, partsLimit: services.settings.objects.parts)
+    }
+}
+
+extension NotificationBody: RESTRequest {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try NotificationBody(try await request.json(context))
+    }
+}

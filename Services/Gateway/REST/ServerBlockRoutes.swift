@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+import FanOut
+import Foundation
+import Hummingbird
+import StrataModel
+import StrataWire
+
+/// Whom a user has blocked, as the app's own server reads and changes it (docs/server-api.md).
+struct ServerBlockRoutes: RESTFeature {
+    let services: GatewayServices
+
+    /// As many are read from the service at once.
+    private static let pageSize = 500
+
+    func add(to routes: RESTRoutes) {
+        let blocks = routes.server("/users/:owner/blocks")
+        blocks.on(.get, use: list)
+        blocks.on(.post, use: block)
+        blocks.on(.delete, ":user", use: unblock)
+    }
+
+    /// The whole list: it has no pages, and a user may have blocked so many others and no more.
+    private func list(_ owner: BlockOwner, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let call = try await call(for: owner, in: context)
+        var identities: [BasicIdentity] = []
+        var total = 0
+        repeat {
+            let page = try await services.blocks(pageSize: Self.pageSize, from: identities.last?.userID, for: call.renewed)
+            identities += page.objects
+            total = page.total ?? identities.count
+            if page.nextFrom == nil { break }
+        } while true
+        let renderer = self.renderer(for: context)
+        return .list(identities, total: max(total, identities.count)) { identity, writer in
+            guard context.version < .v2 else { return renderer.writeBasicIdentity(identity, into: &writer) }
+            writer.beginObject()
+            writer.key("user_id")
+            writer.string(identity.userID.rawValue)
+            writer.endObject()
+        }
+    }
+
+    private func block(_ asked: ObjectRequest<BlockOwner, BlockBody>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await change([.add([asked.content.user])], of: asked.id, in: context)
+        return .noContent
+    }
+
+    private func unblock(_ asked: ObjectRequest<BlockOwner, UserID>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await change([.remove([asked.content])], of: asked.id, in: context)
+        return .noContent
+    }
+
+    private func change(_ operations: [BlockListOperation], of owner: BlockOwner, in context: ServerContext) async throws(Failure) {
+        let call = try await call(for: owner, in: context)
+        _ = try await services.changeBlocks(operations, createsUser: context.version < .v2, for: call)
+    }
+
+    /// Up to 1.1 a user need not have been heard of.
+    private func call(for owner: BlockOwner, in context: ServerContext) async throws(Failure) -> GatewayServices.Call {
+        let key = UserKey(app: context.app, user: owner.user)
+        if context.version >= .v2 { _ = try await services.knownUser(key, trace: context.request.trace) }
+        return GatewayServices.Call(key, trace: context.request.trace, answers: context.request.answer)
+    }
+}
+
+/// The user in the path whose list it is.
+struct BlockOwner: RESTRequest {
+    let user: UserID
+
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
+        guard let user = context.parameters.get("owner").flatMap({ $0.removingPercentEncoding }).flatMap({ UserID($0) }) else {
+            throw .notFound("user")
+        }
+        self.user = user
+    }
+}
+
+extension BlockBody: RESTRequest {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try BlockBody(try await request.json(context))
+    }
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+import FanOut
+import Foundation
+import HTTPTypes
+import Hummingbird
+import StrataModel
+import StrataWire
+
+/// Users as an app's own server manages them: identities, suspension, sessions, badges, erasing; and the app itself (docs/server-api.md).
+struct UserRoutes: RESTFeature {
+    let services: GatewayServices
+
+    func add(to routes: RESTRoutes) {
+        routes.server("").on(.patch, use: patchApp)
+        let user = routes.server("/users/:owner")
+        user.on(.get, use: load)
+        user.on(.patch, use: patch)
+        user.on(.delete, use: erase)
+        let identity = routes.server("/users/:owner/identity")
+        identity.on(.get, use: loadIdentity)
+        identity.on(.post, use: createIdentity)
+        identity.on(.put, use: replaceIdentity)
+        identity.on(.patch, use: patchIdentity)
+        identity.on(.delete, use: deleteIdentity)
+        // Where the objects of 2.0 lead.
+        routes.server("/identities/:owner").on(.get, use: loadIdentity)
+        let sessions = routes.server("/users/:owner/sessions")
+        sessions.on(.get, use: listSessions)
+        sessions.on(.delete, use: endSessions)
+        sessions.on(.delete, ":id", use: endSession)
+        let badge = routes.server("/users/:owner/badge")
+        badge.on(.get, use: loadBadge)
+        badge.on(.put, use: putBadge)
+        badge.on(.patch, use: patchBadge)
+    }
+
+    // MARK: The app
+
+    private func patchApp(_ patch: AppPatch, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await services.patchApp(context.app, patch, trace: context.request.trace)
+        return RESTAnswer(status: .accepted)
+    }
+
+    // MARK: Users
+
+    private func load(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let found = try await services.user(owner.key(in: context), trace: context.request.trace)
+        return .json {
+            renderer(for: context).writeUser(found.identity, isSuspended: found.isSuspended, version: context.version, into: &$0)
+        }
+    }
+
+    /// The properties that a patch can name are carried out here, each by its own call. All were checked before the first is.
+    private func patch(_ asked: ObjectRequest<OwnerRequest, UserPatch>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let key = asked.id.key(in: context)
+        if let isSuspended = asked.content.isSuspended {
+            try await services.suspend(key, isSuspended, trace: context.request.trace)
+        } else if asked.content.blocks.isEmpty || context.version >= .v2 {
+            _ = try await services.knownUser(key, trace: context.request.trace)
+        }
+        if !asked.content.blocks.isEmpty {
+            let call = GatewayServices.Call(key, trace: context.request.trace, answers: context.request.answer)
+            _ = try await services.changeBlocks(asked.content.blocks, createsUser: context.version < .v2, for: call)
+        }
+        return RESTAnswer(status: .accepted)
+    }
+
+    private func erase(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await services.erase(owner.key(in: context), trace: context.request.trace)
+        return RESTAnswer(status: .accepted)
+    }
+
+    // MARK: Identities
+
+    private func loadIdentity(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let found = try await services.user(owner.key(in: context), trace: context.request.trace)
+        guard found.identity != Identity(basic: BasicIdentity(userID: found.identity.basic.userID)) else { throw .notFound("identity") }
+        return .json { renderer(for: context).writeIdentity(found.identity, version: context.version, into: &$0) }
+    }
+
+    private func createIdentity(_ asked: IdentityRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await services.writeIdentity(asked.body, mode: "create", of: asked.owner.key(in: context), trace: context.request.trace)
+        return RESTAnswer(status: .created)
+    }
+
+    private func replaceIdentity(_ asked: IdentityRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await services.writeIdentity(asked.body, mode: "replace", of: asked.owner.key(in: context), trace: context.request.trace)
+        return .noContent
+    }
+
+    private func patchIdentity(_ asked: IdentityPatchRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await services.writeIdentity(asked.body, mode: "patch", of: asked.owner.key(in: context), trace: context.request.trace)
+        return .noContent
+    }
+
+    private func deleteIdentity(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        var nothing = IdentityBody()
+        nothing.metadata = [:]
+        try await services.writeIdentity(nothing, mode: "delete", of: owner.key(in: context), trace: context.request.trace)
+        return .noContent
+    }
+
+    // MARK: Sessions
+
+    private func listSessions(
+        _ asked: ObjectRequest<OwnerRequest, ListRequest<SessionsQuery>>, in context: ServerContext
+    ) async throws(Failure)
+        -> RESTAnswer
+    {
+        let (user, query) = (asked.id.user, asked.content.query)
+        let key = try await services.knownUser(asked.id.key(in: context), trace: context.request.trace)
+        let page = try await services.userSessions(of: key, pageSize: query.pageSize, from: query.from, trace: context.request.trace)
+        let renderer = self.renderer(for: context)
+        let list = "/users/\(user.percentEncoded)/sessions"
+        return .list(page.objects, headers: headers(of: page, in: context, list: list, query: asked.content.text)) {
+            renderer.writeSession($0, of: user, into: &$1)
+        }
+    }
+
+    private func endSessions(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let key = try await services.knownUser(owner.key(in: context), trace: context.request.trace)
+        try await services.endSessions(of: key, session: nil, trace: context.request.trace)
+        return .noContent
+    }
+
+    private func endSession(_ asked: SessionRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let key = try await services.knownUser(asked.owner.key(in: context), trace: context.request.trace)
+        guard try await services.endSessions(of: key, session: asked.session, trace: context.request.trace) > 0 else { throw .notFound("session") }
+        return .noContent
+    }
+
+    // MARK: Badges
+
+    private func loadBadge(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await badge(of: owner, setting: nil, in: context)
+    }
+
+    private func putBadge(_ asked: ObjectRequest<OwnerRequest, BadgeRequest>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await badge(of: asked.id, setting: asked.content.body.externalUnreadCount, in: context)
+    }
+
+    private func patchBadge(_ asked: ObjectRequest<OwnerRequest, BadgePatchRequest>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        try await badge(of: asked.id, setting: asked.content.body.externalUnreadCount, in: context)
+    }
+
+    private func badge(of owner: OwnerRequest, setting count: Int64?, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        let badge = try await services.badge(of: owner.key(in: context), setting: count, trace: context.request.trace)
+        return .json { renderer(for: context).writeBadge(badge, into: &$0) }
+    }
+}
+
+// MARK: Requests
+
+/// The user in a path of an app's own server, decoded once: an id that looks like a whole identity id is not taken for one.
+struct OwnerRequest: RESTRequest {
+    let user: UserID
+
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
+        guard let user = context.parameters.get("owner").flatMap({ $0.removingPercentEncoding }).flatMap({ UserID($0) }) else {
+            throw .notFound("user")
+        }
+        self.user = user
+    }
+
+    func key(in context: ServerContext) -> UserKey { UserKey(app: context.app, user: user) }
+}
+
+/// A whole identity.
+private struct IdentityRequest: RESTRequest {
+    let owner: OwnerRequest
+    let body: IdentityBody
+
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        owner = try OwnerRequest(request, in: context, for: services)
+        body = try IdentityBody(try await request.json(context), of: owner.user)
+    }
+}
+
+/// A patch of an identity.
+private struct IdentityPatchRequest: RESTRequest {
+    let owner: OwnerRequest
+    let body: IdentityBody
+
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        body = try IdentityBody(patch: try await request.patch(context))
+        owner = try OwnerRequest(request, in: context, for: services)
+    }
+}
+
+private struct BadgeRequest: RESTRequest {
+    let body: BadgeBody
+
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        body = try BadgeBody(try await request.json(context))
+    }
+}
+
+private struct BadgePatchRequest: RESTRequest {
+    let body: BadgeBody
+
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        body = try BadgeBody(patch: try await request.patch(context))
+    }
+}
+
+extension UserPatch: RESTRequest {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try UserPatch(try await request.patch(context))
+    }
+}
+
+extension AppPatch: RESTRequest {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
+        self = try AppPatch(try await request.patch(context))
+    }
+}
+
+/// A session in a path.
+private struct SessionRequest: RESTRequest {
+    let owner: OwnerRequest
+    let session: UUID
+
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
+        owner = try OwnerRequest(request, in: context, for: services)
+        guard let session = context.parameters.get("id").flatMap({ UUID(uuidString: String($0)) }) else { throw .notFound("session") }
+        self.session = session
+    }
+}
+
+extension SessionsQuery: RESTRequest {
+    init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
+        self = try SessionsQuery(parameter: request.parameter)
+    }
+}

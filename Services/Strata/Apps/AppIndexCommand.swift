@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import StrataModel
+
+/// `strata app index`.
+struct AppIndexCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "index", abstract: "Adds, lists and removes the indexes by which an app's conversations are found by their metadata.",
+        discussion: "An index is of one key path, such as metadata.status. Each makes the changes of that value dearer, and nothing else.",
+        subcommands: [AppIndexAddCommand.self, AppIndexListCommand.self, AppIndexRemoveCommand.self])
+}
+
+/// An index, as it is shown.
+struct AppIndexRow: Codable, Equatable, Sendable {
+    var property: String
+    var state: String
+    var createdAt: String
+    var readyAt: String?
+
+    init(_ index: AppStore.Index) {
+        property = "metadata.\(index.path)"
+        state = index.readyAt == nil ? "building" : "ready"
+        createdAt = index.createdAt.formatted(.iso8601)
+        readyAt = index.readyAt?.formatted(.iso8601)
+    }
+
+    /// A line for people.
+    var line: String { "\(state.padding(toLength: 8, withPad: " ", startingAt: 0))  \(createdAt)  \(property)" }
+}
+
+/// `strata app index add`.
+struct AppIndexAddCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add", abstract: "Adds an index. What is there already is taken in while the services run; queries are refused until then.")
+
+    @Argument(help: "The key path, as metadata.status.")
+    var property: String
+    @OptionGroup var target: AppTarget
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() async throws {
+        let path = try IndexedProperty.path(property)
+        let app = try target.id
+        let (outcome, index) = try await target.store.addIndex(path, to: app)
+        if outcome == "too_many" {
+            throw CommandFailure(
+                .usage, "The app has \(MetadataIndex.most) indexes, which is the most. \(OwnCommand.name) app index remove removes one.")
+        }
+        guard let index else { throw target.noSuchApp(app) }
+        let row = AppIndexRow(index)
+        if json { return try Console.standard.say(json: row) }
+        Console.standard.say(row.line)
+    }
+}
+
+/// `strata app index list`.
+struct AppIndexListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Lists the indexes of an app: those that are ready, and those that are being built.")
+
+    @OptionGroup var target: AppTarget
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func run() async throws {
+        let app = try target.id
+        guard let indexes = try await target.store.indexes(of: app) else { throw target.noSuchApp(app) }
+        let rows = indexes.map { AppIndexRow($0) }
+        if json { return try Console.standard.say(json: rows) }
+        guard !rows.isEmpty else {
+            return Console.standard.say("No index. Add one with: \(OwnCommand.name) app index add metadata.status \(target.app)")
+        }
+        for row in rows { Console.standard.say(row.line) }
+    }
+}
+
+/// `strata app index remove`.
+struct AppIndexRemoveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove", abstract: "Removes an index: queries by it are refused at once.")
+
+    @Argument(help: "The key path, as metadata.status.")
+    var property: String
+    @OptionGroup var target: AppTarget
+
+    func run() async throws {
+        let path = try IndexedProperty.path(property)
+        let app = try target.id
+        guard try await target.store.removeIndex(path, of: app) else {
+            throw CommandFailure(.usage, "There is no index metadata.\(path) of this app. \(OwnCommand.name) app index list shows all.")
+        }
+        Console.standard.say("metadata.\(path)  is not indexed any more")
+    }
+}
+
+/// A key path of metadata, as people write it.
+enum IndexedProperty {
+    /// Without the `metadata.`.
+    /// - Throws: ``CommandFailure`` if it can be none.
+    static func path(_ property: String) throws -> String {
+        guard property.hasPrefix("metadata.") else {
+            throw CommandFailure(.usage, "The key path must begin with metadata., as metadata.status.")
+        }
+        do throws(Failure) {
+            let path = try MetadataPath(validating: property.dropFirst("metadata.".count))
+            try path.checkSettable()
+            return path.dotted
+        } catch {
+            throw CommandFailure(.usage, error.message)
+        }
+    }
+}

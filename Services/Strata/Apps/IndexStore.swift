@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Postgres
+import StrataModel
+
+extension AppStore {
+    /// An index of metadata, as it is listed.
+    struct Index: Equatable, Sendable {
+        /// Dotted.
+        let path: String
+        let createdAt: Date
+        /// Nil: it is being built.
+        let readyAt: Date?
+    }
+
+    /// - Returns: `created`, `found`, `too_many` or `no_app`; and the index, if there is one.
+    func addIndex(_ path: String, to app: UUID) async throws -> (outcome: String, index: Index?) {
+        let rows = try await query(AddAppIndex(app: app, path: path, most: Int64(MetadataIndex.most)))
+        guard let row = rows.first else { return ("no_app", nil) }
+        let columns = try rows.columns(of: AddAppIndex.self)
+        return (try row[columns.outcome], try columns.index.index(in: row))
+    }
+
+    /// In the order of their paths; nil if there is no such app.
+    func indexes(of app: UUID) async throws -> [Index]? {
+        let rows = try await query(ListAppIndexes(app: app))
+        guard !rows.isEmpty else { return nil }
+        let columns = try rows.columns(of: ListAppIndexes.self)
+        return try rows.compactMap { try columns.index(in: $0) }
+    }
+
+    /// - Returns: false if the app has no such index.
+    func removeIndex(_ path: String, of app: UUID) async throws -> Bool {
+        let rows = try await query(RemoveAppIndex(app: app, path: path))
+        guard let row = rows.first else { return false }
+        return try row[rows.columns(of: RemoveAppIndex.self).isRemoved]
+    }
+}
+
+/// Adds an index of metadata.
+struct AddAppIndex: PostgresQuery {
+    let app: UUID
+    let path: String
+    /// That an app can have.
+    let most: Int64
+
+    typealias Columns = AppIndexAdditionColumns
+
+    static let statement = Statement(
+        "app_index.add", sql: "SELECT i.outcome, i.path, i.created_at, i.ready_at FROM metadata.add_index($1, $2, $3) i", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app), .text(path), .int8(most)] }
+}
+
+/// The indexes of an app, in the order of their paths. No row: there is no such app.
+struct ListAppIndexes: PostgresQuery {
+    let app: UUID
+
+    typealias Columns = AppIndexColumns
+
+    static let statement = Statement(
+        "app_index.list",
+        sql: """
+            SELECT i.path, i.created_at, i.ready_at FROM conversations.app a LEFT JOIN metadata.indexes_of($1) i ON true WHERE a.id = $1 ORDER BY i.path
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app)] }
+}
+
+/// Removes an index of metadata.
+struct RemoveAppIndex: PostgresQuery {
+    let app: UUID
+    let path: String
+
+    typealias Columns = AppIndexRemovalColumns
+
+    static let statement = Statement("app_index.remove", sql: "SELECT metadata.remove_index($1, $2) AS is_removed")
+
+    var parameters: [Value] { [.uuid(app), .text(path)] }
+}
+
+/// Of ``ListAppIndexes``; all null where an app has no index.
+struct AppIndexColumns: ColumnSet {
+    private let path: Column<String>
+    private let createdAt: Column<Postgres.Timestamp>
+    private let readyAt: Column<Postgres.Timestamp>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        path = try names.column("path")
+        createdAt = try names.column("created_at")
+        readyAt = try names.column("ready_at")
+    }
+
+    /// Nil where all are null.
+    func index(in row: Row) throws(PostgresError) -> AppStore.Index? {
+        guard let path = try row[optional: path] else { return nil }
+        return AppStore.Index(path: path, createdAt: Self.date(try row[createdAt]), readyAt: try row[optional: readyAt].map { Self.date($0) })
+    }
+
+    private static func date(_ time: Postgres.Timestamp) -> Date { Date(timeIntervalSince1970: Double(time.microseconds) / 1_000_000) }
+}
+
+/// Of ``AddAppIndex``.
+struct AppIndexAdditionColumns: ColumnSet {
+    let outcome: Column<String>
+    let index: AppIndexColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        index = try AppIndexColumns(&names)
+    }
+}
+
+/// Of ``RemoveAppIndex``.
+struct AppIndexRemovalColumns: ColumnSet {
+    let isRemoved: Column<Bool>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) { isRemoved = try names.column("is_removed") }
+}

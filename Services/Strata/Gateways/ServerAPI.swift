@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import ProtocolClient
+
+/// Where a command finds the Server API, and by what it authenticates there.
+struct ServerAPIOption: ParsableArguments {
+    @Option(help: "Base URL of a gateway. (STRATA_URL; default: the one of the running `strata dev`)")
+    var url: String?
+    @OptionGroup var trust: TrustOption
+    @OptionGroup var database: DatabaseOption
+
+    /// Runs `body` with the Server API of an app: with the token in `STRATA_SERVER_TOKEN`, or with one that is made for it in the database, and revoked when
+    /// it ends.
+    /// - Parameter purpose: the name of such a token, by which `strata app token list` would show it if the command were killed.
+    /// - Throws: ``CommandFailure`` that says what is wrong; what `body` throws.
+    func with<Answer>(app: UUID, purpose: String, _ body: (ServerAPI) async throws -> Answer) async throws -> Answer {
+        let (home, settings) = (StrataHome(), OperatorSettings())
+        let given = try url ?? settings.value("STRATA_URL")
+        let base = if let given { given } else { try await RunningState.ofRunning(in: home).httpURLs.first }
+        guard let base else { throw CommandFailure(.unavailable, "No gateway runs. Give --url URL.") }
+        return try await GatewayClients.with([base], trusting: try trust.serverTrust(for: [base], settings: settings)) { gateways in
+            if let token = try settings.value("STRATA_SERVER_TOKEN") {
+                return try await body(ServerAPI(gateway: gateways[0], app: app, token: token))
+            }
+            let store = AppStore(url: try await database.url(in: home, settings: settings))
+            let token = try NewServerToken(name: purpose)
+            guard try await store.insert(token, for: app) else {
+                throw CommandFailure(.usage, "There is no app \(LayerID.app.text(app)). \(OwnCommand.name) app list shows all.")
+            }
+            do {
+                let answer = try await body(ServerAPI(gateway: gateways[0], app: app, token: token.text))
+                _ = try await store.deleteServerToken(token.id)
+                return answer
+            } catch {
+                _ = try? await store.deleteServerToken(token.id)
+                throw error
+            }
+        }
+    }
+}
+
+/// The Server API of one app.
+struct ServerAPI: Sendable {
+    let gateway: ProtocolClient
+    let app: UUID
+    let token: String
+
+    /// How long a call may take.
+    private static let patience = Duration.seconds(30)
+
+    /// Makes a call that has to succeed.
+    /// - Parameters:
+    ///   - path: below `/apps/:app`.
+    ///   - version: of the Server API.
+    ///   - headers: besides those that every call has.
+    /// - Throws: ``CommandFailure`` with what the server says is wrong.
+    @discardableResult
+    func call(
+        _ method: String, _ path: String, _ body: JSONValue? = nil, version: String = "3.0", headers: [String: String] = [:]
+    ) async throws -> JSONValue {
+        let own = ["Authorization": "Bearer \(token)", "Accept": "application/vnd.layer+json; version=\(version)"]
+        let answer: RESTAnswer
+        do {
+            answer = try await gateway.call(
+                method, "/apps/\(app.uuidString.lowercased())\(path)", body: body, headers: own.merging(headers) { $1 },
+                deadline: .now + Self.patience)
+        } catch let error as ProtocolClientError {
+            if error.code == .untrusted {
+                let way = "Name the certificates to trust with --ca FILE (STRATA_CA), or accept any with --insecure"
+                throw CommandFailure(.unavailable, "The certificate of \(gateway.baseURL) is not trusted. \(way).")
+            }
+            throw CommandFailure(.unavailable, "The gateway at \(gateway.baseURL) does not answer. Is it running? Try: \(OwnCommand.name) doctor")
+        }
+        guard answer.isSuccess else { throw Self.failure(answer) }
+        return answer.json
+    }
+
+    private static func failure(_ answer: RESTAnswer) -> CommandFailure {
+        let said = answer.json["message"].string?.onOneLine ?? "The gateway answered with status \(answer.status)."
+        switch answer.status {
+        case 401: return CommandFailure(.configuration, "\(said) Is STRATA_SERVER_TOKEN a token of this app?")
+        case 500...: return CommandFailure(.unavailable, said)
+        default: return CommandFailure(.usage, said)
+        }
+    }
+}
+
+extension KeyRing {
+    /// The app that is named, or the only one that was created here.
+    func appID(_ text: String?) throws -> UUID {
+        if let text { return try LayerID.app.parse(text, option: "--app") }
+        return try entry(for: nil).app
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import Glibc
+import StrataModel
+
+/// `strata user`.
+struct UserCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "user", abstract: "Looks after single users of an app.", subcommands: [UserEraseCommand.self])
+}
+
+/// `strata user erase`.
+struct UserEraseCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "erase",
+        abstract: "Erases a user for ever: their sessions, devices, identity, files, and what they wrote.",
+        discussion: """
+            The account goes at once. The user's messages keep their places and lose their parts soon afterwards, and all participants are told. The id \
+            stays in the conversations that the user takes part in. Nothing undoes this, and backups are not touched. Uses the Server API, with the token \
+            in STRATA_SERVER_TOKEN, or else with one that it makes in the database and revokes again.
+            """)
+
+    @Option(help: "The app; may be left out where there is only one.")
+    var app: String?
+    @Option(help: "The user's id.")
+    var user: String
+    @OptionGroup var api: ServerAPIOption
+    @Flag(help: "Erase the user without asking.")
+    var yes = false
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func validate() throws {
+        guard UserID(user) != nil else {
+            throw ValidationError("--user must have 1 to \(Limits.userIDBytes) bytes of UTF-8, and no control characters.")
+        }
+    }
+
+    func run() async throws {
+        let app = try KeyRing(home: StrataHome()).appID(self.app)
+        try confirm()
+        let path = "/users/\(UserID(trusted: user).percentEncoded)"
+        _ = try await api.with(app: app, purpose: "strata user erase") { server in try await server.call("DELETE", path) }
+        if json { return try Console.standard.say(json: ["app": LayerID.app.text(app), "user": user]) }
+        Console.standard.say("\(user)  is erased. What they wrote goes now, some messages at a time.")
+    }
+
+    private func confirm() throws {
+        if yes { return }
+        guard isatty(STDIN_FILENO) == 1 else {
+            throw CommandFailure(.usage, "No user was erased. Say --yes to erase one for ever, or call this at a terminal.")
+        }
+        Console.standard.note("Type the user's id to erase them for ever:")
+        guard readLine() == user else { throw CommandFailure(.usage, "No user was erased: that is not the user's id.") }
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Logging
+import NIOCore
+import NIOHTTP1
+import Postgres
+import ServiceLifecycle
+import StrataModel
+
+/// Asks receivers whether they want the events of a hook, with a challenge that they must answer; and makes hooks active once every service records for them.
+struct Verifier: Service {
+    let store: HookStore
+    let sender: HTTPSender
+    let settings: WebhooksSettings
+    let logger: Logger
+
+    /// The app's server waits for the answer, which comes through a gateway.
+    private static let longest = Duration.seconds(9)
+
+    /// For how long a verification is this instance's.
+    var lease: Int64 { Int64((settings.timeout + .seconds(10)) / .milliseconds(1)) }
+    private var delay: Int64 { Int64(HookStore.activationDelay / .milliseconds(1)) }
+
+    /// Asks the receiver of a hook, and notes the answer.
+    /// - Returns: the hook afterwards; nil if it is gone, or was deactivated meanwhile.
+    func verify(_ hook: Hook) async throws(Failure) -> Hook? {
+        let reason = await problem(with: hook.webhook)
+        if let reason {
+            logger.notice(
+                "a webhook could not be verified",
+                metadata: ["webhook.id": "\(hook.webhook.id)", "app.id": "\(hook.webhook.app)", "error.message": "\(reason)"])
+        }
+        return
+            try await store.hooks(
+                EndVerification(id: hook.webhook.id, reason: reason.map { "Verification failed due to \($0)" }, delay: delay),
+                deadline: .now + .seconds(5)
+            )
+            .first
+    }
+
+    /// Why the receiver does not want the events; nil: it does.
+    private func problem(with webhook: Webhook) async -> String? {
+        let challenge = UUID().uuidString.lowercased()
+        do {
+            let target = try TargetURL(webhook.targetURL, allowsHTTP: settings.allowsHTTP)
+            let answer = try await sender.send(
+                .GET, target.adding("verification_challenge", challenge), to: target,
+                headers: [
+                    "user-agent": "layer-webhooks/\(webhook.version.rawValue)", "layer-webhook-id": webhook.id.layerID(in: webhook.app),
+                    "accept": "*/*",
+                ], body: nil, bodyBytes: 1024, limit: Self.longest)
+            guard answer.status == 200 else { return "unexpected response status: \(answer.status) \(answer.reason)" }
+            guard let body = answer.body, String(buffer: body) == challenge else { return "an answer that is not the challenge" }
+            return nil
+        } catch let problem as HTTPSender.Problem {
+            return problem.reason
+        } catch let failure as Failure {
+            return "a target that cannot be called: \(failure.message)"
+        } catch {
+            return "an error"
+        }
+    }
+
+    /// Verifies hooks whose instance has not done so in time, makes verified ones active, and removes what is needed no more; until the service stops.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var sweptAt = ContinuousClock.now
+            while (try? await Task.sleep(for: Duration.milliseconds(250) * Double.random(in: 0.8...1.2))) != nil {
+                do {
+                    _ = try await store.pool.query(SettleHooks(delay: delay), deadline: .now + .seconds(5))
+                    let waiting = try await store.hooks(ClaimVerifications(limit: 8, lease: lease), deadline: .now + .seconds(5))
+                    await withDiscardingTaskGroup { group in
+                        for hook in waiting { group.addTask { _ = try? await self.verify(hook) } }
+                    }
+                    if .now > sweptAt + .seconds(60) {
+                        sweptAt = .now
+                        try await store.sweep(keep: settings.keep, deadline: .now + .seconds(30))
+                    }
+                } catch {
+                    logger.debug("hooks could not be looked after", metadata: ["error.message": "\(error)"])
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import FoundationEssentials
+import RPC
+import StrataModel
+import StrataWire
+import SwiftProtobuf
+
+/// Answers the calls by which an app's own server administers its webhooks.
+struct WebhookHandler: CallHandler {
+    let store: HookStore
+    let verifier: Verifier
+    let settings: WebhooksSettings
+
+    func register(on router: inout CallRouter) {
+        router.register(WebhooksAPI.create) { try await create($0, deadline: $1.deadline) }
+        router.register(WebhooksAPI.list) { try await list($0, deadline: $1.deadline) }
+        router.register(WebhooksAPI.get) { ProtoWebhook(try await find(try Named($0), deadline: $1.deadline).webhook) }
+        router.register(WebhooksAPI.activate) { try await activate(try Named($0), deadline: $1.deadline) }
+        router.register(WebhooksAPI.deactivate) { try await deactivate(try Named($0), deadline: $1.deadline) }
+        router.register(WebhooksAPI.delete) { try await delete(try Named($0), deadline: $1.deadline) }
+        router.register(WebhooksAPI.deliveries) { try await deliveries(try Named($0), deadline: $1.deadline) }
+        router.register(WebhooksAPI.redeliver) { request, context in
+            guard let event = UUID(contract: request.eventID) else { throw ContractViolation("WebhookRequest.event_id") }
+            return try await redeliver(event, of: try Named(request), deadline: context.deadline)
+        }
+    }
+
+    /// One hook of an app.
+    private struct Named {
+        let app: AppID
+        let id: WebhookID
+
+        init(_ request: ProtoWebhookRequest) throws(ContractViolation) {
+            app = try AppID(contract: request.appID)
+            id = try WebhookID(contract: request.id)
+        }
+    }
+
+    private func find(_ named: Named, deadline: ContinuousClock.Instant) async throws(Failure) -> Hook {
+        guard let hook = try await store.hooks(ReadHooks(app: named.app, id: named.id), deadline: deadline).first else {
+            throw .notFound("webhook")
+        }
+        return hook
+    }
+
+    private func create(_ request: ProtoCreateWebhookRequest, deadline: ContinuousClock.Instant) async throws -> ProtoWebhook {
+        guard let version = WebhookVersion(rawValue: request.version) else { throw ContractViolation("CreateWebhookRequest.version") }
+        _ = try TargetURL(request.targetURL, allowsHTTP: settings.allowsHTTP)
+        var kinds: [WebhookEventKind] = []
+        for name in request.events {
+            guard let named = WebhookEventKind.kinds(named: name, in: version) else { throw Failure.invalid("events", reason: "has an unknown name") }
+            kinds += named.filter { !kinds.contains($0) }
+        }
+        let webhook = Webhook(
+            id: try WebhookID(contract: request.id), app: try AppID(contract: request.appID), version: version, targetURL: request.targetURL,
+            events: request.events, config: request.config, status: .unverified, statusReason: nil, createdAt: Timestamp(microseconds: 0))
+        let config = String(decoding: try JSONEncoder().encode(request.config), as: UTF8.self)
+        let hook = try await store.create(
+            CreateHook(
+                webhook: webhook, secret: request.secret, kinds: kinds, config: config, limit: settings.perApp, lease: verifier.lease),
+            deadline: deadline)
+        // The answer does not wait for the receiver. If this instance is killed meanwhile, another one asks.
+        if hook.webhook.status == .unverified { Task { _ = try? await verifier.verify(hook) } }
+        return ProtoWebhook(hook.webhook)
+    }
+
+    private func list(_ request: ProtoListWebhooksRequest, deadline: ContinuousClock.Instant) async throws -> ProtoListWebhooksResponse {
+        let hooks = try await store.hooks(ReadHooks(app: try AppID(contract: request.appID), id: nil), deadline: deadline)
+        return .with { $0.webhooks = hooks.map { ProtoWebhook($0.webhook) } }
+    }
+
+    private func activate(_ named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoWebhook {
+        let begun = try await store.hooks(BeginActivation(app: named.app, id: named.id, lease: verifier.lease), deadline: deadline).first
+        guard let begun else { throw Failure.notFound("webhook") }
+        let verified = try await verifier.verify(begun)
+        return ProtoWebhook((verified ?? begun).webhook)
+    }
+
+    private func deactivate(_ named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoWebhook {
+        let query = DeactivateHook(app: named.app, id: named.id, reason: "Deactivated by the app's server")
+        guard let hook = try await store.hooks(query, deadline: deadline).first else { throw Failure.notFound("webhook") }
+        return ProtoWebhook(hook.webhook)
+    }
+
+    private func delete(_ named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoEmpty {
+        guard try await store.outcome(DeleteHook(app: named.app, id: named.id), deadline: deadline) != nil else { throw Failure.notFound("webhook") }
+        return ProtoEmpty()
+    }
+
+    private func deliveries(_ named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoListWebhookDeliveriesResponse {
+        _ = try await find(named, deadline: deadline)
+        let deliveries = try await store.deliveries(of: named.id, in: named.app, deadline: deadline)
+        return .with { $0.deliveries = deliveries.map { ProtoWebhookDelivery($0) } }
+    }
+
+    private func redeliver(_ event: UUID, of named: Named, deadline: ContinuousClock.Instant) async throws -> ProtoEmpty {
+        switch try await store.outcome(RedeliverEvent(app: named.app, id: named.id, event: event), deadline: deadline) {
+        case "ok": return ProtoEmpty()
+        case "inactive": throw Failure(.invalidOperation, "The webhook is not active.")
+        default: throw Failure.notFound("delivery")
+        }
+    }
+}

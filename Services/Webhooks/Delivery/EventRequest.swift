@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+import NIOCore
+import NIOHTTP1
+import StrataModel
+import StrataWire
+
+/// The request that tells a receiver of an event: the same bytes whenever it is sent.
+struct EventRequest {
+    let headers: HTTPHeaders
+    let body: ByteBuffer
+
+    /// - Parameter renderer: leads to the public base.
+    init(_ event: WebhookEvent, to hook: Hook, renderer: Renderer) {
+        let webhook = hook.webhook
+        let version: ServerVersion =
+            switch webhook.version {
+            case .v1: .v1
+            case .v2: .v2
+            case .v3: .v3
+            }
+        var writer = JSONWriter()
+        ServerRenderer(renderer.below("/apps/\(webhook.app)"), version: version)
+            .writeEvent(event, for: webhook.version, config: webhook.config, into: &writer)
+        body = writer.buffer
+        headers = [
+            "content-type": "application/vnd.layer.webhooks+json; version=\(webhook.version.rawValue)",
+            "user-agent": "layer-webhooks/\(webhook.version.rawValue)",
+            "layer-webhook-id": webhook.id.layerID(in: webhook.app),
+            "layer-webhook-request-id": event.id.uuidString.lowercased(),
+            "layer-webhook-event-type": event.kind.name(in: webhook.version),
+            "layer-webhook-signature": Self.signature(of: body, with: hook.secret),
+        ]
+    }
+
+    /// HMAC with SHA-1 of the bytes, in lower-case hexadecimal digits: what receivers of the protocol check.
+    static func signature(of body: ByteBuffer, with secret: String) -> String {
+        let code = HMAC<Insecure.SHA1>.authenticationCode(for: Data(body.readableBytesView), using: SymmetricKey(data: Data(secret.utf8)))
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: code.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}

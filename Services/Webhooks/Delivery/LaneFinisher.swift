@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Logging
+import Metrics
+import Postgres
+import StrataModel
+import Synchronization
+
+/// Tells the database what came of lanes: those that end at about the same time in one statement for each claim.
+///
+/// What cannot be told before the lease ends is forgotten: the lanes are then claimed again, and their receivers get some events twice.
+final class LaneFinisher: Sendable {
+    private struct Waiting: Sendable {
+        let result: LaneResult
+        let claim: UUID
+        let until: ContinuousClock.Instant
+    }
+
+    private struct State {
+        var waiting: [Waiting] = []
+        var isWorking = false
+    }
+
+    private let store: HookStore
+    private let logger: Logger
+    private let state = Mutex(State())
+    private let lost = Counter(label: "strata_webhooks_results_lost_total")
+
+    init(store: HookStore, logger: Logger) {
+        self.store = store
+        self.logger = logger
+    }
+
+    /// - Parameters:
+    ///   - until: when the lease ends.
+    ///   - whenTold: called each time after some have been told.
+    func add(_ result: LaneResult, of claim: UUID, until: ContinuousClock.Instant, whenTold: @escaping @Sendable () -> Void) {
+        let isFirst = state.withLock { state in
+            state.waiting.append(Waiting(result: result, claim: claim, until: until))
+            defer { state.isWorking = true }
+            return !state.isWorking
+        }
+        if isFirst { Task { await work(whenTold) } }
+    }
+
+    /// Whether everything has been told.
+    var isIdle: Bool { state.withLock { !$0.isWorking } }
+
+    private func work(_ whenTold: @Sendable () -> Void) async {
+        while true {
+            let waiting = state.withLock { state in
+                defer { state.waiting = [] }
+                if state.waiting.isEmpty { state.isWorking = false }
+                return state.waiting
+            }
+            if waiting.isEmpty { return }
+            var again: [Waiting] = []
+            for (claim, group) in Dictionary(grouping: waiting, by: \.claim) { again += await tell(group, of: claim) }
+            whenTold()
+            guard !again.isEmpty else { continue }
+            let (late, rest) = (again.filter { $0.until < .now }, again.filter { $0.until >= .now })
+            if !late.isEmpty {
+                lost.increment(by: late.count)
+                logger.warning("what came of deliveries could not be noted; they are repeated", metadata: ["lanes.count": "\(late.count)"])
+            }
+            state.withLock { $0.waiting += rest }
+            try? await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    /// - Returns: those that must be told again.
+    private func tell(_ group: [Waiting], of claim: UUID) async -> [Waiting] {
+        do {
+            let busy = try await store.finish(group.map(\.result), of: claim, deadline: .now + .seconds(5))
+            let places = Set(busy.map { Place($0) })
+            return group.filter { places.contains(Place($0.result)) }
+        } catch {
+            try? await Task.sleep(for: .milliseconds(200))
+            return group
+        }
+    }
+
+    private struct Place: Hashable {
+        let hook: UUID
+        let lane: UUID
+
+        init(_ result: LaneResult) { (hook, lane) = (result.hook.rawValue, result.lane) }
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Postgres
+import StrataModel
+
+/// Of the statements about hooks.
+struct HookColumns: ColumnSet {
+    let id: Column<UUID>
+    let app: Column<UUID>
+    let createdAt: Column<Postgres.Timestamp>
+    let version: Column<String>
+    let targetURL: Column<String>
+    let secret: Column<String>
+    let events: Column<[String]>
+    let config: Column<String>
+    let status: Column<String>
+    let statusReason: Column<String>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        id = try names.column("id")
+        app = try names.column("app_id")
+        createdAt = try names.column("created_at")
+        version = try names.column("version")
+        targetURL = try names.column("target_url")
+        secret = try names.column("secret")
+        events = try names.column("events")
+        config = try names.column("config")
+        status = try names.column("status")
+        statusReason = try names.column("status_reason")
+    }
+
+    /// What a statement selects of a row.
+    static func selected(of row: String = "h") -> String {
+        ["id", "app_id", "created_at", "version", "target_url", "secret", "events", "config", "status", "status_reason"]
+            .map { "(\(row)).\($0)" }.joined(separator: ", ")
+    }
+
+    func hook(_ row: Row) throws -> Hook {
+        guard let version = WebhookVersion(rawValue: try row[version]), let status = Webhook.Status(rawValue: try row[status]) else {
+            throw MalformedAnswer()
+        }
+        return Hook(
+            webhook: Webhook(
+                id: WebhookID(rawValue: try row[id]), app: AppID(rawValue: try row[app]), version: version, targetURL: try row[targetURL],
+                events: try row[events], config: try JSONDecoder().decode([String: String].self, from: Data(try row[config].utf8)), status: status,
+                statusReason: try row[optional: statusReason],
+                createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds)),
+            secret: try row[secret])
+    }
+}
+
+/// A webhook with what signs its events.
+struct Hook: Hashable, Sendable {
+    let webhook: Webhook
+    let secret: String
+}
+
+/// The database answered what its functions never answer: a fault of ours.
+struct MalformedAnswer: Error {}
+
+/// Of ``CreateHook``.
+struct CreateHookColumns: ColumnSet {
+    let outcome: Column<String>
+    let hookID: Column<UUID>
+    let hook: HookColumns
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        outcome = try names.column("outcome")
+        hookID = try names.column("id")
+        hook = try HookColumns(&names)
+    }
+}
+
+/// Of ``ClaimLanes``.
+struct ClaimColumns: ColumnSet {
+    let hook: Column<UUID>
+    let lane: Column<UUID>
+    let attempts: Column<Int64>
+    let position: Column<Int64>
+    let number: Column<Int64>
+    let kind: Column<String>
+    let event: Column<UUID>
+    let createdAt: Column<Postgres.Timestamp>
+    let facts: Column<String>
+    let parts: Column<[UInt8]>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        hook = try names.column("hook_id")
+        lane = try names.column("lane")
+        attempts = try names.column("attempts")
+        position = try names.column("position")
+        number = try names.column("number")
+        kind = try names.column("kind")
+        event = try names.column("event_id")
+        createdAt = try names.column("created_at")
+        facts = try names.column("facts")
+        parts = try names.column("parts")
+    }
+}
+
+/// Of ``FinishLanes``.
+struct FinishColumns: ColumnSet {
+    let place: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) { place = try names.column("n") }
+}
+
+/// Of ``ReadDeliveries``.
+struct DeliveryColumns: ColumnSet {
+    let event: Column<UUID>
+    let kind: Column<String>
+    let version: Column<String>
+    let createdAt: Column<Postgres.Timestamp>
+    let attemptedAt: Column<Postgres.Timestamp>
+    let attempt: Column<Int64>
+    let isDelivered: Column<Bool>
+    let responseStatus: Column<Int64>
+    let latency: Column<Int64>
+    let error: Column<String>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        event = try names.column("event_id")
+        kind = try names.column("kind")
+        version = try names.column("version")
+        createdAt = try names.column("created_at")
+        attemptedAt = try names.column("attempted_at")
+        attempt = try names.column("attempt")
+        isDelivered = try names.column("is_delivered")
+        responseStatus = try names.column("response_status")
+        latency = try names.column("latency_ms")
+        error = try names.column("error")
+    }
+
+    func delivery(_ row: Row) throws -> WebhookDelivery {
+        let (kind, version) = (WebhookEventKind(rawValue: try row[kind]), WebhookVersion(rawValue: try row[version]))
+        guard let kind, let version else { throw MalformedAnswer() }
+        return WebhookDelivery(
+            event: try row[event], type: kind.name(in: version), createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds),
+            attemptedAt: StrataModel.Timestamp(microseconds: try row[attemptedAt].microseconds), attempt: Int(try row[attempt]),
+            isDelivered: try row[isDelivered], responseStatus: try row[optional: responseStatus].map { Int($0) },
+            latency: .milliseconds(try row[latency]), error: try row[optional: error])
+    }
+}
+
+/// Of the statements that answer one word, or one number.
+struct OutcomeColumns: ColumnSet {
+    let outcome: Column<String>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) { outcome = try names.column("outcome") }
+}
+
+/// Of ``SweepHooks``.
+struct CountColumns: ColumnSet {
+    let count: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) { count = try names.column("count") }
+}
+
+/// Of ``ReadBacklog``.
+struct BacklogColumns: ColumnSet {
+    let lanes: Column<Int64>
+    let failing: Column<Int64>
+    let oldest: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        lanes = try names.column("lanes")
+        failing = try names.column("failing")
+        oldest = try names.column("oldest_seconds")
+    }
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Postgres
+import StrataModel
+
+// The service's statements; what they promise is said beside the functions of schema `webhooks` (Shared/Schema).
+
+/// Registers a hook.
+struct CreateHook: PostgresQuery {
+    let webhook: Webhook
+    let secret: String
+    let kinds: [WebhookEventKind]
+    let config: String
+    let limit: Int
+    let lease: Int64
+
+    typealias Columns = CreateHookColumns
+
+    static let statement = Statement(
+        "webhooks.create",
+        sql: """
+            SELECT r.outcome, \(HookColumns.selected(of: "r.hook"))
+            FROM webhooks.create_hook($1, $2, $3, $4, $5, $6::text[], $7::text[], $8::jsonb, $9::int8, $10::int8) r
+            """, isIdempotent: true)
+
+    var parameters: [Value] {
+        [
+            .uuid(webhook.app.rawValue), .uuid(webhook.id.rawValue), .text(webhook.version.rawValue), .text(webhook.targetURL), .text(secret),
+            .textArray(webhook.events), .textArray(kinds.map(\.rawValue)), .jsonb(config), .int8(Int64(limit)), .int8(lease),
+        ]
+    }
+}
+
+/// All hooks of an app, or one of them.
+struct ReadHooks: PostgresQuery {
+    let app: AppID
+    /// Nil: all.
+    let id: WebhookID?
+
+    typealias Columns = HookColumns
+
+    static let statement = Statement(
+        "webhooks.read",
+        sql: """
+            SELECT \(HookColumns.selected()) FROM webhooks.hook h WHERE h.app_id = $1 AND ($2::uuid IS NULL OR h.id = $2::uuid)
+            ORDER BY h.created_at, h.id
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), Value(id?.rawValue)] }
+}
+
+/// All hooks that are active.
+struct ReadActiveHooks: PostgresQuery {
+    typealias Columns = HookColumns
+
+    static let statement = Statement(
+        "webhooks.read_active", sql: "SELECT \(HookColumns.selected()) FROM webhooks.hook h WHERE h.status = 'active'", isIdempotent: true)
+
+    var parameters: [Value] { [] }
+}
+
+/// Begins a verification that the app's server asks for.
+struct BeginActivation: PostgresQuery {
+    let app: AppID
+    let id: WebhookID
+    let lease: Int64
+
+    typealias Columns = HookColumns
+
+    static let statement = Statement(
+        "webhooks.begin_activation", sql: "SELECT \(HookColumns.selected()) FROM webhooks.begin_activation($1, $2, $3::int8) h", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .int8(lease)] }
+}
+
+/// Takes hooks that no instance is verifying.
+struct ClaimVerifications: PostgresQuery {
+    let limit: Int64
+    let lease: Int64
+
+    typealias Columns = HookColumns
+
+    static let statement = Statement(
+        "webhooks.claim_verifications", sql: "SELECT \(HookColumns.selected()) FROM webhooks.claim_verifications($1::int8, $2::int8) h")
+
+    var parameters: [Value] { [.int8(limit), .int8(lease)] }
+}
+
+/// Notes what a receiver answered.
+struct EndVerification: PostgresQuery {
+    let id: WebhookID
+    /// Nil: the receiver wants the events.
+    let reason: String?
+    let delay: Int64
+
+    typealias Columns = HookColumns
+
+    static let statement = Statement(
+        "webhooks.end_verification", sql: "SELECT \(HookColumns.selected()) FROM webhooks.end_verification($1, $2::text, $3::int8) h",
+        isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(id.rawValue), Value(reason), .int8(delay)] }
+}
+
+/// Makes hooks active that were verified some time ago.
+struct SettleHooks: PostgresQuery {
+    let delay: Int64
+
+    typealias Columns = NoColumns
+
+    static let statement = Statement("webhooks.settle", sql: "SELECT s FROM webhooks.settle($1::int8) s", isIdempotent: true)
+
+    var parameters: [Value] { [.int8(delay)] }
+}
+
+/// Ends the recording for a hook.
+struct DeactivateHook: PostgresQuery {
+    let app: AppID
+    let id: WebhookID
+    let reason: String
+
+    typealias Columns = HookColumns
+
+    static let statement = Statement(
+        "webhooks.deactivate", sql: "SELECT \(HookColumns.selected()) FROM webhooks.deactivate($1, $2, $3) h", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .text(reason)] }
+}
+
+/// Removes a hook; what belongs to it is swept later.
+struct DeleteHook: PostgresQuery {
+    let app: AppID
+    let id: WebhookID
+
+    typealias Columns = OutcomeColumns
+
+    static let statement = Statement(
+        "webhooks.delete", sql: "DELETE FROM webhooks.hook h WHERE h.app_id = $1 AND h.id = $2 RETURNING 'ok'::text AS outcome")
+
+    var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue)] }
+}
+
+/// Claims what is due.
+struct ClaimLanes: PostgresQuery {
+    let hooks: [UUID]
+    /// One for each hook: lanes, at most.
+    let limits: [Int64]
+    /// Lanes, at most.
+    let total: Int64
+    let claim: UUID
+    let lease: Int64
+    /// Of each lane: events, and about how many bytes.
+    let events: Int64
+    let bytes: Int64
+
+    typealias Columns = ClaimColumns
+
+    static let statement = Statement(
+        "webhooks.claim",
+        sql: """
+            SELECT c.hook_id, c.lane, c.attempts, c.position, c.number, c.kind, c.event_id, c.created_at, c.facts, c.parts
+            FROM webhooks.claim($1::uuid[], $2::int8[], $3::int8, $4, $5::int8, $6::int8, $7::int8) c
+            """)
+
+    var parameters: [Value] {
+        [.uuidArray(hooks), .int8Array(limits), .int8(total), .uuid(claim), .int8(lease), .int8(events), .int8(bytes)]
+    }
+}
+
+/// Ends the work on lanes of one claim.
+struct FinishLanes: PostgresQuery {
+    let claim: UUID
+    let results: [LaneResult]
+
+    typealias Columns = FinishColumns
+
+    static let statement = Statement(
+        "webhooks.finish",
+        sql: "SELECT f.n FROM webhooks.finish($1, $2::uuid[], $3::uuid[], $4::int8[], $5::int8[], $6::int8[], $7::int8[]) f", isIdempotent: true)
+
+    var parameters: [Value] {
+        [
+            .uuid(claim), .uuidArray(results.map(\.hook.rawValue)), .uuidArray(results.map(\.lane)), .int8Array(results.map(\.position)),
+            .int8Array(results.map(\.number)), .int8Array(results.map { Int64($0.failures) }),
+            .int8Array(results.map { $0.pause.map { Int64($0 / Duration.milliseconds(1)) } ?? -1 }),
+        ]
+    }
+}
+
+/// Keeps attempts.
+struct KeepDeliveries: PostgresQuery {
+    let attempts: String
+    let keep: Int64
+
+    typealias Columns = NoColumns
+
+    static let statement = Statement("webhooks.keep_deliveries", sql: "SELECT k FROM webhooks.keep_deliveries($1::jsonb, $2::int8) k")
+
+    var parameters: [Value] { [.jsonb(attempts), .int8(keep)] }
+}
+
+/// The latest attempts of a hook.
+struct ReadDeliveries: PostgresQuery {
+    let app: AppID
+    let id: WebhookID
+    let limit: Int64
+
+    typealias Columns = DeliveryColumns
+
+    static let statement = Statement(
+        "webhooks.deliveries",
+        sql: """
+            SELECT d.event_id, d.kind, h.version, d.created_at, d.attempted_at, d.attempt, d.is_delivered, d.response_status, d.latency_ms, d.error
+            FROM webhooks.hook h JOIN webhooks.delivery d ON d.hook_id = h.id
+            WHERE h.app_id = $1 AND h.id = $2 ORDER BY d.number DESC LIMIT $3::int8
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .int8(limit)] }
+}
+
+/// Sends an event once more.
+struct RedeliverEvent: PostgresQuery {
+    let app: AppID
+    let id: WebhookID
+    let event: UUID
+
+    typealias Columns = OutcomeColumns
+
+    static let statement = Statement("webhooks.redeliver", sql: "SELECT r AS outcome FROM webhooks.redeliver($1, $2, $3) r")
+
+    var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .uuid(event)] }
+}
+
+/// Removes what is needed no more.
+struct SweepHooks: PostgresQuery {
+    /// Seconds.
+    let keep: Int64
+    let limit: Int64
+
+    typealias Columns = CountColumns
+
+    static let statement = Statement("webhooks.sweep", sql: "SELECT s AS count FROM webhooks.sweep($1::int8, $2::int8) s", isIdempotent: true)
+
+    var parameters: [Value] { [.int8(keep), .int8(limit)] }
+}
+
+/// What is waiting.
+struct ReadBacklog: PostgresQuery {
+    typealias Columns = BacklogColumns
+
+    static let statement = Statement("webhooks.backlog", sql: "SELECT lanes, failing, oldest_seconds FROM webhooks.backlog()", isIdempotent: true)
+
+    var parameters: [Value] { [] }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import DatabaseKit
+import Logging
+import Metrics
+import NIOCore
+import Postgres
+import RPC
+public import ServiceKit
+public import ServiceLifecycle
+import StrataModel
+
+/// The webhooks service: tells apps' own servers of events, over HTTP to wherever they are, and administers what they want to be told.
+///
+/// Stateless: any number of instances may run, and any may be killed at any moment. It is the only service that calls strangers.
+public final class WebhooksService: StrataService {
+    /// The executable's name.
+    public static let name = "webhooks"
+
+    private let store: HookStore
+    private let log: DeliveryLog
+    private let engine: DeliveryEngine
+    private let verifier: Verifier
+    private let backlog: BacklogWatch
+    private let server: RPCServer
+
+    /// Puts the service together; nothing is connected before it runs.
+    /// - Throws: if a setting cannot be used.
+    public init(settings: WebhooksSettings, environment: ServiceEnvironment) throws {
+        let (loops, logger) = (environment.eventLoopGroup, environment.logger)
+        let store = HookStore(
+            pool: try settings.postgres.pool(
+                Self.name, mode: .exclusive, connections: settings.connections, statementTimeout: .seconds(30), logger: logger))
+        let sender = HTTPSender(
+            policy: AddressPolicy(allowed: settings.allowedAddresses), timeout: settings.timeout, connectionsPerHost: settings.perHost,
+            trustedRoots: settings.trustedRoots, group: loops)
+        let log = DeliveryLog(store: store, logger: logger)
+        let verifier = Verifier(store: store, sender: sender, settings: settings, logger: logger)
+        (self.store, self.log, self.verifier) = (store, log, verifier)
+        engine = DeliveryEngine(store: store, sender: sender, log: log, settings: settings, logger: logger)
+        backlog = BacklogWatch(store: store)
+        server = RPCServer(
+            [WebhookHandler(store: store, verifier: verifier, settings: settings)], configuration: settings.rpc, eventLoopGroup: loops, logger: logger
+        )
+    }
+
+    /// Everything that has to run, in the order of dependency.
+    public var services: [any Service] { [store.pool, log, engine, verifier, backlog, server] }
+
+    /// The port at which calls are answered. Waits until the server listens.
+    public var rpcPort: Int { get async throws { try await server.boundPort } }
+
+    /// Ready means that the database answers.
+    public func addChecks(to health: Health) {
+        health.add("postgres") { [store] in try await store.pool.check(within: .seconds(1)) }
+    }
+}
+
+/// Measures what waits, for the operator.
+private struct BacklogWatch: Service {
+    let store: HookStore
+    private let lanes = Gauge(label: "strata_webhooks_waiting_conversations")
+    private let failing = Gauge(label: "strata_webhooks_failing_conversations")
+    private let oldest = Gauge(label: "strata_webhooks_oldest_waiting_seconds")
+
+    init(store: HookStore) { self.store = store }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while (try? await Task.sleep(for: Duration.seconds(10) * Double.random(in: 0.8...1.2))) != nil {
+                guard let rows = try? await store.pool.query(ReadBacklog(), deadline: .now + .seconds(5)), let row = rows.first,
+                    let columns = try? rows.columns(of: ReadBacklog.self)
+                else { continue }
+                if let count = try? row[columns.lanes] { lanes.record(count) }
+                if let count = try? row[columns.failing] { failing.record(count) }
+                if let seconds = try? row[columns.oldest] { oldest.record(seconds) }
+            }
+        }
+    }
+}

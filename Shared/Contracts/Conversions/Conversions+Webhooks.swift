@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+import FoundationEssentials
+public import StrataModel
+
+extension Webhook {
+    /// - Throws: ``ContractViolation`` naming the field that is not as it must be.
+    public init(_ proto: ProtoWebhook) throws(ContractViolation) {
+        guard let version = WebhookVersion(rawValue: proto.version) else { throw ContractViolation("Webhook.version") }
+        guard let status = Status(rawValue: proto.status) else { throw ContractViolation("Webhook.status") }
+        self.init(
+            id: try WebhookID(contract: proto.id), app: try AppID(contract: proto.appID), version: version, targetURL: proto.targetURL,
+            events: proto.events, config: proto.config, status: status, statusReason: proto.hasStatusReason ? proto.statusReason : nil,
+            createdAt: Timestamp(microseconds: proto.createdAt))
+    }
+}
+
+extension ProtoWebhook {
+    /// The same, without its secret, which no webhook of the model has.
+    public init(_ webhook: Webhook) {
+        self.init()
+        id = Data(webhook.id)
+        appID = Data(webhook.app)
+        version = webhook.version.rawValue
+        targetURL = webhook.targetURL
+        events = webhook.events
+        config = webhook.config
+        status = webhook.status.rawValue
+        if let reason = webhook.statusReason { statusReason = reason }
+        createdAt = webhook.createdAt.microseconds
+    }
+}
+
+extension WebhookDelivery {
+    /// - Throws: ``ContractViolation`` unless the event's id has 16 bytes.
+    public init(_ proto: ProtoWebhookDelivery) throws(ContractViolation) {
+        guard let event = UUID(contract: proto.eventID) else { throw ContractViolation("WebhookDelivery.event_id") }
+        self.init(
+            event: event, type: proto.eventType, createdAt: Timestamp(microseconds: proto.createdAt),
+            attemptedAt: Timestamp(microseconds: proto.attemptedAt), attempt: Int(proto.attempt), isDelivered: proto.isDelivered,
+            responseStatus: proto.responseStatus == 0 ? nil : Int(proto.responseStatus), latency: .milliseconds(Int64(proto.latencyMs)),
+            error: proto.hasError ? proto.error : nil)
+    }
+}
+
+extension ProtoWebhookDelivery {
+    /// The same.
+    public init(_ delivery: WebhookDelivery) {
+        self.init()
+        eventID = Data(uuid: delivery.event)
+        eventType = delivery.type
+        createdAt = delivery.createdAt.microseconds
+        attemptedAt = delivery.attemptedAt.microseconds
+        attempt = UInt32(clamping: delivery.attempt)
+        isDelivered = delivery.isDelivered
+        responseStatus = UInt32(clamping: delivery.responseStatus ?? 0)
+        let (seconds, attoseconds) = delivery.latency.components
+        latencyMs = UInt32(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000)
+        if let error = delivery.error { self.error = error }
+    }
+}

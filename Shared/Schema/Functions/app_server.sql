@@ -1,0 +1,141 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What an app's own server sees and does in its own name, for no user.
+
+-- Why the app's own server is not shown a conversation: 'deleted', or 'not_found' if there never was one.
+CREATE OR REPLACE FUNCTION conversations.absence(p_app uuid, p_conversation uuid) RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN EXISTS (
+        SELECT FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NOT NULL)
+        THEN 'deleted' ELSE 'not_found' END;
+END
+$$;
+
+-- A conversation as no user in particular sees it: without a last message, and with nothing unread.
+CREATE OR REPLACE FUNCTION conversations.server_view(c conversations.conversation) RETURNS conversations.view_row
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    view conversations.view_row;
+BEGIN
+    view.conversation_id := c.id;
+    view.created_at := c.created_at;
+    view.is_distinct := c.is_distinct;
+    view.is_participant := true;
+    view.position := c.position;
+    view.message_count := c.message_count;
+    view.uncounted := c.message_count;
+    view.hidden := c.deleted_count;
+    view.participants := (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = c.id);
+    view.receipt_policy := c.receipt_policy;
+    RETURN view;
+END
+$$;
+
+-- Whether the app's own server may send a message for this sender, who does not take part in the conversation: under a name, or as a bot. Outcomes: 'ok',
+-- 'access_denied' for a user, 'unknown_sender' for one without an identity.
+CREATE OR REPLACE FUNCTION conversations.outside_sender(p_app uuid, p_user text, p_name text) RETURNS text
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN p_name IS NOT NULL THEN 'ok' ELSE coalesce(
+        (SELECT CASE WHEN i.is_bot THEN 'ok' ELSE 'access_denied' END
+        FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_user), 'unknown_sender') END;
+END
+$$;
+
+-- The first of these contents that the app's own server cannot put into a message of this conversation, NULL if there is none. It can send what it uploaded
+-- for the conversation, what is in a message there, and what the sender (if it is a user) could send. Locks them, so that they stay.
+CREATE OR REPLACE FUNCTION conversations.unsendable_by_server(p_app uuid, p_user text, p_conversation uuid, p_contents uuid[]) RETURNS uuid
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    wanted uuid;
+BEGIN
+    FOR wanted IN SELECT DISTINCT w.id FROM unnest(p_contents) w(id) ORDER BY w.id LOOP
+        PERFORM FROM conversations.content x
+        WHERE x.id = wanted AND x.app_id = p_app AND x.uploaded_at IS NOT NULL AND NOT x.is_doomed
+            AND (x.conversation_id = p_conversation OR x.owner = p_user OR conversations.is_content_of(wanted, p_conversation)
+                OR p_user IS NOT NULL AND conversations.sees_content(p_user, wanted))
+        FOR UPDATE;
+        IF NOT FOUND THEN RETURN wanted; END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+
+-- Whether a message of this conversation refers to this content.
+CREATE OR REPLACE FUNCTION conversations.is_content_of(p_content uuid, p_conversation uuid) RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM conversations.content_reference r WHERE r.content_id = p_content AND r.conversation_id = p_conversation);
+END
+$$;
+
+-- Content of a conversation, as the app's own server sees it: what it uploaded for it, and what is in a message there. No row: there is none.
+CREATE OR REPLACE FUNCTION conversations.get_server_content(p_app uuid, p_conversation uuid, p_content uuid)
+RETURNS TABLE (content_id uuid, mime_type text, size bigint, is_uploaded boolean)
+LANGUAGE plpgsql STABLE ROWS 1 AS $$
+BEGIN
+    RETURN QUERY
+    SELECT x.id, x.mime_type, x.size, x.uploaded_at IS NOT NULL FROM conversations.content x
+    WHERE x.id = p_content AND x.app_id = p_app AND NOT x.is_doomed
+        AND (x.conversation_id = p_conversation OR conversations.is_content_of(p_content, p_conversation))
+        AND EXISTS (
+            SELECT FROM conversations.conversation c WHERE c.id = p_conversation AND c.app_id = p_app AND c.deleted_position IS NULL);
+END
+$$;
+
+-- A page of all messages of a conversation, newest first: as list_messages_page has it for one user, with the outcome 'deleted', too.
+CREATE OR REPLACE FUNCTION conversations.list_server_messages(
+    p_app uuid, p_conversation uuid, p_page_size bigint, p_from_id uuid, p_bytes bigint)
+RETURNS TABLE (outcome text, total bigint, last_id uuid, message conversations.message_row)
+LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    c conversations.conversation;
+    before bigint := 9223372036854775807;
+    ordinals bigint[];
+    own bigint;
+    used bigint := 0;
+BEGIN
+    SELECT * INTO c FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NULL;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT conversations.absence(p_app, p_conversation), 0::bigint, NULL::uuid, NULL::conversations.message_row;
+        RETURN;
+    END IF;
+    total := c.message_count - c.deleted_count;
+    IF p_from_id IS NOT NULL THEN
+        SELECT x.ordinal INTO before FROM conversations.message_place x WHERE x.message_id = p_from_id AND x.conversation_id = p_conversation;
+        IF NOT FOUND THEN
+            RETURN QUERY SELECT 'unknown_cursor'::text, total, NULL::uuid, NULL::conversations.message_row;
+            RETURN;
+        END IF;
+    END IF;
+
+    outcome := 'ok';
+    RETURN NEXT;
+    outcome := NULL;
+    total := NULL;
+    ordinals := ARRAY(
+        SELECT m.ordinal FROM conversations.message m WHERE m.conversation_id = p_conversation AND m.ordinal < before
+        ORDER BY m.ordinal DESC LIMIT p_page_size + 1);
+    FOR message IN SELECT m.* FROM conversations.messages_at(p_conversation, ordinals[1:p_page_size]) m LOOP
+        own := 256 + coalesce(octet_length(message.parts), 0) + 64 * coalesce(cardinality(message.recipients), 0);
+        IF used > 0 AND used + own > p_bytes THEN
+            outcome := 'more';
+            EXIT;
+        END IF;
+        used := used + own;
+        RETURN NEXT;
+    END LOOP;
+    IF cardinality(ordinals) > p_page_size THEN
+        last_id := (SELECT m.id FROM conversations.message m WHERE m.conversation_id = p_conversation AND m.ordinal = ordinals[p_page_size]);
+    END IF;
+    IF outcome IS NOT NULL OR last_id IS NOT NULL THEN
+        message := NULL;
+        RETURN NEXT;
+    END IF;
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.absence, conversations.server_view, conversations.outside_sender, conversations.unsendable_by_server, conversations.is_content_of,
+    conversations.get_server_content, conversations.list_server_messages TO strata_conversations;

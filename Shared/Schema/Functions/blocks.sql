@@ -1,0 +1,229 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Blocks between users. A block acts in both directions, and only on what comes while it lasts: "blocked" below means that one of the two has blocked the other.
+--
+-- It acts where something is written. A message that is hidden from a participant is in that participant's `hidden` set from the beginning, so that lists, counts,
+-- replays and receipts have no rule of their own for it.
+
+-- Those of some users with whom a user has a block. Each is looked up by itself.
+CREATE OR REPLACE FUNCTION conversations.blocked_among(p_app uuid, p_user text, p_users text[]) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    -- Nearly all users have none.
+    IF NOT EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user) THEN RETURN '{}'; END IF;
+    RETURN ARRAY(
+        SELECT u.id FROM unnest(p_users) u(id)
+        CROSS JOIN LATERAL (
+            SELECT FROM conversations.block x WHERE x.app_id = p_app AND x.user_id = p_user AND x.other_id = u.id OFFSET 0) b
+        ORDER BY u.id COLLATE "C");
+END
+$$;
+
+-- Hides a message that is about to be written from the participants whom a block keeps from it, and returns who they are, with their counts after it; NULL: none.
+-- The caller holds the lock of the conversation, and writes the conversation's row afterwards, so that what follows from it sees these rows as they will be.
+CREATE OR REPLACE FUNCTION conversations.hide_new_message(
+    p_app uuid, p_conversation uuid, p_sender text, p_roster text[], p_ordinal bigint, p_position bigint,
+    OUT users text[], OUT uncounted bigint[], OUT hidden bigint[])
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    kept_from text[] := conversations.blocked_among(p_app, p_sender, p_roster);
+    reader text;
+    p conversations.participant;
+BEGIN
+    FOREACH reader IN ARRAY kept_from LOOP
+        SELECT * INTO p FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = reader;
+        p.hidden := p.hidden + int8multirange(int8range(p_ordinal, p_ordinal, '[]'));
+        p := conversations.packed(p, p_position);
+        UPDATE conversations.participant x
+        SET hidden = p.hidden, packed_up_to = p.packed_up_to, hidden_count = x.hidden_count + 1, uncounted = x.uncounted + 1,
+            first_kept = CASE WHEN x.first_kept > x.joined THEN x.first_kept ELSE p_position END
+        WHERE x.conversation_id = p_conversation AND x.user_id = reader
+        RETURNING x.* INTO p;
+        hide_new_message.users := hide_new_message.users || reader;
+        hide_new_message.uncounted := hide_new_message.uncounted || p.uncounted;
+        hide_new_message.hidden := hide_new_message.hidden || p.hidden_count;
+    END LOOP;
+END
+$$;
+
+-- Of the users whom `p_actor` is about to put into a conversation: those whom a block keeps from seeing that, since the conversation would be new to them. It is
+-- not for former participants who still have it on their lists.
+CREATE OR REPLACE FUNCTION conversations.kept_from(c conversations.conversation, p_users text[], p_actor text) RETURNS text[]
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT u.id FROM unnest(conversations.blocked_among(c.app_id, p_actor, p_users)) u(id)
+        WHERE NOT EXISTS (
+            SELECT FROM conversations.participant x
+            WHERE x.conversation_id = c.id AND x.user_id = u.id AND conversations.is_visible(c, x)));
+END
+$$;
+
+-- Takes a conversation off the lists of users who have just been put into it, as if they had deleted it from their devices: the next message that they may see
+-- brings it back. `p_position` is that of the change that put them in.
+CREATE OR REPLACE FUNCTION conversations.keep_from(c conversations.conversation, p_users text[], p_position bigint) RETURNS void
+LANGUAGE sql VOLATILE AS $$
+    UPDATE conversations.participant x
+    SET hidden_up_to = p_position, hidden_ordinal = c.message_count, is_hidden = true, hidden = '{}', uncounted = c.message_count,
+        hidden_count = c.message_count
+    WHERE x.conversation_id = c.id AND x.user_id = ANY (p_users)
+$$;
+
+-- Changes whom a user has blocked, by [{"kind":"add"|"remove"|"set","users":["a",…]},…] in order. Blocked users have an identity from then on. Outcomes: 'ok', or
+-- 'none' without effect; 'too_many', with nothing done, if the user would have blocked more than `p_quota` (NULL: no limit). `blocked` and `unblocked` are those
+-- with whom something has changed. Of `told_…`, the logs in which there is an entry, the user's own is one; times are microseconds since 1970.
+CREATE OR REPLACE FUNCTION conversations.change_blocks(
+    p_app uuid, p_user text, p_operations jsonb, p_quota bigint,
+    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT blocked text[], OUT unblocked text[], OUT told_users text[],
+    OUT told_positions bigint[], OUT told_at bigint[])
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    operation jsonb;
+    named text[];
+    wanted text[] := '{}';
+    unwanted text[] := '{}';
+    is_set boolean := false;
+    used bigint;
+    other text;
+BEGIN
+    PERFORM conversations.lock_quota(p_app, p_user, 'block');
+    FOR operation IN SELECT o.v FROM jsonb_array_elements(p_operations) o(v) LOOP
+        named := ARRAY(SELECT jsonb_array_elements_text(operation -> 'users'));
+        CASE operation ->> 'kind'
+            WHEN 'add' THEN
+                wanted := wanted || named;
+                unwanted := ARRAY(SELECT u.id FROM unnest(unwanted) u(id) WHERE u.id <> ALL (named));
+            WHEN 'remove' THEN
+                unwanted := unwanted || named;
+                wanted := ARRAY(SELECT u.id FROM unnest(wanted) u(id) WHERE u.id <> ALL (named));
+            WHEN 'set' THEN
+                is_set := true;
+                wanted := named;
+                unwanted := '{}';
+        END CASE;
+    END LOOP;
+    used := (SELECT count(*) FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own);
+    IF is_set THEN
+        unwanted := ARRAY(
+            SELECT b.other_id FROM conversations.block b
+            WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own AND b.other_id <> ALL (wanted));
+    END IF;
+    blocked := ARRAY(
+        SELECT u.id COLLATE "C" FROM unnest(conversations.sorted_users(wanted)) u(id)
+        WHERE u.id <> p_user AND (
+            SELECT b.is_own FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = u.id) IS NOT TRUE
+        ORDER BY 1);
+    unblocked := ARRAY(
+        SELECT u.id COLLATE "C" FROM unnest(conversations.sorted_users(unwanted)) u(id)
+        WHERE (SELECT b.is_own FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = u.id)
+        ORDER BY 1);
+    IF cardinality(blocked) > 0 AND used + cardinality(blocked) - cardinality(unblocked) > p_quota THEN
+        outcome := 'too_many';
+        RETURN;
+    END IF;
+    outcome := 'none';
+    IF cardinality(blocked) + cardinality(unblocked) = 0 THEN RETURN; END IF;
+    outcome := 'ok';
+
+    -- In the order of the keys, as the others of all pairs lock theirs. Both rows of a pair are locked before either is looked at.
+    PERFORM conversations.ensure_identities(p_app, blocked);
+    INSERT INTO conversations.block AS b (app_id, user_id, other_id, is_own)
+    SELECT p_app, k.user_id, k.other_id, false
+    FROM (
+        SELECT p_user AS user_id, u.id AS other_id FROM unnest(blocked || unblocked) u(id)
+        UNION ALL SELECT u.id, p_user FROM unnest(blocked || unblocked) u(id)) k
+    ORDER BY k.user_id COLLATE "C", k.other_id COLLATE "C"
+    ON CONFLICT (app_id, user_id, other_id) DO UPDATE SET is_own = b.is_own;
+    UPDATE conversations.block b SET is_own = b.other_id = ANY (blocked)
+    WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = ANY (blocked || unblocked);
+    FOREACH other IN ARRAY unblocked LOOP
+        CONTINUE WHEN (SELECT b.is_own FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user);
+        DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = other;
+        DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user;
+    END LOOP;
+
+    -- Users' logs are locked last, in the order of the users. The others' gateways must know, too; their clients are not told.
+    WITH entry AS (
+        SELECT p_user AS user_id, 22::smallint AS kind,
+            jsonb_build_object('blocked', change_blocks.blocked, 'unblocked', change_blocks.unblocked) AS operations
+        UNION ALL
+        SELECT u.id, 23::smallint, jsonb_build_object('user', p_user, 'is_blocked', u.id = ANY (change_blocks.blocked))
+        FROM unnest(change_blocks.blocked || change_blocks.unblocked) u(id)
+    ), moved AS (
+        INSERT INTO conversations.user_log AS l (app_id, user_id, position, last_change_at)
+        SELECT p_app, e.user_id, 1, clock_timestamp() FROM entry e ORDER BY e.user_id COLLATE "C"
+        ON CONFLICT (app_id, user_id) DO UPDATE
+        SET position = l.position + 1, last_change_at = greatest(clock_timestamp(), l.last_change_at)
+        RETURNING l.user_id, l.position, l.last_change_at
+    ), logged AS (
+        INSERT INTO conversations.user_change (app_id, user_id, position, kind, operations, created_at)
+        SELECT p_app, m.user_id, m.position, e.kind, e.operations, m.last_change_at FROM moved m JOIN entry e ON e.user_id = m.user_id
+    )
+    SELECT array_agg(m.user_id::text), array_agg(m.position), array_agg((extract(epoch FROM m.last_change_at) * 1000000)::bigint),
+        max(m.position) FILTER (WHERE m.user_id = p_user), max(m.last_change_at) FILTER (WHERE m.user_id = p_user)
+    INTO told_users, told_positions, told_at, change_blocks.position, change_blocks.created_at
+    FROM moved m;
+END
+$$;
+
+-- A page of the users whom a user has blocked, in the order of their ids. The first row has how many there are in all; the users of the page follow.
+CREATE OR REPLACE FUNCTION conversations.list_blocks(p_app uuid, p_user text, p_page_size bigint, p_from text)
+RETURNS TABLE (total bigint, user_id text)
+LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+BEGIN
+    RETURN QUERY
+    SELECT (SELECT count(*) FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own), NULL::text;
+    RETURN QUERY
+    SELECT NULL::bigint, b.other_id::text FROM conversations.block b
+    WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own AND b.other_id > coalesce(p_from, '')
+    ORDER BY b.app_id, b.user_id, b.other_id LIMIT p_page_size;
+END
+$$;
+
+-- With whom a user has a block, for gateways: at most `p_limit` whom the user has blocked, and as many by whom they are blocked.
+CREATE OR REPLACE FUNCTION conversations.block_pairs(p_app uuid, p_user text, p_limit bigint) RETURNS TABLE (user_id text, is_own boolean)
+LANGUAGE plpgsql STABLE ROWS 10 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+    RETURN QUERY
+    (SELECT b.other_id::text, true FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own
+        ORDER BY b.app_id, b.user_id, b.other_id LIMIT p_limit)
+    UNION ALL
+    (SELECT s.other_id::text, false
+    FROM (
+        SELECT b.other_id FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user
+        ORDER BY b.app_id, b.user_id, b.other_id LIMIT 2 * p_limit) s
+    CROSS JOIN LATERAL (
+        SELECT FROM conversations.block o WHERE o.app_id = p_app AND o.user_id = s.other_id AND o.other_id = p_user AND o.is_own OFFSET 0) o);
+END
+$$;
+
+-- Ends blocks that a user who is erased has made. Those against the user stay, for the id can come back. Returns how many there were, to be called again while
+-- that is the limit. Devices are not told: the user has none, and to the others it is as if the user were away.
+CREATE OR REPLACE FUNCTION conversations.forget_blocks(p_app uuid, p_user text, p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    others text[] := ARRAY(
+        SELECT b.other_id FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own
+        ORDER BY b.app_id, b.user_id, b.other_id LIMIT p_limit);
+    other text;
+BEGIN
+    -- In the order of the keys, as all who change blocks.
+    INSERT INTO conversations.block AS b (app_id, user_id, other_id, is_own)
+    SELECT p_app, k.user_id, k.other_id, false
+    FROM (SELECT p_user AS user_id, u.id AS other_id FROM unnest(others) u(id) UNION ALL SELECT u.id, p_user FROM unnest(others) u(id)) k
+    ORDER BY k.user_id COLLATE "C", k.other_id COLLATE "C"
+    ON CONFLICT (app_id, user_id, other_id) DO UPDATE SET is_own = b.is_own;
+    FOREACH other IN ARRAY others LOOP
+        UPDATE conversations.block b SET is_own = false WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = other;
+        CONTINUE WHEN (SELECT b.is_own FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user);
+        DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = other;
+        DELETE FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user;
+    END LOOP;
+    RETURN cardinality(others);
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.forget_blocks, conversations.blocked_among, conversations.hide_new_message, conversations.kept_from, conversations.keep_from, conversations.change_blocks,
+    conversations.list_blocks, conversations.block_pairs TO strata_conversations;

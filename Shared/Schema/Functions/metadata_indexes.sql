@@ -1,0 +1,326 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Indexes of metadata: kept by every change, built in the background, asked by queries.
+--
+-- A value is in the index from the transaction on that writes it. Two rules make an index complete:
+-- * A writer looks for an app's indexes after its transaction has a number, and the building begins when all transactions have ended that had a number when the
+--   index could first be seen (the fence). So each writer sees the index, or has ended before the building looks at its conversation.
+-- * Both hold the conversation's lock.
+
+-- How a value stands in the index, in the order of its bytes. A long value is cut, and told from others by its digest: FF is in no text in UTF-8.
+CREATE OR REPLACE FUNCTION metadata.index_key(p_value text) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN octet_length(p_value) <= 224 THEN convert_to(p_value, 'UTF8')
+    ELSE substr(convert_to(p_value, 'UTF8'), 1, 224) || '\xff'::bytea || sha256(convert_to(p_value, 'UTF8')) END;
+
+-- A conversation of an app with indexes is in them from its creation on.
+CREATE OR REPLACE FUNCTION metadata.note_indexes() RETURNS trigger
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    -- The transaction gets its number, before it looks.
+    PERFORM pg_current_xact_id();
+    NEW.is_indexed := NEW.is_indexed OR EXISTS (SELECT FROM metadata.index_path i WHERE i.app_id = NEW.app_id AND i.removed_at IS NULL);
+    RETURN NEW;
+END
+$$;
+
+CREATE OR REPLACE TRIGGER note_indexes BEFORE INSERT ON conversations.conversation FOR EACH ROW EXECUTE FUNCTION metadata.note_indexes();
+
+-- A conversation that was deleted for all is found no more.
+CREATE OR REPLACE FUNCTION metadata.forget_indexed() RETURNS trigger
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    DELETE FROM metadata.index_entry e WHERE e.conversation_id = NEW.id;
+    RETURN NULL;
+END
+$$;
+
+CREATE OR REPLACE TRIGGER forget_indexed AFTER UPDATE OF deleted_position ON conversations.conversation FOR EACH ROW
+WHEN (NEW.deleted_position IS NOT NULL AND NEW.is_indexed) EXECUTE FUNCTION metadata.forget_indexed();
+
+-- Makes the entries of some users (an empty id: the app's) what the value is; NULL: there are none. The caller holds the conversation's lock.
+CREATE OR REPLACE FUNCTION metadata.set_index_entries(
+    p_app uuid, p_conversation uuid, p_created_at timestamptz, p_path_id bigint, p_users text[], p_value text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    IF p_value IS NULL THEN
+        DELETE FROM metadata.index_entry e WHERE e.conversation_id = p_conversation AND e.path_id = p_path_id AND e.user_id = ANY (p_users);
+    ELSE
+        INSERT INTO metadata.index_entry AS e (conversation_id, path_id, user_id, app_id, value_key, created_at)
+        SELECT p_conversation, p_path_id, u.id, p_app, k.value_key, p_created_at
+        FROM unnest(p_users) u(id) CROSS JOIN (SELECT metadata.index_key(p_value) AS value_key) k
+        ON CONFLICT (conversation_id, path_id, user_id) DO UPDATE SET value_key = excluded.value_key WHERE e.value_key <> excluded.value_key;
+    END IF;
+END
+$$;
+
+-- Leaves of an indexed conversation went, and others came or got another value: for the app and the present participants. Former ones keep what they had. The
+-- caller holds the conversation's lock.
+CREATE OR REPLACE FUNCTION metadata.index_leaves(p_conversation uuid, p_gone text[], p_paths text[], p_vals text[]) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    c record;
+    users text[];
+    indexed record;
+BEGIN
+    SELECT x.app_id, x.created_at INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
+    FOR indexed IN
+        SELECT i.path_id, i.path::text FROM metadata.index_path i
+        WHERE i.app_id = c.app_id AND i.removed_at IS NULL AND (i.path = ANY (p_gone) OR i.path = ANY (p_paths)) ORDER BY i.path_id
+    LOOP
+        IF users IS NULL THEN
+            users := (SELECT r.user_ids || ''::text FROM conversations.roster r WHERE r.conversation_id = p_conversation);
+        END IF;
+        PERFORM metadata.set_index_entries(
+            c.app_id, p_conversation, c.created_at, indexed.path_id, users, p_vals[array_position(p_paths, indexed.path)]);
+    END LOOP;
+END
+$$;
+
+-- Users came into an indexed conversation, some of them perhaps not for the first time. The caller holds the conversation's lock.
+CREATE OR REPLACE FUNCTION metadata.index_users(p_conversation uuid, p_users text[]) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    c record;
+    indexed record;
+BEGIN
+    SELECT x.app_id, x.created_at INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
+    FOR indexed IN
+        SELECT i.path_id, i.path FROM metadata.index_path i WHERE i.app_id = c.app_id AND i.removed_at IS NULL ORDER BY i.path_id
+    LOOP
+        PERFORM metadata.set_index_entries(
+            c.app_id, p_conversation, c.created_at, indexed.path_id, p_users,
+            (SELECT l.value FROM metadata.leaf l WHERE l.conversation_id = p_conversation AND l.path = indexed.path));
+    END LOOP;
+END
+$$;
+
+-- Makes all entries of a conversation at one path, former participants with what they saw last. The caller holds the conversation's lock.
+CREATE OR REPLACE FUNCTION metadata.index_conversation(p_app uuid, p_conversation uuid, p_created_at timestamptz, p_head bigint, p_path_id bigint, p_path text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    former record;
+BEGIN
+    PERFORM metadata.set_index_entries(
+        p_app, p_conversation, p_created_at, p_path_id,
+        (SELECT r.user_ids || ''::text FROM conversations.roster r WHERE r.conversation_id = p_conversation),
+        (SELECT l.value FROM metadata.leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path));
+    FOR former IN
+        SELECT k.user_id, k.position FROM metadata.kept_tree k WHERE k.conversation_id = p_conversation
+    LOOP
+        PERFORM metadata.set_index_entries(
+            p_app, p_conversation, p_created_at, p_path_id, ARRAY[former.user_id],
+            coalesce(
+                (SELECT l.value FROM metadata.leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path AND l.position <= former.position),
+                (SELECT f.value FROM metadata.kept_leaves(p_conversation, former.position, p_head) f WHERE f.path = p_path)));
+    END LOOP;
+END
+$$;
+
+-- Goes on with one index that is being built or removed. `looked_at`: how many conversations or entries it came to in this transaction; 0: nothing is to be done
+-- at the moment, NULL: and no index waits. Several may work at once, each on an index of its own.
+CREATE OR REPLACE FUNCTION metadata.build_indexes(p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    i metadata.index_path;
+    waits boolean := false;
+    worked bigint;
+BEGIN
+    FOR i IN
+        SELECT x.* FROM metadata.index_path x WHERE x.ready_at IS NULL OR x.removed_at IS NOT NULL ORDER BY x.path_id LIMIT 100 FOR UPDATE SKIP LOCKED
+    LOOP
+        waits := true;
+        -- Writers that did not see the index, or its removal, had their numbers before this transaction got its own. (A greater number is of another cluster,
+        -- whose backup this is.)
+        IF i.fence IS NULL OR i.fence > pg_current_xact_id() THEN
+            UPDATE metadata.index_path x SET fence = pg_current_xact_id() WHERE x.app_id = i.app_id AND x.path_id = i.path_id;
+            CONTINUE;
+        END IF;
+        CONTINUE WHEN pg_snapshot_xmin(pg_current_snapshot()) <= i.fence;
+        worked := CASE WHEN i.removed_at IS NULL THEN metadata.build_index(i, p_limit) ELSE metadata.clear_index(i, p_limit) END;
+        RETURN greatest(worked, 1);
+    END LOOP;
+    RETURN CASE WHEN waits THEN 0 END;
+END
+$$;
+
+-- Takes some more conversations, in the order of their ids, into an index. Returns how many it looked at; those of other apps are among them.
+CREATE OR REPLACE FUNCTION metadata.build_index(i metadata.index_path, p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    -- Locked in one transaction, at most.
+    most CONSTANT bigint := 200;
+    seen record;
+    c record;
+    looked_at bigint := 0;
+    locked bigint := 0;
+    reached uuid := i.built_up_to;
+    is_cut boolean := false;
+BEGIN
+    FOR seen IN
+        SELECT x.id, x.app_id, x.deleted_position FROM conversations.conversation x
+        WHERE x.id > coalesce(i.built_up_to, '00000000-0000-0000-0000-000000000000') ORDER BY x.id LIMIT p_limit
+    LOOP
+        IF seen.app_id = i.app_id AND seen.deleted_position IS NULL THEN
+            is_cut := locked = most;
+            EXIT WHEN is_cut;
+            -- Whoever waits for one lock while they hold another may wait in a circle: only the first one is waited for.
+            IF locked = 0 THEN
+                SELECT x.app_id, x.created_at, x.position, x.is_indexed, x.deleted_position INTO c
+                FROM conversations.conversation x WHERE x.id = seen.id FOR UPDATE;
+            ELSE
+                SELECT x.app_id, x.created_at, x.position, x.is_indexed, x.deleted_position INTO c
+                FROM conversations.conversation x WHERE x.id = seen.id FOR UPDATE SKIP LOCKED;
+                is_cut := NOT FOUND;
+                EXIT WHEN is_cut;
+            END IF;
+            locked := locked + 1;
+            IF c.app_id = i.app_id AND c.deleted_position IS NULL THEN
+                IF NOT c.is_indexed THEN
+                    UPDATE conversations.conversation x SET is_indexed = true WHERE x.id = seen.id;
+                END IF;
+                PERFORM metadata.index_conversation(i.app_id, seen.id, c.created_at, c.position, i.path_id, i.path);
+            END IF;
+        END IF;
+        looked_at := looked_at + 1;
+        reached := seen.id;
+    END LOOP;
+    UPDATE metadata.index_path x
+    SET built_up_to = reached, ready_at = CASE WHEN looked_at < p_limit AND NOT is_cut THEN clock_timestamp() END
+    WHERE x.app_id = i.app_id AND x.path_id = i.path_id;
+    RETURN looked_at;
+END
+$$;
+
+-- Removes some more entries of an index that was removed, and at last its row. Returns how many.
+CREATE OR REPLACE FUNCTION metadata.clear_index(i metadata.index_path, p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+DECLARE
+    removed bigint;
+BEGIN
+    DELETE FROM metadata.index_entry e WHERE e.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM metadata.index_entry x WHERE x.app_id = i.app_id AND x.path_id = i.path_id LIMIT p_limit));
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    IF removed < p_limit THEN
+        DELETE FROM metadata.index_path x WHERE x.app_id = i.app_id AND x.path_id = i.path_id;
+    END IF;
+    RETURN removed;
+END
+$$;
+
+-- The key paths of an app, in their order; 'building' or 'ready'.
+CREATE OR REPLACE FUNCTION metadata.indexes_of(p_app uuid) RETURNS TABLE (path text, state text, created_at timestamptz, ready_at timestamptz)
+LANGUAGE sql STABLE SECURITY DEFINER ROWS 16 SET search_path = pg_catalog, pg_temp AS $$
+    SELECT i.path, CASE WHEN i.ready_at IS NULL THEN 'building' ELSE 'ready' END, i.created_at, i.ready_at
+    FROM metadata.index_path i WHERE i.app_id = p_app AND i.removed_at IS NULL ORDER BY i.path
+$$;
+
+-- Names a key path. Outcomes: 'created'; 'found', if the app has named it; 'too_many', if it has named `p_most` others; 'no_app', also one that is being deleted.
+CREATE OR REPLACE FUNCTION metadata.add_index(p_app uuid, p_path text, p_most bigint)
+RETURNS TABLE (outcome text, path text, state text, created_at timestamptz, ready_at timestamptz)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    -- One at a time, and not while the app goes.
+    PERFORM FROM conversations.app a WHERE a.id = p_app AND a.deleting_since IS NULL FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        outcome := 'no_app';
+    ELSIF EXISTS (SELECT FROM metadata.indexes_of(p_app) i WHERE i.path = p_path) THEN
+        outcome := 'found';
+    ELSIF (SELECT count(*) FROM metadata.indexes_of(p_app)) >= p_most THEN
+        outcome := 'too_many';
+    ELSE
+        INSERT INTO metadata.index_path (app_id, path) VALUES (p_app, p_path);
+        outcome := 'created';
+    END IF;
+    SELECT i.path, i.state, i.created_at, i.ready_at INTO add_index.path, add_index.state, add_index.created_at, add_index.ready_at
+    FROM metadata.indexes_of(p_app) i WHERE i.path = p_path;
+    RETURN NEXT;
+END
+$$;
+
+-- Takes a key path back: at once for queries; its entries go in the background. False: the app had not named it.
+CREATE OR REPLACE FUNCTION metadata.remove_index(p_app uuid, p_path text) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE metadata.index_path i SET removed_at = now(), fence = NULL WHERE i.app_id = p_app AND i.path = p_path AND i.removed_at IS NULL;
+    RETURN FOUND;
+END
+$$;
+
+-- A page of the conversations of an app (an empty id), or of those on a user's list, by their value at an indexed path. `p_kind`: 'equal', those with the value,
+-- newest first; 'prefix', those whose value begins with it, and 'exists', those that have one: by the value, and newest first where it is the same.
+-- Outcomes: 'ok'; 'not_indexed'; 'building'; 'unknown_cursor'. `total` is NULL if there are more than `p_most`. `has_more`: there are some behind the page.
+--
+-- As many entries are read as the page has, and as many as are counted: each belongs to a conversation that matches, if the user has not removed it from their list.
+CREATE OR REPLACE FUNCTION metadata.find_conversations(
+    p_app uuid, p_user text, p_path text, p_kind text, p_value text, p_page_size bigint, p_from_id uuid, p_most bigint,
+    OUT outcome text, OUT ids uuid[], OUT total bigint, OUT has_more boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+    i metadata.index_path;
+    -- The first key, and one behind the last.
+    low bytea := CASE p_kind WHEN 'exists' THEN '' WHEN 'equal' THEN metadata.index_key(p_value) ELSE convert_to(p_value, 'UTF8') END;
+    high bytea := CASE p_kind WHEN 'exists' THEN '\xff' WHEN 'equal' THEN low || '\x00'::bytea ELSE low || decode(repeat('ff', 40), 'hex') END;
+    from_key bytea := low;
+    from_time timestamptz := 'infinity';
+    from_id uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+BEGIN
+    ids := '{}';
+    SELECT * INTO i FROM metadata.index_path x WHERE x.app_id = p_app AND x.path = p_path AND x.removed_at IS NULL;
+    outcome := CASE WHEN i.path_id IS NULL THEN 'not_indexed' WHEN i.ready_at IS NULL THEN 'building' ELSE 'ok' END;
+    IF outcome <> 'ok' THEN RETURN; END IF;
+
+    IF p_from_id IS NOT NULL THEN
+        SELECT e.value_key, e.created_at, e.conversation_id INTO from_key, from_time, from_id
+        FROM metadata.index_entry e WHERE e.conversation_id = p_from_id AND e.path_id = i.path_id AND e.user_id = p_user;
+        -- One that does not match any more still has a place where all values are the same.
+        IF p_kind = 'equal' AND from_key IS DISTINCT FROM low THEN
+            from_key := low;
+            SELECT c.created_at, c.id INTO from_time, from_id FROM conversations.conversation c
+            WHERE c.id = p_from_id AND c.app_id = p_app AND (p_user = '' OR EXISTS (
+                SELECT FROM conversations.participant p WHERE p.conversation_id = p_from_id AND p.user_id = p_user));
+        END IF;
+        IF from_id IS NULL OR from_key < low OR from_key >= high THEN
+            outcome := 'unknown_cursor';
+            RETURN;
+        END IF;
+    END IF;
+
+    ids := ARRAY(
+        SELECT e.conversation_id FROM metadata.index_entry e
+        WHERE e.app_id = p_app AND e.path_id = i.path_id AND e.user_id = p_user AND e.value_key = from_key
+            AND (e.created_at, e.conversation_id) < (from_time, from_id)
+            AND CASE WHEN p_user = '' THEN true ELSE (
+                SELECT u.is_listed FROM conversations.user_conversation u
+                WHERE u.app_id = p_app AND u.user_id = p_user AND u.conversation_id = e.conversation_id) END
+        ORDER BY e.created_at DESC, e.conversation_id DESC LIMIT p_page_size + 1);
+    IF p_kind <> 'equal' AND cardinality(ids) <= p_page_size THEN
+        ids := ids || ARRAY(
+            SELECT e.conversation_id FROM metadata.index_entry e
+            WHERE e.app_id = p_app AND e.path_id = i.path_id AND e.user_id = p_user AND e.value_key > from_key AND e.value_key < high
+                AND CASE WHEN p_user = '' THEN true ELSE (
+                    SELECT u.is_listed FROM conversations.user_conversation u
+                    WHERE u.app_id = p_app AND u.user_id = p_user AND u.conversation_id = e.conversation_id) END
+            ORDER BY e.value_key, e.created_at DESC, e.conversation_id DESC LIMIT p_page_size + 1 - cardinality(ids));
+    END IF;
+    has_more := cardinality(ids) > p_page_size;
+    ids := ids[1:p_page_size];
+    total := (
+        SELECT count(*) FROM (
+            SELECT FROM metadata.index_entry e
+            WHERE e.app_id = p_app AND e.path_id = i.path_id AND e.user_id = p_user AND e.value_key >= low AND e.value_key < high
+                AND CASE WHEN p_user = '' THEN true ELSE (
+                    SELECT u.is_listed FROM conversations.user_conversation u
+                    WHERE u.app_id = p_app AND u.user_id = p_user AND u.conversation_id = e.conversation_id) END
+            ORDER BY e.value_key, e.created_at DESC, e.conversation_id DESC LIMIT p_most + 1) m);
+    IF total > p_most THEN total := NULL; END IF;
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    metadata.index_users, metadata.build_indexes, metadata.indexes_of, metadata.add_index, metadata.remove_index, metadata.find_conversations
+    TO strata_conversations;
+
+GRANT EXECUTE ON FUNCTION metadata.index_leaves TO strata_metadata;

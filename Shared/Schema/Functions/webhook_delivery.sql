@@ -1,0 +1,284 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Webhooks: administration, and what the webhooks service does with the outbox.
+--
+-- Lanes are locked with SKIP LOCKED and no statement waits while it holds one, so that writers, which lock lanes in the order of their conversations, never
+-- wait in a circle.
+
+-- Registers a hook, to be verified by the instance that asks within the lease, or else by any. Outcomes: 'ok', 'too_many'.
+CREATE OR REPLACE FUNCTION webhooks.create_hook(
+    p_app uuid, p_id uuid, p_version text, p_url text, p_secret text, p_events text[], p_kinds text[], p_config jsonb, p_limit bigint,
+    p_lease bigint, OUT outcome text, OUT hook webhooks.hook)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('webhook ' || p_app, 0));
+    IF (SELECT count(*) FROM webhooks.hook h WHERE h.app_id = p_app) >= p_limit THEN
+        outcome := 'too_many';
+        RETURN;
+    END IF;
+    INSERT INTO webhooks.hook (id, app_id, version, target_url, secret, events, kinds, config, verify_at)
+    VALUES (p_id, p_app, p_version, p_url, p_secret, p_events, p_kinds, p_config, clock_timestamp() + p_lease * interval '1 millisecond')
+    ON CONFLICT (id) DO NOTHING;
+    SELECT h.* INTO hook FROM webhooks.hook h WHERE h.id = p_id AND h.app_id = p_app;
+    outcome := 'ok';
+END
+$$;
+
+-- Has a hook verified once more; one that was active stays so meanwhile. No row: there is no such hook.
+CREATE OR REPLACE FUNCTION webhooks.begin_activation(p_app uuid, p_id uuid, p_lease bigint) RETURNS SETOF webhooks.hook
+LANGUAGE sql VOLATILE ROWS 1 AS $$
+    UPDATE webhooks.hook h
+    SET status = CASE h.status WHEN 'active' THEN 'active' ELSE 'unverified' END, status_reason = NULL,
+        verified_at = CASE h.status WHEN 'active' THEN h.verified_at END, verify_at = clock_timestamp() + p_lease * interval '1 millisecond'
+    WHERE h.id = p_id AND h.app_id = p_app
+    RETURNING h.*
+$$;
+
+-- Takes some of the hooks whose receivers are to be asked, for as long as the lease.
+CREATE OR REPLACE FUNCTION webhooks.claim_verifications(p_limit bigint, p_lease bigint) RETURNS SETOF webhooks.hook
+LANGUAGE plpgsql VOLATILE ROWS 10 AS $$
+DECLARE
+    now_at timestamptz := clock_timestamp();
+BEGIN
+    RETURN QUERY
+    UPDATE webhooks.hook h SET verify_at = now_at + p_lease * interval '1 millisecond'
+    WHERE h.id IN (
+        SELECT x.id FROM webhooks.hook x WHERE x.verify_at <= now_at ORDER BY x.verify_at LIMIT p_limit FOR UPDATE SKIP LOCKED)
+    RETURNING h.*;
+END
+$$;
+
+-- Makes a hook active, and its lanes due: before, so that no writer records for it while its lanes are locked.
+CREATE OR REPLACE FUNCTION webhooks.set_active(p_id uuid) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    UPDATE webhooks.lane l SET due_at = clock_timestamp(), attempts = 0 WHERE l.hook_id = p_id AND l.attempts > 0;
+    UPDATE webhooks.hook h SET status = 'active', status_reason = NULL, inactive_since = NULL WHERE h.id = p_id;
+END
+$$;
+
+-- What the receiver answered: `p_reason` NULL, it wants the events. The hook becomes active at once if the app has had an active hook for longer than
+-- `p_delay`, since then all services know that the app has hooks; otherwise settle does it later. No row: the hook is gone, or need not be verified any more.
+CREATE OR REPLACE FUNCTION webhooks.end_verification(p_id uuid, p_reason text, p_delay bigint) RETURNS SETOF webhooks.hook
+LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
+DECLARE
+    h webhooks.hook;
+BEGIN
+    SELECT * INTO h FROM webhooks.hook x WHERE x.id = p_id AND x.verify_at IS NOT NULL FOR UPDATE;
+    IF NOT FOUND THEN RETURN; END IF;
+    IF p_reason IS NOT NULL THEN
+        UPDATE webhooks.hook x
+        SET status = 'inactive', status_reason = p_reason, verify_at = NULL, verified_at = NULL, inactive_since = coalesce(x.inactive_since, clock_timestamp())
+        WHERE x.id = p_id;
+    ELSE
+        UPDATE webhooks.hook x
+        SET verify_at = NULL, verified_at = CASE h.status WHEN 'active' THEN x.verified_at ELSE clock_timestamp() END WHERE x.id = p_id;
+        IF h.status <> 'active' AND EXISTS (
+            SELECT FROM webhooks.hook o
+            WHERE o.app_id = h.app_id AND o.id <> p_id AND o.status = 'active'
+                AND o.verified_at < clock_timestamp() - p_delay * interval '1 millisecond')
+        THEN
+            PERFORM webhooks.set_active(p_id);
+        END IF;
+    END IF;
+    RETURN QUERY SELECT x.* FROM webhooks.hook x WHERE x.id = p_id;
+END
+$$;
+
+-- Makes hooks active whose receivers said longer than `p_delay` ago that they want the events: every service knows by now that their apps have hooks.
+CREATE OR REPLACE FUNCTION webhooks.settle(p_delay bigint) RETURNS SETOF uuid
+LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
+DECLARE
+    settled uuid;
+BEGIN
+    FOR settled IN
+        SELECT h.id FROM webhooks.hook h
+        WHERE h.status = 'unverified' AND h.verified_at < clock_timestamp() - p_delay * interval '1 millisecond' ORDER BY h.id FOR UPDATE SKIP LOCKED
+    LOOP
+        PERFORM webhooks.set_active(settled);
+        RETURN NEXT settled;
+    END LOOP;
+END
+$$;
+
+-- Ends the recording for a hook. What it has not been told stays for a week. No row: there is no such hook.
+CREATE OR REPLACE FUNCTION webhooks.deactivate(p_app uuid, p_id uuid, p_reason text) RETURNS SETOF webhooks.hook
+LANGUAGE sql VOLATILE ROWS 1 AS $$
+    UPDATE webhooks.hook h
+    SET status = 'inactive', status_reason = p_reason, verify_at = NULL, verified_at = NULL,
+        inactive_since = coalesce(h.inactive_since, clock_timestamp())
+    WHERE h.id = p_id AND h.app_id = p_app
+    RETURNING h.*
+$$;
+
+-- Claims lanes that are due, of each of these hooks at most its limit and in all at most `p_total`, until the lease ends; with their first events, at most `p_events` and about `p_bytes`
+-- of each lane.
+CREATE OR REPLACE FUNCTION webhooks.claim(
+    p_hooks uuid[], p_limits bigint[], p_total bigint, p_claim uuid, p_lease bigint, p_events bigint, p_bytes bigint)
+RETURNS TABLE (
+    hook_id uuid, lane uuid, attempts bigint, "position" bigint, number bigint, kind text, event_id uuid, created_at timestamptz, facts jsonb, parts bytea,
+    size bigint)
+LANGUAGE plpgsql VOLATILE ROWS 100 SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    now_at timestamptz := clock_timestamp();
+    claimed record;
+BEGIN
+    WITH due AS MATERIALIZED (
+        SELECT l.hook_id, l.lane
+        FROM unnest(p_hooks, p_limits) h(id, most)
+        CROSS JOIN LATERAL (
+            SELECT x.hook_id, x.lane FROM webhooks.lane x WHERE x.hook_id = h.id AND x.due_at <= now_at
+            ORDER BY x.due_at LIMIT h.most FOR UPDATE SKIP LOCKED) l
+        LIMIT p_total
+    ), taken AS (
+        UPDATE webhooks.lane x SET due_at = now_at + p_lease * interval '1 millisecond', claim = p_claim
+        FROM due d WHERE x.hook_id = d.hook_id AND x.lane = d.lane
+        RETURNING x.hook_id, x.lane, x.attempts
+    )
+    SELECT array_agg(t.hook_id) AS hooks, array_agg(t.lane) AS lanes, array_agg(t.attempts) AS attempts INTO claimed FROM taken t;
+    IF claimed.hooks IS NULL THEN RETURN; END IF;
+    -- A statement of its own: it sees what was there when the lanes were locked.
+    RETURN QUERY
+    SELECT c.hook_id, c.lane, c.attempts, e.position, e.number, e.kind, e.event_id, e.created_at, e.facts, e.parts, e.size
+    FROM unnest(claimed.hooks, claimed.lanes, claimed.attempts) c(hook_id, lane, attempts)
+    CROSS JOIN LATERAL (
+        SELECT f.*, sum(f.size) OVER (ORDER BY f.position, f.number) - f.size AS before
+        FROM (
+            SELECT o.position, o.number, o.kind, o.event_id, o.created_at, o.facts, o.parts, o.size FROM webhooks.outbox o
+            WHERE o.hook_id = c.hook_id AND o.lane = c.lane ORDER BY o.position, o.number LIMIT p_events) f) e
+    WHERE e.before < p_bytes
+    ORDER BY c.hook_id, c.lane, e.position, e.number;
+    DELETE FROM webhooks.lane x USING unnest(claimed.hooks, claimed.lanes) c(hook_id, lane)
+    WHERE x.hook_id = c.hook_id AND x.lane = c.lane
+        AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = c.hook_id AND o.lane = c.lane);
+END
+$$;
+
+-- Ends the work on lanes of a claim: removes what was delivered, up to a position and number (0: nothing). `p_delays`: -1, the lane goes on at once if
+-- something is left; otherwise its next event has failed, `p_attempts` times by now, and is tried again after so many milliseconds. Returns the places in the
+-- arrays of those that another transaction had locked: they are to be ended again.
+CREATE OR REPLACE FUNCTION webhooks.finish(
+    p_claim uuid, p_hooks uuid[], p_lanes uuid[], p_positions bigint[], p_numbers bigint[], p_attempts bigint[], p_delays bigint[])
+RETURNS TABLE (n bigint)
+LANGUAGE plpgsql VOLATILE ROWS 1 SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    locked bigint[];
+    now_at timestamptz := clock_timestamp();
+BEGIN
+    locked := ARRAY(
+        SELECT i.n FROM unnest(p_hooks, p_lanes) WITH ORDINALITY i(hook_id, lane, n)
+        CROSS JOIN LATERAL (
+            SELECT x.claim FROM webhooks.lane x WHERE x.hook_id = i.hook_id AND x.lane = i.lane AND x.claim = p_claim FOR UPDATE SKIP LOCKED) l);
+    DELETE FROM webhooks.outbox o USING unnest(p_hooks, p_lanes, p_positions, p_numbers) WITH ORDINALITY i(hook_id, lane, position, number, n)
+    WHERE i.n = ANY (locked) AND o.hook_id = i.hook_id AND o.lane = i.lane AND (o.position, o.number) <= (i.position, i.number);
+    DELETE FROM webhooks.lane x USING unnest(p_hooks, p_lanes) WITH ORDINALITY i(hook_id, lane, n)
+    WHERE i.n = ANY (locked) AND x.hook_id = i.hook_id AND x.lane = i.lane
+        AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = i.hook_id AND o.lane = i.lane);
+    UPDATE webhooks.lane x
+    SET claim = NULL, attempts = CASE WHEN i.delay < 0 THEN 0 ELSE i.attempts END, due_at = now_at + greatest(i.delay, 0) * interval '1 millisecond'
+    FROM unnest(p_hooks, p_lanes, p_attempts, p_delays) WITH ORDINALITY i(hook_id, lane, attempts, delay, n)
+    WHERE i.n = ANY (locked) AND x.hook_id = i.hook_id AND x.lane = i.lane;
+    RETURN QUERY
+    SELECT i.n FROM unnest(p_hooks, p_lanes) WITH ORDINALITY i(hook_id, lane, n)
+    WHERE i.n <> ALL (locked) AND EXISTS (
+        SELECT FROM webhooks.lane x WHERE x.hook_id = i.hook_id AND x.lane = i.lane AND x.claim = p_claim);
+END
+$$;
+
+-- Keeps attempts, and of each hook the newest `p_keep`. `p_attempts`: [{"hook", "app", "event", "kind", "created_at", "attempted_at", "attempt", "delivered",
+-- "status", "latency", "error", "facts", "parts"}, …]: times in microseconds since 1970, parts in base64.
+CREATE OR REPLACE FUNCTION webhooks.keep_deliveries(p_attempts jsonb, p_keep bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    INSERT INTO webhooks.delivery (
+        hook_id, app_id, event_id, kind, created_at, attempted_at, attempt, is_delivered, response_status, latency_ms, error, facts, parts)
+    SELECT (a.v ->> 'hook')::uuid, (a.v ->> 'app')::uuid, (a.v ->> 'event')::uuid, a.v ->> 'kind',
+        timestamptz 'epoch' + (a.v ->> 'created_at')::bigint * interval '1 microsecond',
+        timestamptz 'epoch' + (a.v ->> 'attempted_at')::bigint * interval '1 microsecond', (a.v ->> 'attempt')::bigint,
+        (a.v ->> 'delivered')::boolean, (a.v ->> 'status')::bigint, (a.v ->> 'latency')::bigint, a.v ->> 'error', a.v -> 'facts',
+        decode(a.v ->> 'parts', 'base64')
+    FROM jsonb_array_elements(p_attempts) WITH ORDINALITY a(v, n)
+    WHERE EXISTS (SELECT FROM webhooks.hook h WHERE h.id = (a.v ->> 'hook')::uuid) ORDER BY a.n;
+    DELETE FROM webhooks.delivery d
+    USING (SELECT DISTINCT (a.v ->> 'hook')::uuid AS id FROM jsonb_array_elements(p_attempts) a(v)) h
+    WHERE d.hook_id = h.id AND d.number <= (
+        SELECT o.number FROM webhooks.delivery o WHERE o.hook_id = h.id ORDER BY o.number DESC OFFSET p_keep LIMIT 1);
+END
+$$;
+
+-- Sends an event of a hook once more. One that waits for another attempt is tried at once; one that was delivered is put into the outbox again, in a lane of
+-- its own, so that it delays no other. Outcomes: 'ok', 'not_found', 'inactive'.
+CREATE OR REPLACE FUNCTION webhooks.redeliver(p_app uuid, p_hook uuid, p_event uuid) RETURNS text
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    hook_status text := (SELECT h.status FROM webhooks.hook h WHERE h.id = p_hook AND h.app_id = p_app);
+    d webhooks.delivery;
+    waiting uuid;
+    own_lane uuid := gen_random_uuid();
+BEGIN
+    IF hook_status IS NULL THEN RETURN 'not_found'; END IF;
+    SELECT * INTO d FROM webhooks.delivery x WHERE x.hook_id = p_hook AND x.event_id = p_event ORDER BY x.number DESC LIMIT 1;
+    IF NOT FOUND THEN RETURN 'not_found'; END IF;
+    IF hook_status <> 'active' THEN RETURN 'inactive'; END IF;
+    IF NOT d.is_delivered THEN
+        -- Its lane has failed: there are few of these.
+        SELECT o.lane INTO waiting FROM webhooks.lane l JOIN webhooks.outbox o ON o.hook_id = l.hook_id AND o.lane = l.lane
+        WHERE l.hook_id = p_hook AND l.attempts > 0 AND o.event_id = p_event LIMIT 1;
+        IF FOUND THEN
+            UPDATE webhooks.lane l SET due_at = least(l.due_at, clock_timestamp()) WHERE l.hook_id = p_hook AND l.lane = waiting AND l.claim IS NULL;
+            RETURN 'ok';
+        END IF;
+    END IF;
+    INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, parts, size)
+    VALUES (
+        p_hook, own_lane, nextval('webhooks.number'), 0, p_app, d.kind, d.event_id, d.created_at, d.facts, d.parts,
+        octet_length(d.facts::text) + coalesce(octet_length(d.parts), 0));
+    INSERT INTO webhooks.lane (hook_id, lane, app_id) VALUES (p_hook, own_lane, p_app);
+    RETURN 'ok';
+END
+$$;
+
+-- Removes some of what is needed no more, and returns how many rows went, to be called again while that is not 0: what inactive hooks have not been told
+-- for longer than `p_keep` seconds, attempts that are older than that, and what is left of hooks that are gone.
+CREATE OR REPLACE FUNCTION webhooks.sweep(p_keep bigint, p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    removed bigint := 0;
+    count bigint;
+    unneeded uuid[] := ARRAY(
+        SELECT h.id FROM webhooks.hook h WHERE h.status = 'inactive' AND h.inactive_since < clock_timestamp() - p_keep * interval '1 second');
+BEGIN
+    DELETE FROM webhooks.outbox o WHERE o.ctid IN (
+        SELECT x.ctid FROM webhooks.outbox x
+        WHERE x.hook_id = ANY (unneeded) OR NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = x.hook_id) LIMIT p_limit FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS count = ROW_COUNT;
+    removed := removed + count;
+    DELETE FROM webhooks.lane l WHERE l.ctid IN (
+        SELECT x.ctid FROM webhooks.lane x
+        WHERE (x.hook_id = ANY (unneeded) OR NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = x.hook_id))
+            AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = x.hook_id AND o.lane = x.lane)
+        LIMIT p_limit FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS count = ROW_COUNT;
+    removed := removed + count;
+    DELETE FROM webhooks.delivery d WHERE d.ctid IN (
+        SELECT x.ctid FROM webhooks.delivery x
+        WHERE x.attempted_at < clock_timestamp() - p_keep * interval '1 second' OR NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = x.hook_id)
+        LIMIT p_limit FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS count = ROW_COUNT;
+    RETURN removed + count;
+END
+$$;
+
+-- What is waiting, for metrics: lanes of active hooks, and since when the oldest of them could have been sent.
+CREATE OR REPLACE FUNCTION webhooks.backlog(OUT lanes bigint, OUT failing bigint, OUT oldest_seconds bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT count(*), count(*) FILTER (WHERE l.attempts > 0),
+        coalesce(extract(epoch FROM clock_timestamp() - min(l.due_at) FILTER (WHERE l.attempts = 0 AND l.claim IS NULL))::bigint, 0)
+    FROM webhooks.lane l JOIN webhooks.hook h ON h.id = l.hook_id AND h.status = 'active'
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications, webhooks.set_active, webhooks.end_verification, webhooks.settle,
+    webhooks.deactivate, webhooks.claim, webhooks.finish, webhooks.keep_deliveries, webhooks.redeliver, webhooks.sweep, webhooks.backlog
+TO strata_webhooks;

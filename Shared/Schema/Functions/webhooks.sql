@@ -1,0 +1,322 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Webhooks: recording what apps' own servers are to be told, in the transaction of the change.
+--
+-- A fact is what an event says, as it was when it happened. Times are microseconds since 1970. The kinds of events:
+--   Message.created, .updated, .deleted; MessagePart.created, .updated, .deleted
+--   Receipt.created, of a run of messages; message.delivered and message.read, of one message (1.0)
+--   Conversation.created, .updated, .deleted
+--   Participation.created, .deleted; conversation.participants_updated, of both (1.0)
+--   Push
+--
+-- Functions that services call run as the owner; the others are called by these alone.
+
+CREATE OR REPLACE FUNCTION webhooks.microseconds(p_time timestamptz) RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN (extract(epoch FROM p_time) * 1000000)::bigint;
+
+-- What is shown of these users: {"<user id>": {"display_name": …, "avatar_url": …}, …}. Each is looked up by itself.
+CREATE OR REPLACE FUNCTION webhooks.identities(p_app uuid, p_users text[]) RETURNS jsonb
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(jsonb_object_agg(u.id, jsonb_build_object('display_name', i.display_name, 'avatar_url', i.avatar_url)), '{}')
+        FROM (SELECT DISTINCT x.id FROM unnest(p_users) x(id)) u
+        CROSS JOIN LATERAL (
+            SELECT y.display_name, y.avatar_url FROM conversations.identity y WHERE y.app_id = p_app AND y.user_id = u.id OFFSET 0) i);
+END
+$$;
+
+-- A conversation as it is now, with its metadata and the names of its participants.
+CREATE OR REPLACE FUNCTION webhooks.conversation_facts(p_app uuid, p_conversation uuid) RETURNS jsonb
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    c record;
+    users text[] := (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation);
+BEGIN
+    SELECT x.created_at, x.is_distinct INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
+    RETURN jsonb_build_object(
+        'conversation', jsonb_build_object(
+            'created_at', webhooks.microseconds(c.created_at), 'is_distinct', c.is_distinct, 'participants', to_jsonb(users),
+            'metadata', (
+                SELECT coalesce(jsonb_agg(jsonb_build_array(l.path, l.value) ORDER BY l.path), '[]')
+                FROM metadata.leaf l WHERE l.conversation_id = p_conversation)),
+        'identities', webhooks.identities(p_app, users));
+END
+$$;
+
+-- A message as it is now, without its parts, with the names of its sender and of another user; NULL if there is none.
+CREATE OR REPLACE FUNCTION webhooks.message_facts(p_app uuid, m conversations.message_row, p_user text) RETURNS jsonb
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF m.message_id IS NULL THEN RETURN NULL; END IF;
+    RETURN jsonb_build_object(
+        'message', to_jsonb(m) - '{parts,conversation_id,sent_at,updated_at}'::text[] || jsonb_build_object(
+            'sent_at', webhooks.microseconds(m.sent_at), 'updated_at', webhooks.microseconds(m.updated_at)),
+        'identities', webhooks.identities(p_app, CASE WHEN m.sender = p_user THEN ARRAY[p_user] ELSE ARRAY[m.sender, p_user] END));
+END
+$$;
+
+-- Which kinds of events the active hooks of an app want; NULL if there are none.
+CREATE OR REPLACE FUNCTION webhooks.wanted(p_app uuid) RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (
+        SELECT array_agg(DISTINCT k.kind) FROM webhooks.hook h CROSS JOIN LATERAL unnest(h.kinds) k(kind)
+        WHERE h.app_id = p_app AND h.status = 'active');
+END
+$$;
+
+-- Records an event for each active hook that wants its kind, once. The lane's row is locked after the outbox was written, which says why there. In the order of
+-- the hooks, so that two transactions cannot wait for each other.
+CREATE OR REPLACE FUNCTION webhooks.emit(
+    p_app uuid, p_lane uuid, p_position bigint, p_number bigint, p_kind text, p_event uuid, p_created_at timestamptz, p_facts jsonb,
+    p_parts bytea DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    hooks uuid[] := ARRAY(
+        SELECT h.id FROM webhooks.hook h WHERE h.app_id = p_app AND h.status = 'active' AND p_kind = ANY (h.kinds) ORDER BY h.id);
+BEGIN
+    IF hooks = '{}' THEN RETURN; END IF;
+    INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, parts, size)
+    SELECT h.id, p_lane, p_position, p_number, p_app, p_kind, p_event, p_created_at, p_facts, p_parts,
+        octet_length(p_facts::text) + coalesce(octet_length(p_parts), 0)
+    FROM unnest(hooks) h(id)
+    ON CONFLICT (hook_id, lane, position, number) DO NOTHING;
+    INSERT INTO webhooks.lane AS l (hook_id, lane, app_id)
+    SELECT h.id, p_lane, p_app FROM unnest(hooks) WITH ORDINALITY h(id, n) ORDER BY h.n
+    ON CONFLICT (hook_id, lane) DO UPDATE SET app_id = l.app_id WHERE false;
+END
+$$;
+
+-- The events of receipts, numbered from `p_number`: of each user and status a Receipt.created for each run of messages, and a message.… for each message.
+-- `p_receipts`: [{"user": …, "message_id": …, "ordinal": …, "status": 1|2}, …].
+CREATE OR REPLACE FUNCTION webhooks.record_receipts(
+    p_app uuid, p_conversation uuid, p_position bigint, p_created_at timestamptz, p_receipts jsonb, p_wanted text[], p_number bigint)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    run record;
+    m conversations.message_row;
+    facts jsonb;
+BEGIN
+    IF 'Receipt.created' = ANY (p_wanted) THEN
+        FOR run IN
+            SELECT g.user_id, g.status, min(g.position) AS first, max(g.position) AS last
+            FROM (
+                SELECT r.user_id, r.status, r.ordinal, x.position,
+                    r.ordinal - row_number() OVER (PARTITION BY r.user_id, r.status ORDER BY r.ordinal) AS run
+                FROM (
+                    SELECT DISTINCT e.v ->> 'user' AS user_id, (e.v ->> 'status')::bigint AS status, (e.v ->> 'ordinal')::bigint AS ordinal
+                    FROM jsonb_array_elements(p_receipts) e(v)) r
+                CROSS JOIN LATERAL (
+                    SELECT y.position FROM conversations.message y
+                    WHERE y.conversation_id = p_conversation AND y.ordinal = r.ordinal OFFSET 0) x) g
+            GROUP BY g.user_id, g.status, g.run ORDER BY min(g.position), g.user_id, g.status
+        LOOP
+            PERFORM webhooks.emit(
+                p_app, p_conversation, p_position, p_number, 'Receipt.created', gen_random_uuid(), p_created_at,
+                jsonb_build_object(
+                    'actor', run.user_id, 'status', run.status, 'from', run.first, 'to', run.last,
+                    'identities', webhooks.identities(p_app, ARRAY[run.user_id])));
+            p_number := p_number + 1;
+        END LOOP;
+    END IF;
+    IF p_wanted && '{message.delivered,message.read}' THEN
+        FOR run IN
+            SELECT e.v ->> 'user' AS user_id, CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind,
+                (e.v ->> 'ordinal')::bigint AS ordinal
+            FROM jsonb_array_elements(p_receipts) WITH ORDINALITY e(v, n) ORDER BY e.n
+        LOOP
+            CONTINUE WHEN run.kind <> ALL (p_wanted);
+            m := conversations.message_at(p_conversation, run.ordinal);
+            facts := webhooks.message_facts(p_app, m, run.user_id);
+            CONTINUE WHEN facts IS NULL;
+            PERFORM webhooks.emit(
+                p_app, p_conversation, p_position, p_number, run.kind, gen_random_uuid(), p_created_at,
+                facts || jsonb_build_object('actor', run.user_id), m.parts);
+            p_number := p_number + 1;
+        END LOOP;
+    END IF;
+    RETURN p_number;
+END
+$$;
+
+-- What mark_all_read did, as receipts. Which messages were unread before is not known: from the first one on that its user had not read, those of others. The
+-- newest 1,000 of them: a 1.0 hook is told of each by itself.
+CREATE OR REPLACE FUNCTION webhooks.all_read(p_conversation uuid, p_user text, p_from bigint, p_up_to bigint) RETURNS jsonb
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(jsonb_agg(jsonb_build_object('user', p_user, 'message_id', r.id, 'ordinal', r.ordinal, 'status', 2) ORDER BY r.ordinal), '[]')
+        FROM (
+            SELECT m.id, m.ordinal FROM conversations.message m
+            WHERE m.conversation_id = p_conversation AND m.ordinal >= p_from AND m.position <= p_up_to AND m.sender <> p_user
+            ORDER BY m.ordinal DESC LIMIT 1000) r);
+END
+$$;
+
+-- The events of one change of a conversation.
+CREATE OR REPLACE FUNCTION webhooks.record_change(p_app uuid, h conversations.change, p_wanted text[]) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    m conversations.message_row;
+    facts jsonb;
+    -- What the app's own server does has no actor.
+    actor jsonb := jsonb_build_object('actor', nullif(h.actor, ''));
+    edit jsonb;
+    kind text;
+    number bigint := 0;
+    users jsonb;
+BEGIN
+    IF h.kind = 5 THEN
+        m := conversations.message_at(h.conversation_id, h.ordinal);
+        facts := webhooks.message_facts(p_app, m, h.actor) || actor;
+        IF facts IS NULL THEN RETURN; END IF;
+        PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.created', m.message_id, h.created_at, facts, m.parts);
+    ELSIF h.kind IN (7, 8) THEN
+        number := webhooks.record_receipts(
+            p_app, h.conversation_id, h.position, h.created_at,
+            CASE h.kind WHEN 7 THEN h.operations ELSE webhooks.all_read(
+                h.conversation_id, h.actor, coalesce((h.operations ->> 'from')::bigint, 1), (h.operations ->> 'up_to')::bigint) END,
+            p_wanted, number);
+    ELSIF h.kind = 9 THEN
+        m := conversations.message_at(h.conversation_id, h.ordinal);
+        facts := webhooks.message_facts(p_app, m, h.actor) || actor;
+        IF facts IS NULL THEN RETURN; END IF;
+        FOR edit IN SELECT e.v FROM jsonb_array_elements(h.operations -> 'edits') WITH ORDINALITY e(v, n) ORDER BY e.n LOOP
+            kind := CASE (edit ->> 'kind')::bigint
+                WHEN 0 THEN 'MessagePart.created' WHEN 1 THEN 'MessagePart.updated' WHEN 2 THEN 'MessagePart.deleted' END;
+            CONTINUE WHEN kind IS NULL;
+            PERFORM webhooks.emit(
+                p_app, h.conversation_id, h.position, number, kind,
+                CASE kind WHEN 'MessagePart.created' THEN (edit ->> 'part')::uuid ELSE gen_random_uuid() END, h.created_at,
+                facts || jsonb_build_object('part', edit ->> 'part'), m.parts);
+            number := number + 1;
+        END LOOP;
+        PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.updated', gen_random_uuid(), h.created_at, facts, m.parts);
+    ELSIF h.kind = 6 THEN
+        -- The message is gone: what is left of it is in the log's entry, and with its recipients.
+        m.message_id := h.message_id;
+        m.ordinal := h.ordinal;
+        m.position := (h.operations ->> 'position')::bigint;
+        m.sender := coalesce(h.operations ->> 'sender', '');
+        m.sent_at := (h.operations ->> 'sent_at')::timestamptz;
+        m.receipt_policy := 0;
+        SELECT array_agg(p.user_id::text ORDER BY p.user_id),
+            array_agg(conversations.recipient_status(
+                    0, p.user_id = m.sender, conversations.has_read(p, h.ordinal), p.delivered @> h.ordinal) ORDER BY p.user_id)
+        INTO m.recipients, m.statuses
+        FROM conversations.participant p
+        WHERE p.conversation_id = h.conversation_id AND (p.left_position IS NULL OR p.left_ordinal >= h.ordinal);
+        PERFORM webhooks.emit(
+            p_app, h.conversation_id, h.position, number, 'Message.deleted', gen_random_uuid(), h.created_at,
+            webhooks.message_facts(p_app, m, h.actor) || actor);
+    ELSE
+        facts := webhooks.conversation_facts(p_app, h.conversation_id);
+        facts := facts || actor || jsonb_build_object('identities', facts -> 'identities' || webhooks.identities(p_app, ARRAY[h.actor]));
+        IF h.kind = 2 THEN
+            FOR kind, users IN
+                SELECT * FROM (VALUES
+                    ('Participation.created', h.operations -> 'added'), ('Participation.deleted', h.operations -> 'removed'),
+                    ('conversation.participants_updated', '["any"]'::jsonb)) k(kind, users)
+            LOOP
+                CONTINUE WHEN coalesce(jsonb_array_length(users), 0) = 0;
+                PERFORM webhooks.emit(
+                    p_app, h.conversation_id, h.position, number, kind, gen_random_uuid(), h.created_at,
+                    facts || jsonb_build_object('users', users, 'identities', facts -> 'identities' || webhooks.identities(
+                        p_app, ARRAY(SELECT jsonb_array_elements_text(users)))));
+                number := number + 1;
+            END LOOP;
+            RETURN;
+        END IF;
+        kind := CASE h.kind WHEN 1 THEN 'Conversation.created' WHEN 3 THEN 'Conversation.updated' WHEN 4 THEN 'Conversation.deleted' END;
+        IF kind IS NULL THEN RETURN; END IF;
+        PERFORM webhooks.emit(
+            p_app, h.conversation_id, h.position, number, kind, CASE h.kind WHEN 1 THEN h.conversation_id ELSE gen_random_uuid() END, h.created_at,
+            facts || jsonb_build_object('effects', h.operations -> 'effects'));
+    END IF;
+END
+$$;
+
+-- Records what the app's hooks are to be told of the changes of a conversation from one position to another, which the transaction has made. Stands behind a
+-- writing function in the same statement. Positions are NULL where that changed nothing. Returns how many changes it looked at.
+CREATE OR REPLACE FUNCTION webhooks.record(p_app uuid, p_conversation uuid, p_first bigint, p_last bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+DECLARE
+    wanted text[];
+    h conversations.change;
+    changes bigint := 0;
+BEGIN
+    IF p_first IS NULL OR p_conversation IS NULL THEN RETURN 0; END IF;
+    wanted := webhooks.wanted(p_app);
+    IF wanted IS NULL THEN RETURN 0; END IF;
+    FOR h IN
+        SELECT x.* FROM conversations.change x
+        WHERE x.conversation_id = p_conversation AND x.position >= p_first AND x.position <= p_last ORDER BY x.position
+    LOOP
+        changes := changes + 1;
+        CONTINUE WHEN NOT wanted && (CASE h.kind
+            WHEN 1 THEN '{Conversation.created}'
+            WHEN 2 THEN '{Participation.created,Participation.deleted,conversation.participants_updated}'
+            WHEN 3 THEN '{Conversation.updated}'
+            WHEN 4 THEN '{Conversation.deleted}'
+            WHEN 5 THEN '{Message.created}'
+            WHEN 6 THEN '{Message.deleted}'
+            WHEN 9 THEN '{Message.updated,MessagePart.created,MessagePart.updated,MessagePart.deleted}'
+            ELSE '{Receipt.created,message.delivered,message.read}' END)::text[];
+        PERFORM webhooks.record_change(p_app, h, wanted);
+    END LOOP;
+    RETURN changes;
+END
+$$;
+
+-- Hands a notification to the hooks that take pushes: for each user one event, with the tokens of their devices. `p_badges`: one for each user, NULL where it
+-- is not known. Pushes to one user are sent in order. Returns for how many users there was a hook; 0: no active hook of the app takes pushes.
+CREATE OR REPLACE FUNCTION webhooks.push(
+    p_app uuid, p_id uuid, p_users text[], p_badges bigint[], p_notification jsonb, p_conversation uuid DEFAULT NULL, p_message uuid DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    recipient record;
+    pushed bigint := 0;
+BEGIN
+    IF NOT coalesce('Push' = ANY (webhooks.wanted(p_app)), false) THEN RETURN 0; END IF;
+    FOR recipient IN
+        SELECT DISTINCT ON (1) md5('push ' || p_app || ' ' || u.id)::uuid AS lane, u.id, u.badge
+        FROM unnest(p_users, p_badges) u(id, badge) ORDER BY 1
+    LOOP
+        PERFORM webhooks.emit(
+            p_app, recipient.lane, nextval('webhooks.number'), 0, 'Push', gen_random_uuid(), clock_timestamp(),
+            jsonb_build_object(
+                'push', p_id, 'user', recipient.id, 'badge', recipient.badge, 'notification', p_notification, 'conversation_id', p_conversation,
+                'message_id', p_message,
+                'tokens', (
+                    SELECT coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+                        'device_id', t.device_id, 'type', t.type, 'token', t.token, 'apns_bundle_id', t.apns_bundle_id,
+                        'gcm_sender_id', t.gcm_sender_id)) ORDER BY t.device_id), '[]')
+                    FROM conversations.push_token t WHERE t.app_id = p_app AND t.user_id = recipient.id)));
+        pushed := pushed + 1;
+    END LOOP;
+    RETURN pushed;
+END
+$$;
+
+-- The apps for which something may have to be recorded: with a hook that is active, or about to be.
+CREATE OR REPLACE FUNCTION webhooks.recorded_apps() RETURNS TABLE (app_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT DISTINCT h.app_id FROM webhooks.hook h WHERE h.status = 'active' OR h.status = 'unverified' AND h.verified_at IS NOT NULL
+$$;
+
+-- Removes what is kept of deliveries that concern a user who is erased. What their app's server has not been told yet stays: it is owed.
+CREATE OR REPLACE FUNCTION webhooks.forget_user(p_app uuid, p_user text) RETURNS void
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    DELETE FROM webhooks.delivery d USING webhooks.hook h
+    WHERE h.app_id = p_app AND d.hook_id = h.id
+        AND (d.facts ->> 'actor' = p_user OR d.facts ->> 'user' = p_user OR d.facts -> 'message' ->> 'sender' = p_user OR d.facts -> 'identities' ? p_user)
+$$;
+
+GRANT EXECUTE ON FUNCTION webhooks.record, webhooks.recorded_apps TO strata_conversations, strata_metadata;
+
+GRANT EXECUTE ON FUNCTION webhooks.wanted, webhooks.push, webhooks.forget_user TO strata_conversations;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+public import StrataModel
+
+extension MetadataCondition {
+    /// Reads the condition out of a query string: `metadata.status=open`, `metadata.status.exists=true` or `metadata.status.prefix=op`.
+    ///
+    /// `metadata.status.equals=open` is the same as the first; a path whose last key is `exists`, `prefix` or `equals` needs it.
+    ///
+    /// - Parameter parameters: all parameters of the query, decoded, in any order.
+    /// - Throws: ``Failure`` naming the parameter at fault. Nil: there is no condition.
+    public init?(parameters: some Sequence<(name: String, value: String)>) throws(Failure) {
+        var found: (name: String, value: String)?
+        for parameter in parameters where parameter.name == "metadata" || parameter.name.hasPrefix("metadata.") {
+            guard found == nil else { throw .invalid(Self.shown(parameter.name), reason: "is a second condition; a query can have one") }
+            found = parameter
+        }
+        guard let condition = found else { return nil }
+        guard condition.name.hasPrefix("metadata.") else {
+            throw .invalid("metadata", reason: "must be followed by a key path, as in metadata.status=open")
+        }
+        self = try Self.condition(condition.name, condition.value)
+    }
+
+    private static func condition(_ name: String, _ value: String) throws(Failure) -> MetadataCondition {
+        guard value.utf8.count <= Limits.metadataValueBytes, !value.utf8.contains(0) else {
+            throw .invalid(shown(name), reason: "is longer than \(Limits.metadataValueBytes) bytes, which no value is, or has a NUL")
+        }
+        let path = name.dropFirst("metadata.".count)
+        let word = path.lastIndex(of: ".").map { path[path.index(after: $0)...] } ?? ""
+        let test: Test
+        switch word {
+        case "equals": test = .equals(value)
+        case "exists":
+            guard value == "true" else { throw .invalid(shown(name), reason: "must be true; conversations without a value cannot be listed") }
+            test = .exists
+        case "prefix":
+            guard value.utf8.count <= prefixBytes else {
+                throw .invalid(shown(name), reason: "is longer than \(prefixBytes) bytes, the most that a prefix can have")
+            }
+            test = value.isEmpty ? .exists : .hasPrefix(value)
+        default: return MetadataCondition(path: try MetadataPath(validating: path), test: .equals(value))
+        }
+        return MetadataCondition(path: try MetadataPath(validating: path.dropLast(word.count + 1)), test: test)
+    }
+
+    /// A parameter's name comes from the client, and may be of any length.
+    private static func shown(_ name: String) -> String { String(name.unicodeScalars.prefix(200)) }
+}
+
+/// The query of `GET /apps/:app/conversations`, which asks for conversations by their metadata.
+public struct FoundConversationsQuery: Hashable, Sendable {
+    /// Which page of the list.
+    public var page: PageQuery<ConversationID>
+    /// Which conversations.
+    public var condition: MetadataCondition
+
+    /// - Parameters:
+    ///   - condition: nil if the query has none.
+    ///   - parameter: the decoded value of a query parameter; nil if it is absent.
+    /// - Throws: ``Failure`` naming the parameter at fault.
+    public init(condition: MetadataCondition?, parameter: (String) -> String?) throws(Failure) {
+        page = try PageQuery(parameter: parameter)
+        guard let condition else {
+            throw Failure(
+                .missingProperty, "A list of all conversations needs a condition on their metadata, as metadata.status=open.",
+                detail: .property("metadata"))
+        }
+        self.condition = condition
+    }
+}
+
+/// The body of `POST /apps/:app/indexes`.
+public struct IndexBody: Hashable, Sendable {
+    /// The key path that the app names.
+    public var path: MetadataPath
+
+    /// - Throws: ``Failure`` naming `property`.
+    public init(_ json: JSONValue) throws(Failure) {
+        let members = try Members(json)
+        path = try MetadataIndex.path(in: try members.requiredString("property"))
+    }
+}
+
+extension MetadataIndex {
+    /// The property that is indexed, as clients name it.
+    public var property: String { "metadata.\(path.dotted)" }
+
+    /// The path in the name of a property such as `metadata.status`.
+    /// - Throws: ``Failure`` naming `property`.
+    public static func path(in property: String) throws(Failure) -> MetadataPath {
+        guard property.hasPrefix("metadata.") else {
+            throw .invalid("property", reason: "must be a key path of metadata, as metadata.status")
+        }
+        do throws(Failure) {
+            let path = try MetadataPath(validating: property.dropFirst("metadata.".count))
+            try path.checkSettable()
+            return path
+        } catch {
+            throw Failure(error.code, error.message, detail: .property("property"))
+        }
+    }
+}
+
+extension Renderer {
+    /// A key path that an app has named.
+    public func writeIndex(_ index: MetadataIndex, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("url")
+        writer.string("\(baseURL)/indexes/\(index.property)")
+        writer.key("property")
+        writer.string(index.property)
+        writer.key("state")
+        writer.string(index.readyAt == nil ? "building" : "ready")
+        writer.key("created_at")
+        writer.timestamp(index.createdAt)
+        writer.key("ready_at")
+        if let readyAt = index.readyAt { writer.timestamp(readyAt) } else { writer.null() }
+        writer.endObject()
+    }
+}

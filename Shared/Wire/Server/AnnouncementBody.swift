@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+public import StrataModel
+
+/// The body of `POST /apps/:app/announcements`.
+public struct AnnouncementBody: Hashable, Sendable {
+    /// In whose name it is sent.
+    public enum Sender: Hashable, Sendable {
+        /// 1.x only.
+        case name(String)
+        /// Since 2.0.
+        case user(UserID)
+    }
+
+    /// In whose name it is sent.
+    public var sender: Sender
+    /// Each once.
+    public var recipients: [UserID]
+    /// At least one.
+    public var parts: [MessagePart]
+    /// JSON text.
+    public var notification: String?
+
+    /// - Parameter partsLimit: as many parts there may be.
+    /// - Throws: ``Failure`` naming the property at fault: first what is missing, then what cannot be taken.
+    public init(_ json: JSONValue, version: ServerVersion, partsLimit: Int = Limits.partsPerMessage) throws(Failure) {
+        let members = try Members(json)
+        guard members["recipients"] != nil else { throw .missing("recipients") }
+        sender = try AnnouncementBody.sender(members, version: version)
+        guard let parts = try members.array("parts") else { throw .missing("parts") }
+        recipients = try RecipientList.users(members["recipients"])
+        self.parts = try PartBody.parts(parts, of: nil, version: version.clientVersion, limit: partsLimit)
+        if let index = self.parts.firstIndex(where: { $0.contentID != nil }) {
+            throw .invalid("parts.\(index).content", reason: "cannot be in an announcement: content belongs to conversations")
+        }
+        if let index = self.parts.firstIndex(where: { $0.size > Limits.inlinePartUnits }) {
+            throw .invalid("parts.\(index).body", reason: "is longer than \(Limits.inlinePartUnits) bytes")
+        }
+        notification = SendMessageBody.notification(members["notification"])
+    }
+
+    private static func sender(_ members: Members, version: ServerVersion) throws(Failure) -> Sender {
+        guard version < .v2 else {
+            guard let text = try members.string("sender_id"), !text.isEmpty else { throw .missing("sender_id") }
+            guard let user = RequestSender.server.userID(text) else { throw .invalid("sender_id", reason: "is not the id of an identity") }
+            return .user(user)
+        }
+        guard let object = members["sender"] else { throw .missing("sender") }
+        guard case .object = object else { throw .invalid("sender", reason: "must be an object") }
+        let sender = try Members(object)
+        if let user = sender["user_id"], user != .string("") { throw .invalid("sender.user_id", reason: "cannot send an announcement in 1.x") }
+        guard let name = try sender.string("name"), !name.isEmpty else { throw .missing("sender.name") }
+        guard IdentityLimits.fits(name, within: ServerMessageBody.nameScalars) else {
+            throw .invalid("sender.name", reason: "is longer than \(ServerMessageBody.nameScalars) characters, or has a NUL among them")
+        }
+        return .name(name)
+    }
+}
+
+/// The body of `POST /apps/:app/notifications`: a push that nothing is stored of.
+public struct NotificationBody: Hashable, Sendable {
+    /// Each once.
+    public var recipients: [UserID]
+    /// JSON text of an object, without ``overrides``.
+    public var notification: String
+    /// JSON text: by user id, members that some recipients are sent in place of those of ``notification``.
+    public var overrides: String
+
+    /// - Throws: ``Failure`` naming the property at fault.
+    public init(_ json: JSONValue) throws(Failure) {
+        let members = try Members(json)
+        guard members["recipients"] != nil else { throw .missing("recipients") }
+        guard let value = members["notification"] else { throw .missing("notification") }
+        guard case .object(let object) = value else { throw .invalid("notification", reason: "must be an object") }
+        recipients = try RecipientList.users(members["recipients"])
+        let hasText = value["text"]?.stringValue?.isEmpty == false
+        guard hasText || value["data"]?.objectValue?.isEmpty == false else { throw .missing("notification.text") }
+        if let data = value["data"], !data.isNull {
+            guard case .object(let entries) = data, entries.allSatisfy({ $0.value.stringValue != nil }) else {
+                throw .invalid("notification.data", reason: "must be an object of strings")
+            }
+        }
+        notification = NotificationBody.text(of: .object(object.unique.filter { $0.name != "recipients" && !$0.value.isNull }))
+        guard notification.utf8.count <= SendMessageBody.notificationBytes, !notification.utf8.contains(0) else {
+            throw .invalid("notification", reason: "is longer than \(SendMessageBody.notificationBytes) bytes")
+        }
+        overrides = NotificationBody.text(of: try NotificationBody.overrides(value["recipients"]))
+    }
+
+    private static func overrides(_ value: JSONValue?) throws(Failure) -> JSONValue {
+        guard let value, !value.isNull else { return .object([]) }
+        guard case .object(let members) = value else { throw .invalid("notification.recipients", reason: "must be an object") }
+        var overrides: [JSONValue.Member] = []
+        for member in members.unique where !member.value.isNull {
+            guard let user = RequestSender.server.userID(member.name), case .object(let own) = member.value else {
+                throw .invalid("notification.recipients", reason: "must have the ids of users as keys, and objects as values")
+            }
+            overrides.append(.init(user.rawValue, value: .object(own.filter { !$0.value.isNull })))
+        }
+        return .object(overrides)
+    }
+
+    private static func text(of value: JSONValue) -> String {
+        var writer = JSONWriter(capacity: 256)
+        writer.value(value)
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}
+
+/// Users that an app's own server names: identity ids, or user ids as they are.
+enum RecipientList {
+    /// - Parameter value: of the member `recipients`.
+    static func users(_ value: JSONValue?) throws(Failure) -> [UserID] {
+        guard case .array(let elements)? = value else { throw .invalid("recipients", reason: "must be an array of the ids of users") }
+        guard !elements.isEmpty else { throw .invalid("recipients", reason: "must have at least one element") }
+        var seen: Set<UserID> = []
+        var users: [UserID] = []
+        for (index, element) in elements.enumerated() {
+            guard case .string(let text) = element, let user = RequestSender.server.userID(text) else {
+                throw .invalid("recipients.\(index)", reason: "is not the id of an identity")
+            }
+            if seen.insert(user).inserted { users.append(user) }
+        }
+        return users
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+public import StrataModel
+
+/// A message that an app's own server sends: the body of `POST /apps/:app/conversations/:id/messages`, or an element of a body that is an array.
+public struct ServerMessageBody: Hashable, Sendable {
+    /// For whom the server sends.
+    public enum Sender: Hashable, Sendable {
+        case user(UserID)
+        /// At most ``nameScalars`` Unicode scalars; 1.x only.
+        case name(String)
+    }
+
+    /// When a message is sent that is not sent at once.
+    public struct Schedule: Hashable, Sendable {
+        /// For how long it waits, in milliseconds.
+        public var delay: Int64
+        /// For this long before it is sent, in milliseconds, the sender is shown as typing; 0: not at all.
+        public var typing: Int64
+        /// Checks nothing: ``ServerMessageBody`` has.
+        public init(delay: Int64, typing: Int64) {
+            self.delay = delay
+            self.typing = typing
+        }
+    }
+
+    /// Unicode scalars of a sender's name, as of the display name of an identity.
+    public static let nameScalars = 128
+    /// Messages in one body.
+    public static let batch = 12
+    /// Seconds of a delay.
+    public static let delays = 1.0...300.0
+
+    /// For whom the server sends.
+    public var sender: Sender
+    /// The message's id, its parts and its notification.
+    public var content: SendMessageBody
+    /// Nil: at once.
+    public var schedule: Schedule?
+
+    /// - Parameters:
+    ///   - partsLimit: as many parts there may be.
+    /// - Throws: ``Failure`` naming the property at fault: first what is missing, then what cannot be taken.
+    public init(_ json: JSONValue, version: ServerVersion, partsLimit: Int = Limits.partsPerMessage) throws(Failure) {
+        let json = ServerMessageBody.withoutEmptyIDs(json)
+        let members = try Members(json)
+        sender = try ServerMessageBody.sender(members, version: version)
+        if let parts = try members.array("parts") {
+            for (index, part) in parts.enumerated() { try ServerMessageBody.checkPart(part, at: index) }
+        }
+        content = try SendMessageBody(json, version: version.clientVersion, partsLimit: partsLimit)
+        for (index, part) in content.parts.enumerated() { try part.checkInlineBytes("parts.\(index).body") }
+        schedule = try members["schedule"].map { value throws(Failure) in try ServerMessageBody.schedule(value) }
+    }
+
+    /// The messages of a body, which is one or an array of at most ``batch``.
+    /// - Returns: also whether it is an array.
+    public static func messages(
+        _ json: JSONValue, version: ServerVersion, partsLimit: Int = Limits.partsPerMessage
+    ) throws(Failure) -> (messages: [ServerMessageBody], isBatch: Bool) {
+        guard case .array(let elements) = json else {
+            return ([try ServerMessageBody(json, version: version, partsLimit: partsLimit)], false)
+        }
+        guard (1...batch).contains(elements.count) else { throw .invalid("messages", reason: "must be from 1 to \(batch)") }
+        var messages: [ServerMessageBody] = []
+        for (index, element) in elements.enumerated() {
+            guard case .object = element else { throw .invalid("\(index)", reason: "must be an object") }
+            do throws(Failure) {
+                messages.append(try ServerMessageBody(element, version: version, partsLimit: partsLimit))
+            } catch {
+                guard case .property(let name) = error.detail else { throw error }
+                throw Failure(error.code, "In message \(index): \(error.message)", detail: .property("\(index).\(name)"))
+            }
+        }
+        return (messages, true)
+    }
+
+    private static func withoutEmptyIDs(_ json: JSONValue) -> JSONValue {
+        guard case .object(let members) = json.withoutEmptyIDs else { return json }
+        return .object(
+            members.map { member in
+                guard member.name == "parts", case .array(let parts) = member.value else { return member }
+                return JSONValue.Member("parts", value: .array(parts.map(\.withoutEmptyIDs)))
+            })
+    }
+
+    /// 1.x has an object with the id of a user or with a name; since 2.0 there is the id of an identity.
+    private static func sender(_ members: Members, version: ServerVersion) throws(Failure) -> Sender {
+        guard version < .v2 else {
+            guard let text = try members.string("sender_id"), !text.isEmpty else { throw members.missing("sender_id") }
+            guard let user = RequestSender.server.userID(text) else { throw members.invalid("sender_id", reason: "is not the id of an identity") }
+            return .user(user)
+        }
+        guard let object = members["sender"] else { throw members.missing("sender") }
+        guard case .object = object else { throw members.invalid("sender", reason: "must be an object") }
+        let sender = try Members(object)
+        let user = try sender.string("user_id").flatMap { $0.isEmpty ? nil : $0 }
+        let name = try sender.string("name").flatMap { $0.isEmpty ? nil : $0 }
+        switch (user, name) {
+        case (nil, nil): throw .missing("sender.user_id")
+        case (_?, _?): throw members.invalid("sender", reason: "has both a user_id and a name")
+        case (let text?, nil):
+            guard let user = RequestSender.server.userID(text) else { throw .invalid("sender.user_id", reason: "is not a user id") }
+            return .user(user)
+        case (nil, let name?):
+            guard name.unicodeScalars.count <= nameScalars, !name.utf8.contains(0) else {
+                throw .invalid("sender.name", reason: "is longer than \(nameScalars) characters, or has a NUL among them")
+            }
+            return .name(name)
+        }
+    }
+
+    /// A part without content is told apart from one that lacks a member: it has to have one of two.
+    private static func checkPart(_ json: JSONValue, at index: Int) throws(Failure) {
+        guard case .object = json else { return }
+        let members = try Members(json, at: .element("parts", index))
+        if members["mime_type"] != nil, members["body"] == nil, members["content"] == nil {
+            throw members.invalid("body", reason: "or the property content must be there")
+        }
+    }
+
+    private static func schedule(_ json: JSONValue) throws(Failure) -> Schedule {
+        guard case .object = json else { throw .invalid("schedule", reason: "must be an object") }
+        let members = try Members(json)
+        guard let value = members["delay_in_seconds"] else { throw .missing("schedule.delay_in_seconds") }
+        guard let delay = value.doubleValue, delays.contains(delay) else {
+            throw .invalid("schedule.delay_in_seconds", reason: "must be a number from 1 to 300")
+        }
+        let typing = try members["typing_indicator_in_seconds"]
+            .map { value throws(Failure) in
+                guard let typing = value.doubleValue, typing == 0 || typing >= delays.lowerBound && typing <= delay else {
+                    throw .invalid("schedule.typing_indicator_in_seconds", reason: "must be 0, or a number from 1 to the delay")
+                }
+                return typing
+            }
+        return Schedule(delay: Int64(delay * 1000), typing: Int64((typing ?? 0) * 1000))
+    }
+}
+
+extension MessagePart {
+    /// The Server API holds text to a number of bytes, where the Client API counts UTF-16 units.
+    /// - Parameter name: of the body, for the error.
+    public func checkInlineBytes(_ name: String) throws(Failure) {
+        guard contentID != nil || size <= Limits.inlinePartUnits else {
+            throw .invalid(name, reason: "is longer than \(Limits.inlinePartUnits) bytes")
+        }
+    }
+}
+
+extension JSONValue {
+    /// The value of a number.
+    fileprivate var doubleValue: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .number(let value): value
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+public import StrataModel
+
+extension ServerRenderer {
+    /// A conversation as no user in particular sees it.
+    public func writeConversation(_ conversation: Conversation, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writeShared(conversation, isParticipant: true, into: &writer)
+        writer.endObject()
+    }
+
+    /// A conversation as ``reader`` sees it, with what is theirs: the last message and the number of those that they have not read.
+    public func writeConversation(_ view: ConversationView, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writeShared(view.conversation, isParticipant: view.isParticipant, into: &writer)
+        if reader != nil {
+            writer.key("last_message")
+            if let message = view.lastMessage { writeMessage(message, form: .read, into: &writer) } else { writer.null() }
+            writer.key("unread_message_count")
+            writer.int(view.unreadCount)
+        }
+        writer.endObject()
+    }
+
+    /// The id and the URL of a conversation, as objects in it name it.
+    public func writeReference(to id: ConversationID, into writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.key("id")
+        writer.conversationID(id)
+        writer.key("url")
+        writer.string(url(of: id))
+        writer.endObject()
+    }
+
+    private func writeShared(_ conversation: Conversation, isParticipant: Bool, into writer: inout JSONWriter) {
+        writer.key("id")
+        writer.conversationID(conversation.id)
+        writer.key("url")
+        writer.string(url(of: conversation.id))
+        writer.key("messages_url")
+        writer.string("\(url(of: conversation.id))/messages")
+        writer.key("created_at")
+        writer.timestamp(conversation.createdAt)
+        writer.key("participants")
+        writer.beginArray()
+        if isParticipant { for participant in conversation.participants { writeIdentity(participant, into: &writer) } }
+        writer.endArray()
+        writer.key("distinct")
+        writer.bool(conversation.isDistinct)
+        writer.key("metadata")
+        renderer.writeMetadata(conversation.metadata ?? MetadataTree(), into: &writer)
+    }
+}

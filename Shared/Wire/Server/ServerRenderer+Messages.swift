@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+public import StrataModel
+
+extension ServerRenderer {
+    /// A message.
+    /// - Parameter form: in 1.x an event has the form of a reading.
+    public func writeMessage(_ message: Message, form: Form, into writer: inout JSONWriter) {
+        let form = form == .event && namesUsersByID ? .read : form
+        writer.beginObject()
+        writer.key("id")
+        writer.messageID(message.id)
+        writer.key("url")
+        writer.string(form == .created && namesUsersByID ? renderer.url(of: message.id) : url(of: message.id, in: message.conversationID))
+        if form == .read {
+            writer.key("receipts_url")
+            writer.string(reader.map { _ in "\(renderer.url(of: message.id))/receipts" })
+        }
+        if form != .created {
+            writer.key("position")
+            if namesUsersByID { writer.null() } else { writer.int(message.position.wireValue) }
+        }
+        writer.key("conversation")
+        writeReference(to: message.conversationID, into: &writer)
+        if form == .created, version == .v3 {
+            writer.key("channel")
+            writer.null()
+        }
+        writer.key("parts")
+        writer.beginArray()
+        for index in message.parts.indices { writePart(at: index, of: message, form: form, into: &writer) }
+        writer.endArray()
+        writer.key("sent_at")
+        writer.timestamp(message.sentAt)
+        writer.key("sender")
+        writeSender(message.sender, form: form, into: &writer)
+        writer.key("recipient_status")
+        writer.beginObject()
+        for (user, status) in shownStatuses(of: message) {
+            writer.key(escaping: key(of: user))
+            writer.string(status.name)
+        }
+        writer.endObject()
+        if form == .read { writeView(of: message, into: &writer) }
+        writer.endObject()
+    }
+
+    /// What only a reading has. What belongs to one user is null in the view of none.
+    private func writeView(of message: Message, into writer: inout JSONWriter) {
+        writer.key("received_at")
+        writer.null()
+        writer.key("is_unread")
+        if let reader { writer.bool(message.isUnread(by: reader)) } else { writer.null() }
+        writer.key("notification")
+        writer.null()
+        if version == .v3 {
+            writer.key("reply_to")
+            writer.null()
+            writer.key("updated_at")
+            writer.timestamp(message.updatedAt)
+        }
+    }
+
+    /// The app's own server sees how far the message came with all recipients; in the view of a user, what that user is shown.
+    private func shownStatuses(of message: Message) -> [(UserID, RecipientStatus)] {
+        guard let reader else { return message.recipients.map { ($0.userID, $0.status) } }
+        if message.sender.userID == reader || message.recipients.count <= renderer.fullReceiptRecipients && message.receiptPolicy.isEmpty {
+            return message.recipients.map { ($0.userID, $0.shownStatus) }
+        }
+        return message.recipients.filter { $0.userID == reader || $0.userID == message.sender.userID }.map { ($0.userID, $0.status) }
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+public import StrataModel
+
+/// The body of `PATCH /apps/:app/users/:owner`: checked as a whole, so that nothing is applied if anything is wrong.
+public struct UserPatch: Hashable, Sendable {
+    /// Nil: not said. The last operation counts.
+    public var isSuspended: Bool?
+    /// Whom the user is to have blocked, in order.
+    public var blocks: [BlockListOperation] = []
+
+    /// - Throws: ``Failure`` naming the property at fault.
+    public init(_ json: JSONValue) throws(Failure) {
+        for operation in try PatchOperation.all(json) {
+            // Each property that a user has for the app's own server is read in a function of its own.
+            switch operation.property {
+            case "suspended": isSuspended = try UserPatch.flag(operation)
+            case "blocks": blocks.append(try UserPatch.block(operation))
+            default: throw operation.isUnknown
+            }
+        }
+    }
+
+    private static func flag(_ operation: PatchOperation) throws(Failure) -> Bool {
+        try operation.requireSet()
+        guard case .bool(let flag) = try operation.requiredValue() else { throw .invalid(operation.shortened, reason: "must be true or false") }
+        return flag
+    }
+
+    /// `add` and `remove` name one user, by the `value` or as 2.0 does by the `id`; `set` names all.
+    private static func block(_ operation: PatchOperation) throws(Failure) -> BlockListOperation {
+        switch operation.verb {
+        case .add: return .add([try namedUser(operation)])
+        case .remove: return .remove([try namedUser(operation)])
+        case .set:
+            guard case .array(let elements) = try operation.requiredValue() else { throw .invalid("blocks", reason: "must be an array of user ids") }
+            var users: [UserID] = []
+            for element in elements { users.append(try user(element)) }
+            return .set(users)
+        case .delete: throw Failure(.invalidOperation, "The property blocks can only be set, added to and removed from.", detail: .property("blocks"))
+        }
+    }
+
+    private static func namedUser(_ operation: PatchOperation) throws(Failure) -> UserID {
+        if let id = operation.id { return try user(id) }
+        return try user(try operation.requiredValue())
+    }
+
+    private static func user(_ value: JSONValue) throws(Failure) -> UserID {
+        guard case .string(let text) = value, let user = UserID(parsing: text) else { throw .invalid("blocks", reason: "must be user ids") }
+        return user
+    }
+}
+
+/// The body of `PATCH /apps/:app`: settings of the app itself. Nil: not said.
+public struct AppPatch: Hashable, Sendable {
+    /// What the number on the app's icon counts beside the app's own.
+    public enum BadgeCounts: String, Sendable, CaseIterable {
+        case unreadMessages = "unread_messages"
+        case unreadConversations = "unread_conversations"
+        /// Nothing but the app's own.
+        case external
+        /// There is no number.
+        case disabled
+    }
+
+    /// Seconds that a session may live.
+    public static let sessionTTL: ClosedRange<Int64> = 30...31_536_000
+
+    /// Seconds that a session lives unused; 0: as the server is set.
+    public var sessionTTL: Int64?
+    /// What the number on the app's icon counts.
+    public var badgeCounts: BadgeCounts?
+    /// Whether unread announcements count, too.
+    public var badgeAnnouncements: Bool?
+
+    /// - Throws: ``Failure`` naming the property at fault.
+    public init(_ json: JSONValue) throws(Failure) {
+        for operation in try PatchOperation.all(json) {
+            switch operation.property {
+            case "session_ttl_in_seconds": sessionTTL = try AppPatch.sessionTTL(operation)
+            case "badge_counts": badgeCounts = try AppPatch.counts(operation)
+            case "badge_counts_announcements":
+                try operation.requireSet()
+                guard case .bool(let flag) = try operation.requiredValue() else {
+                    throw .invalid(operation.property, reason: "must be true or false")
+                }
+                badgeAnnouncements = flag
+            default: throw operation.isUnknown
+            }
+        }
+    }
+
+    /// Null stands for the server's setting.
+    private static func sessionTTL(_ operation: PatchOperation) throws(Failure) -> Int64 {
+        try operation.requireSet()
+        let value = try operation.requiredValue()
+        if value.isNull { return 0 }
+        guard let seconds = value.integerValue, sessionTTL.contains(seconds) else {
+            throw .invalid(
+                operation.property, reason: "must be a whole number from \(sessionTTL.lowerBound) to \(sessionTTL.upperBound), or null")
+        }
+        return seconds
+    }
+
+    private static func counts(_ operation: PatchOperation) throws(Failure) -> BadgeCounts {
+        try operation.requireSet()
+        guard case .string(let word) = try operation.requiredValue(), let counts = BadgeCounts(rawValue: word) else {
+            let words = BadgeCounts.allCases.map(\.rawValue).joined(separator: ", ")
+            throw .invalid(operation.property, reason: "must be one of \(words)")
+        }
+        return counts
+    }
+}
+
+/// The body of `PUT` and `PATCH` of a user's badge.
+public struct BadgeBody: Hashable, Sendable {
+    /// What is unread outside of conversations.
+    public var externalUnreadCount: Int64
+
+    /// - Throws: ``Failure`` naming the property at fault.
+    public init(_ json: JSONValue) throws(Failure) {
+        guard let value = try Members(json)["external_unread_count"] else { throw .missing("external_unread_count") }
+        externalUnreadCount = try BadgeBody.count(value)
+    }
+
+    /// - Throws: ``Failure`` naming the property at fault.
+    public init(patch json: JSONValue) throws(Failure) {
+        var count: Int64?
+        for operation in try PatchOperation.all(json) {
+            guard operation.property == "external_unread_count" else { throw operation.isUnknown }
+            try operation.requireSet()
+            count = try BadgeBody.count(try operation.requiredValue())
+        }
+        guard let count else { throw .missing("external_unread_count") }
+        externalUnreadCount = count
+    }
+
+    private static func count(_ value: JSONValue) throws(Failure) -> Int64 {
+        guard let count = value.integerValue, (0...Int64(Int32.max)).contains(count) else {
+            throw .invalid("external_unread_count", reason: "must be a whole number from 0 to \(Int32.max)")
+        }
+        return count
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+public import StrataModel
+
+/// The body of `POST /apps/:app/webhooks`.
+public struct WebhookBody: Hashable, Sendable {
+    /// Unicode scalars of a URL.
+    public static let urlScalars = 2048
+    /// Bytes of a secret.
+    public static let secretBytes = 1024
+    /// Entries of the config, and bytes of each name and value.
+    public static let configEntries = 32, configBytes = 2048
+
+    /// Of the payloads.
+    public var version: WebhookVersion
+    /// Whether it can be used, the webhooks service says.
+    public var targetURL: String
+    /// At least one, each known in the version.
+    public var events: [String]
+    /// Signs what is sent.
+    public var secret: String
+    /// Sent along with each event.
+    public var config: [String: String]
+
+    /// - Throws: ``Failure`` naming the property at fault: first what is missing, then what cannot be taken.
+    public init(_ json: JSONValue) throws(Failure) {
+        let members = try Members(json)
+        let versionText = try members.requiredString("version")
+        targetURL = try members.requiredString("target_url")
+        let names: StaticString = members["events"] == nil && members["event_types"] != nil ? "event_types" : "events"
+        guard let elements = try members.array(names) else { throw members.missing("events") }
+        secret = try members.requiredString("secret")
+        guard let version = WebhookVersion(rawValue: versionText) else { throw members.invalid("version", reason: "must be 1.0, 2.0 or 3.0") }
+        self.version = version
+        guard (1...Self.urlScalars).contains(targetURL.unicodeScalars.count) else {
+            throw members.invalid("target_url", reason: "must have from 1 to \(Self.urlScalars) characters")
+        }
+        guard (1...Self.secretBytes).contains(secret.utf8.count), !secret.utf8.contains(0) else {
+            throw members.invalid("secret", reason: "must have from 1 to \(Self.secretBytes) bytes, and no NUL among them")
+        }
+        events = try Self.events(elements, in: "\(names)", version: version)
+        config = try Self.config(members)
+    }
+
+    private static func events(_ elements: [JSONValue], in property: String, version: WebhookVersion) throws(Failure) -> [String] {
+        var events: [String] = []
+        for (index, element) in elements.enumerated() {
+            guard let name = element.stringValue, WebhookEventKind.kinds(named: name, in: version) != nil else {
+                throw .invalid("\(property).\(index)", reason: "is not an event of version \(version.rawValue)")
+            }
+            if !events.contains(name) { events.append(name) }
+        }
+        guard !events.isEmpty else { throw .invalid(property, reason: "must name at least one event") }
+        return events
+    }
+
+    private static func config(_ members: Members) throws(Failure) -> [String: String] {
+        let property: StaticString = members["config"] == nil ? "target_config" : "config"
+        guard let value = members[property] else { return [:] }
+        guard let entries = value.objectValue else { throw members.invalid(property, reason: "must be an object") }
+        guard entries.count <= configEntries else { throw members.invalid(property, reason: "has more than \(configEntries) entries") }
+        var config: [String: String] = [:]
+        for entry in entries where !entry.value.isNull {
+            guard let text = entry.value.stringValue, text.utf8.count <= configBytes, entry.name.utf8.count <= configBytes,
+                !text.utf8.contains(0), !entry.name.utf8.contains(0)
+            else { throw members.invalid(property, reason: "must hold strings of at most \(configBytes) bytes only") }
+            config[entry.name] = text
+        }
+        return config
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+package import NIOCore
+import NIOHTTP1
+import NIOPosix
+package import ProtocolClient
+import Synchronization
+
+/// An HTTP server that receives webhooks, and treats each path as a test wants it to.
+package final class WebhookReceiver: Sendable {
+    /// What a path does with events. Challenges are answered rightly, unless it says otherwise.
+    package enum Behaviour: Sendable {
+        case accept
+        /// Answers with this status, and perhaps with where to go.
+        case answer(Int, location: String? = nil)
+        /// Accepts, but only after a time.
+        case slow(Duration)
+        /// Never answers.
+        case hang
+        /// Closes the connection when the request has come.
+        case close
+        /// Answers a challenge with something else, and accepts events.
+        case wrongChallenge
+        /// Accepts with a body that does not end.
+        case endlessBody
+    }
+
+    /// An event that came, whatever it was answered with.
+    package struct Event: Sendable {
+        package let path: String
+        package let headers: [String: String]
+        package let body: [UInt8]
+        package let json: JSONValue
+
+        package var id: String? { json["event"]["id"].string }
+        package var type: String? { json["event"]["type"].string }
+    }
+
+    private struct State {
+        var behaviours: [String: Behaviour] = [:]
+        var events: [Event] = []
+        var challenges: [String] = []
+        var waiting: [(path: String, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Mutex(State())
+    private let channel: any Channel
+
+    /// Listens on loopback.
+    /// - Parameter setUp: adds handlers in front of HTTP, such as TLS.
+    package static func start(setUp: @escaping @Sendable (any Channel) throws -> Void = { _ in }) async throws -> WebhookReceiver {
+        let box = Box()
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try setUp(channel)
+                    try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+                    try channel.pipeline.syncOperations.addHandler(Handler(receiver: { box.receiver.withLock { $0 } }))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let receiver = WebhookReceiver(channel: channel)
+        box.receiver.withLock { $0 = receiver }
+        return receiver
+    }
+
+    private final class Box: Sendable {
+        let receiver = Mutex<WebhookReceiver?>(nil)
+    }
+
+    private init(channel: any Channel) { self.channel = channel }
+
+    package var port: Int { channel.localAddress?.port ?? 0 }
+
+    /// The URL of a path.
+    package func url(_ path: String, scheme: String = "http", host: String = "127.0.0.1") -> String { "\(scheme)://\(host):\(port)\(path)" }
+
+    /// Treats a path so from now on.
+    package func set(_ behaviour: Behaviour, for path: String) { state.withLock { $0.behaviours[path] = behaviour } }
+
+    /// What came to a path, in its order.
+    package func events(at path: String) -> [Event] { state.withLock { $0.events.filter { $0.path == path } } }
+
+    /// How often a path was asked whether it wants events.
+    package func challenges(at path: String) -> Int { state.withLock { state in state.challenges.count { $0 == path } } }
+
+    /// Waits until what came to a path is enough.
+    package func events(at path: String, until isEnough: ([Event]) -> Bool) async throws -> [Event] {
+        while true {
+            let events = events(at: path)
+            if isEnough(events) { return events }
+            try Task.checkCancellation()
+            await withCheckedContinuation { continuation in
+                let hasMore = state.withLock { state in
+                    if state.events.count(where: { $0.path == path }) > events.count { return true }
+                    state.waiting.append((path, continuation))
+                    return false
+                }
+                if hasMore { continuation.resume() }
+            }
+        }
+    }
+
+    package func stop() async {
+        try? await channel.close()
+        let waiting = state.withLock { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for one in waiting { one.continuation.resume() }
+    }
+
+    fileprivate func received(_ event: Event) -> Behaviour {
+        let (behaviour, waiting) = state.withLock { state in
+            state.events.append(event)
+            let waiting = state.waiting.filter { $0.path == event.path }
+            state.waiting.removeAll { $0.path == event.path }
+            return (state.behaviours[event.path] ?? .accept, waiting)
+        }
+        for one in waiting { one.continuation.resume() }
+        return behaviour
+    }
+
+    fileprivate func challenged(at path: String) -> Behaviour {
+        state.withLock { state in
+            state.challenges.append(path)
+            return state.behaviours[path] ?? .accept
+        }
+    }
+}
+
+/// One connection to a receiver.
+private final class Handler: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let receiver: () -> WebhookReceiver?
+    private var head: HTTPRequestHead?
+    private var body: [UInt8] = []
+
+    init(receiver: @escaping () -> WebhookReceiver?) { self.receiver = receiver }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head): (self.head, body) = (head, [])
+        case .body(let bytes): body += bytes.readableBytesView
+        case .end:
+            guard let head, let receiver = receiver() else { return context.close(promise: nil) }
+            let sides = head.uri.split(separator: "?", maxSplits: 1)
+            let path = String(sides[0])
+            if head.method == .GET {
+                let challenge = sides.count > 1 ? sides[1].split(separator: "&").last { $0.hasPrefix("verification_challenge=") } : nil
+                let text = String(challenge?.dropFirst("verification_challenge=".count) ?? "")
+                act(receiver.challenged(at: path), context, challenge: text)
+            } else {
+                let headers = Dictionary(head.headers.map { ($0.name.lowercased(), $0.value) }) { $1 }
+                let json = (try? JSONValue(parsing: body)) ?? .null
+                act(receiver.received(.init(path: path, headers: headers, body: body, json: json)), context, challenge: nil)
+            }
+        }
+    }
+
+    private func act(_ behaviour: WebhookReceiver.Behaviour, _ context: ChannelHandlerContext, challenge: String?) {
+        switch behaviour {
+        case .accept: answer(context, 200, body: challenge ?? "")
+        case .answer(let status, let location):
+            // Paths that fail with events are healthy when they are asked.
+            if let challenge, !(300..<400).contains(status) { return answer(context, 200, body: challenge) }
+            answer(context, status, location: location)
+        case .slow(let pause):
+            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            let nanoseconds = pause.components.seconds * 1_000_000_000 + pause.components.attoseconds / 1_000_000_000
+            context.eventLoop.scheduleTask(in: .nanoseconds(nanoseconds)) {
+                let (handler, context) = bound.value
+                handler.answer(context, 200, body: challenge ?? "")
+            }
+        case .hang: if let challenge { answer(context, 200, body: challenge) }
+        case .close: if let challenge { answer(context, 200, body: challenge) } else { context.close(promise: nil) }
+        case .wrongChallenge: answer(context, 200, body: challenge.map { "not \($0)" } ?? "")
+        case .endlessBody:
+            if let challenge { return answer(context, 200, body: challenge) }
+            let head = HTTPResponseHead(version: .http1_1, status: .ok, headers: ["transfer-encoding": "chunked"])
+            context.write(wrapOutboundOut(.head(head)), promise: nil)
+            for _ in 0..<64 { context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(repeating: 0x20, count: 4096)))), promise: nil) }
+            context.flush()
+        }
+    }
+
+    private func answer(_ context: ChannelHandlerContext, _ status: Int, body: String = "", location: String? = nil) {
+        var headers: HTTPHeaders = ["content-length": "\(body.utf8.count)"]
+        if let location { headers.add(name: "location", value: location) }
+        let head = HTTPResponseHead(version: .http1_1, status: HTTPResponseStatus(statusCode: status), headers: headers)
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        if !body.isEmpty { context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: body)))), promise: nil) }
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+}

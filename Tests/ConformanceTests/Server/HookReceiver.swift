@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import Foundation
+import LocalServers
+import ProtocolClient
+import TestSupport
+
+/// What a webhook calls: a small HTTP server that notes each request. A path that ends in `wrong` gets the challenge wrong; one that ends in `fails-once` answers
+/// 500 to the first event.
+struct HookReceiver: Sendable {
+    let url: String
+    private let file: String
+    private let process: ChildProcess
+
+    private static let program = """
+        import http.server, json, sys, urllib.parse
+        failed = set()
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            def note(self, body):
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                print(json.dumps({"method": self.command, "path": self.path, "headers": headers, "body": body}), flush=True)
+            def answer(self, status, body=b""):
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            def do_GET(self):
+                self.note("")
+                parts = urllib.parse.urlsplit(self.path)
+                challenge = urllib.parse.parse_qs(parts.query).get("verification_challenge", [""])[0]
+                self.answer(200, b"no" if parts.path.endswith("wrong") else challenge.encode())
+            def do_POST(self):
+                self.note(self.rfile.read(int(self.headers["Content-Length"])).decode())
+                if self.path.endswith("fails-once") and self.path not in failed:
+                    failed.add(self.path)
+                    return self.answer(500)
+                self.answer(200)
+            def log_message(self, *_): pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        print(json.dumps({"port": server.server_address[1]}), flush=True)
+        server.serve_forever()
+        """
+
+    /// One for all rules.
+    static func shared() async throws -> HookReceiver { try await starting.value }
+
+    private static let starting = Task {
+        let file = try TestDirectory.make("hooks") + "/requests"
+        let process = try await ChildProcess.start(
+            Launch("/usr/bin/env", arguments: ["python3", "-c", program], deathSignal: .kill, output: .append(to: file)))
+        let deadline = ContinuousClock.now + Fixture.patience
+        while .now < deadline {
+            if let port = lines(of: file).first?["port"].int { return HookReceiver(url: "http://127.0.0.1:\(port)", file: file, process: process) }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        throw HarnessError("the receiver of webhooks did not start")
+    }
+
+    private static func lines(of file: String) -> [JSONValue] {
+        guard let text = try? String(contentsOfFile: file, encoding: .utf8) else { return [] }
+        return text.split(separator: "\n").compactMap { try? JSONValue(parsing: String($0)) }
+    }
+
+    /// The requests to a path, in their order.
+    func requests(_ path: String) -> [JSONValue] {
+        Self.lines(of: file).filter { $0["path"].string?.split(separator: "?").first.map(String.init) == path }
+    }
+
+    /// Waits for events at a path that are as they have to be.
+    func events(_ path: String, until isEnough: ([JSONValue]) -> Bool) async throws -> [JSONValue] {
+        let deadline = ContinuousClock.now + .seconds(90)
+        while .now < deadline {
+            let events = requests(path).filter { $0["method"].string == "POST" }
+            if isEnough(events) { return events }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        throw HarnessError("the events did not come: \(requests(path))")
+    }
+
+    /// What a request with this body is signed with.
+    static func signature(of body: String, secret: String) -> String {
+        HMAC<Insecure.SHA1>.authenticationCode(for: Data(body.utf8), using: SymmetricKey(data: Data(secret.utf8)))
+            .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+}

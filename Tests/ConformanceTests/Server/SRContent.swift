@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+
+/// Rich content: parts of more than 2 KB.
+enum SRContent {
+    private static let bytes = Data(repeating: 7, count: 3000)
+
+    /// Announces content of a conversation, and uploads it.
+    private static func upload(_ f: ServerFixture, in conversation: JSONValue) async throws -> JSONValue {
+        let content = try await announce(f, in: conversation)
+        let url = try f.need(content["upload_url"].string, "upload_url")
+        let headers = ["Authorization": "Bearer x", "Accept": "application/json", "If-None-Match": Layer.uuid(), "Content-Type": "image/png"]
+        let answer = try await f.users.client.call(
+            "PUT", String(url.dropFirst(f.system.publicURL.count)), data: bytes, headers: headers, deadline: Fixture.deadline)
+        f.check(answer.isSuccess, "the upload is \(answer.status)")
+        return content
+    }
+
+    private static func announce(_ f: ServerFixture, in conversation: JSONValue) async throws -> JSONValue {
+        let headers = ["Upload-Content-Type": "image/png", "Upload-Content-Length": "\(bytes.count)"]
+        return try await f.does("POST", f.path(conversation) + "/content", [:], status: 201, headers: headers)
+    }
+
+    /// A message with this content.
+    private static func message(_ f: ServerFixture, _ id: String?, size: Int) -> JSONValue {
+        var body = f.message("", from: "ana")
+        body["parts"] = [["mime_type": "image/png", "content": ["id": .string(id ?? ""), "size": .integer(Int64(size))]]]
+        return body
+    }
+
+    static let rules: [ServerRule] = [
+        ServerRule(65, "content is announced for a conversation: 201 with its id, size and upload_url, also in Location") { f in
+            let conversation = try await f.converse("ana", "ben")
+            let headers = ["Upload-Content-Type": "image/png", "Upload-Content-Length": "3000"]
+            let answer = try await f.call("POST", f.path(conversation) + "/content", [:], headers: headers)
+            f.equal(answer.status, 201)
+            f.equal(answer.json["size"].int, 3000)
+            f.equal(answer.header("Location"), answer.json["upload_url"].string)
+            f.equal(answer.json["download_url"], .null)
+            f.check(answer.json["id"].string?.hasPrefix("layer:///content/") == true, "\(answer.json["id"])")
+        },
+        ServerRule(65, "without the type or the length it is 406 that names the header") { f in
+            let conversation = try await f.converse("ana", "ben")
+            for header in ["Upload-Content-Type", "Upload-Content-Length"] {
+                var headers = ["Upload-Content-Type": "image/png", "Upload-Content-Length": "3000"]
+                headers[header] = nil
+                f.refused(try await f.call("POST", f.path(conversation) + "/content", headers: headers), "invalid_header", header: header)
+            }
+        },
+        ServerRule(66, "the bytes are put to upload_url, whatever other headers there are") { f in
+            _ = try await upload(f, in: try await f.converse("ana", "ben"))
+        },
+        ServerRule(
+            66, "an upload is answered with 200", except: "it is 204, as in the Client API: there is nothing to say. Libraries look for a success."),
+        ServerRule(67, "a message refers to content; unknown content and that of another conversation are 422") { f in
+            try await f.identify("ana")
+            let conversation = try await f.converse("ana", "ben")
+            let other = try await f.converse("ana", "ben")
+            let id = try await upload(f, in: conversation)["id"].string
+            let path = f.path(conversation) + "/messages"
+            f.equal(try await f.call("POST", path, message(f, "layer:///content/\(Layer.uuid())", size: 3000)).errorID, "invalid_property")
+            f.equal(try await f.call("POST", f.path(other) + "/messages", message(f, id, size: 3000)).errorID, "invalid_property")
+            let sent = try await f.does("POST", path, message(f, id, size: 3000), status: 201)
+            let read = try await f.does("GET", f.path(sent, in: conversation))
+            f.equal(read["parts"][0]["content"]["id"].string, id)
+        },
+        ServerRule(
+            67, "a size of content that is not the one of its upload is 422",
+            except: "the size in a message is not looked at: content has one size, that of its upload, and all are shown that one."),
+        ServerRule(68, "reading content gives a fresh download_url, which needs no header; what was not uploaded is 404") { f in
+            let conversation = try await f.converse("ana", "ben")
+            let content = try await upload(f, in: conversation)
+            let path = f.path(conversation) + "/content/"
+            let read = try await f.does("GET", path + Layer.last(content["id"].string ?? ""))
+            let url = try f.need(read["download_url"].string, "download_url")
+            let answer = try await f.users.client.call(
+                "GET", String(url.dropFirst(f.system.publicURL.count)), headers: ["Accept": ""], deadline: Fixture.deadline)
+            f.equal(answer.body, bytes)
+            f.check(Layer.isTimestamp(read["expiration"].string), "expiration \(read["expiration"])")
+            let absent = try await announce(f, in: conversation)
+            f.refused(try await f.call("GET", path + Layer.last(absent["id"].string ?? "")), "not_found")
+        },
+        ServerRule(69, "devices are told of a part that has content, and not of its bytes") { f in
+            let ben = try await f.users.user("ben")
+            try await f.identify("ana")
+            let conversation = try await f.converse("ana", "ben")
+            let socket = try await ben.socket()
+            try await socket.change("create", "Conversation", conversation["id"].string)
+            let id = try await upload(f, in: conversation)["id"].string
+            let sent = try await f.does("POST", f.path(conversation) + "/messages", message(f, id, size: 3000))
+            let part = try await socket.change("create", "Message", sent["id"].string).data["parts"][0]
+            f.equal(part["content"]["id"].string, id)
+            f.equal(part["body"], .null)
+        },
+    ]
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+/// The versions of the Server API.
+enum ServerAPIVersion: String, CaseIterable, Sendable, Comparable {
+    case v1 = "1.0"
+    case v11 = "1.1"
+    case v2 = "2.0"
+    case v3 = "3.0"
+
+    static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+
+    /// Those in which users are named by their ids alone.
+    static let old: [Self] = [.v1, .v11]
+    /// Those in which users are identities.
+    static let new: [Self] = [.v2, .v3]
+}
+
+/// One rule of the Server API: a sentence that a server keeps or breaks, and how to find out which.
+struct ServerRule: Sendable {
+    /// The statement of the API's description that it is about.
+    let id: String
+    /// What is so, in one sentence.
+    let text: String
+    /// The versions it is said of.
+    let versions: [ServerAPIVersion]
+    /// Why this server does not keep it, if it does not.
+    let exception: String?
+    let location: SourceLocation
+    let check: @Sendable (ServerFixture) async throws -> Void
+
+    init(
+        _ number: Int, _ text: String, _ versions: [ServerAPIVersion] = ServerAPIVersion.allCases,
+        fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column,
+        check: @escaping @Sendable (ServerFixture) async throws -> Void
+    ) {
+        id = "SRV-\(number)"
+        self.text = text
+        self.versions = versions
+        exception = nil
+        location = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
+        self.check = check
+    }
+
+    /// A rule that this server does not keep on purpose. Nothing is tried.
+    init(
+        _ number: Int, _ text: String, _ versions: [ServerAPIVersion] = ServerAPIVersion.allCases, except reason: String,
+        fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column
+    ) {
+        id = "SRV-\(number)"
+        self.text = text
+        self.versions = versions
+        exception = reason
+        location = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
+        check = { _ in }
+    }
+
+    /// Unique among all rules.
+    var name: String { "\(id) \(text)" }
+    var number: Int { Int(id.dropFirst("SRV-".count)) ?? 0 }
+}
+
+/// A rule in one version: what is run, and what passes or fails.
+struct ServerRuleCase: Sendable, Hashable, CustomTestStringConvertible {
+    let rule: ServerRule
+    let version: ServerAPIVersion
+
+    var name: String { "\(rule.name) (\(version.rawValue))" }
+    var testDescription: String { name }
+
+    static func == (one: ServerRuleCase, other: ServerRuleCase) -> Bool { one.name == other.name }
+    func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import StrataModel
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    /// The building of an index against writers that are at work: whatever the order, nothing is missing in the end.
+    @Suite struct IndexRaceTests {
+        private func run(_ body: (CallsFixture) async throws -> Void) async throws {
+            try await CallsFixture.run { calls in
+                try await calls.register()
+                // Nothing is left of what other tests have had built.
+                try await calls.eventually { try await calls.buildIndexes() == nil }
+                try await body(calls)
+            }
+        }
+
+        /// Holds a writer that has not seen the index until the building has found that it must wait.
+        private func behind(_ calls: CallsFixture, _ statement: String) async throws {
+            try await calls.holding(
+                statement, until: 0,
+                meanwhile: {
+                    try await calls.addIndex("status")
+                    for _ in 0..<5 { #expect(try await calls.buildIndexes() == 0) }
+                    #expect(try await calls.indexes().map(\.readyAt) == [nil])
+                }, {})
+            try await calls.eventually {
+                try await calls.buildIndexes()
+                return try await calls.indexes()[0].readyAt != nil
+            }
+            #expect(try await calls.wrongEntries(of: "status") == 0)
+        }
+
+        @Test("a patch that began before the index was named is in it")
+        func patchBehind() async throws {
+            try await run { calls in
+                let id = try await calls.conversation(metadata: ["status": "old"])
+                try await behind(calls, calls.sqlPatch(id, by: "ana", metadata: #"[{"path":"status","set":[["status","new"]]}]"#))
+                #expect(try await calls.find("status", .equals("new")).ids == [id])
+            }
+        }
+
+        @Test("a creation that began before the index was named is in it")
+        func creationBehind() async throws {
+            try await run { calls in
+                let id = ConversationID.random()
+                try await behind(calls, calls.sqlCreate(["ben"], by: "ana", id: id, metadata: ["status": "new"]))
+                #expect(try await calls.find("status", .equals("new"), of: "ben").ids == [id])
+            }
+        }
+
+        @Test("the building waits for a conversation that is being changed, and sees the change", arguments: ["patch", "removal", "deletion"])
+        func lockedConversation(_ kind: String) async throws {
+            try await run { calls in
+                let id = try await calls.conversation(metadata: ["status": "old"])
+                try await calls.addIndex("status")
+                // The fence is passed before the change begins; the conversation is looked at when it has.
+                #expect(try await calls.buildIndexes() == 0)
+                let statement =
+                    switch kind {
+                    case "patch": calls.sqlPatch(id, by: "ana", metadata: #"[{"path":"status","set":[["status","new"]]}]"#)
+                    case "removal":
+                        calls.sqlPatch(
+                            id, by: "ana", participants: #"[{"kind":"remove","users":["ben"]}]"#, metadata: #"[{"path":"status","delete":true}]"#)
+                    default: calls.sqlDelete(id, by: "ana")
+                    }
+                _ = try await calls.holding(statement, until: 0) { try await calls.buildIndexes() }
+                try await calls.eventually {
+                    try await calls.buildIndexes()
+                    return try await calls.indexes()[0].readyAt != nil
+                }
+                #expect(try await calls.wrongEntries(of: "status") == 0)
+                #expect(try await calls.find("status", .equals("new")).ids == (kind == "patch" ? [id] : []))
+                #expect(try await calls.find("status", .equals("old"), of: "ben").ids == (kind == "removal" ? [id] : []))
+            }
+        }
+
+        @Test("indexes are built and removed while many write")
+        func busy() async throws {
+            try await run { calls in
+                var ids: [ConversationID] = []
+                for _ in 0..<30 { ids.append(try await calls.conversation(metadata: ["status": "s"])) }
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for writer in 0..<4 {
+                        group.addTask { [ids] in
+                            for step in 0..<60 {
+                                let id = ids[(step * 7 + writer) % ids.count]
+                                let own = writer % 2 == 0 ? calls : calls.withoutPublishing
+                                switch (step + writer) % 4 {
+                                case 0:
+                                    try await own.patch(id, [step % 8 < 4 ? add("cleo") : remove("cleo")], metadata: [set("status", "v\(step)")])
+                                case 1: _ = try await own.conversation(["ben"], metadata: ["status": "new"])
+                                case 2: try await own.patch(id, [step % 8 < 4 ? add("dora") : remove("dora")])
+                                default: try await own.patch(id, [], metadata: [step % 8 < 4 ? delete("status") : set("status", "w\(step)")])
+                                }
+                            }
+                        }
+                    }
+                    group.addTask {
+                        for _ in 0..<3 {
+                            try await calls.index("status")
+                            try await calls.removeIndex("status")
+                        }
+                        try await calls.addIndex("status")
+                    }
+                    try await group.waitForAll()
+                }
+                try await calls.eventually {
+                    try await calls.buildIndexes()
+                    return try await calls.indexes()[0].readyAt != nil
+                }
+                #expect(try await calls.wrongEntries(of: "status") == 0)
+            }
+        }
+    }
+}

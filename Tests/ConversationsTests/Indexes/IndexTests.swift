@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+import DatabaseKit
+import Foundation
+import SeededRandom
+import StrataModel
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    /// Indexes of metadata: that they hold what conversations hold, however it came there.
+    @Suite struct IndexTests {
+        /// An app that is registered: only such a one can have indexes.
+        private func run(_ body: (CallsFixture) async throws -> Void) async throws {
+            try await CallsFixture.run { calls in
+                try await calls.register()
+                try await body(calls)
+            }
+        }
+
+        /// One change of a random kind by a random user, which may be refused.
+        private func change(_ calls: CallsFixture, _ ids: inout [ConversationID], _ random: inout SeededGenerator) async throws {
+            let users = ["ana", "ben", "cleo", "dora"]
+            let value = ["open", "closed", "opening", "", String(repeating: "é", count: 300)].randomElement(using: &random) ?? ""
+            let actor = users.randomElement(using: &random) ?? "ana"
+            let operations: [[MetadataOperation]] = [
+                [set("status", value)], [delete("status")], [set("status.sub", value)], [set("", ["status": value, "other": "1"])], [delete("")],
+                [set("status", [:])], [set("status", value), set("other", value), delete("other")], [set("other", value)],
+            ]
+            let metadata = operations.randomElement(using: &random) ?? []
+            let other = users.randomElement(using: &random) ?? "ben"
+            let (kind, isFirst) = (Int.random(in: 0..<20, using: &random), Bool.random(using: &random))
+            guard let id = ids.randomElement(using: &random), kind > 1 else {
+                ids.append(try await calls.conversation([other], metadata: isFirst ? ["status": value] : nil))
+                return
+            }
+            let participants = [isFirst ? add(other) : remove(other)]
+            _ = try await calls.refusal {
+                switch kind {
+                case 2: try await calls.delete(id, by: actor, .allParticipants)
+                case 3: try await calls.delete(id, by: actor, .myDevices, leave: isFirst)
+                case 4...7: try await calls.patch(id, by: actor, participants)
+                case 8...11: try await calls.patch(id, by: actor, participants, metadata: metadata)
+                case 12: try await calls.send(id, by: actor)
+                default: try await calls.execute(calls.sqlMetadata(id, by: actor, metadata))
+                }
+                return kind
+            }
+        }
+
+        @Test(
+            "whatever changes, an index holds what each reader's tree holds; so does one that is built afterwards", arguments: [1, 2, 3] as [UInt64])
+        func kept(_ seed: UInt64) async throws {
+            try await run { calls in
+                var random = SeededGenerator(seed: seed)
+                var ids: [ConversationID] = []
+                for _ in 0..<20 { try await change(calls, &ids, &random) }
+                try await calls.index("status")
+                #expect(try await calls.wrongEntries(of: "status") == 0)
+                for _ in 0..<150 { try await change(calls, &ids, &random) }
+                #expect(try await calls.wrongEntries(of: "status") == 0)
+                try await calls.index("status.sub")
+                try await calls.index("other")
+                for path in ["status", "status.sub", "other"] { #expect(try await calls.wrongEntries(of: path) == 0, "\(path), seed \(seed)") }
+                #expect(try await calls.find("other", .exists).ids.isEmpty == false)
+            }
+        }
+
+        @Test("an index that is being built cannot be asked; it is built in batches, by any instance; and a path is named once")
+        func building() async throws {
+            try await run { calls in
+                var ids: [ConversationID] = []
+                for number in 0..<10 { ids.append(try await calls.conversation(metadata: ["status": "s\(number % 2)"])) }
+                #expect(try await calls.addIndex("status").isNew)
+                #expect(try await calls.addIndex("status").isNew == false)
+                #expect(try await calls.indexes().map(\.readyAt) == [nil])
+                let refused = try await calls.refusal { try await calls.find("status", .exists) }
+                #expect(refused?.code == .invalidProperty && refused?.detail == .property("metadata.status"))
+                #expect(refused?.message.contains("being built") == true)
+                // What is written meanwhile is in it, whether the building has come to it or not.
+                let batch = try await calls.number("SELECT 1 + count(*) / 8 FROM conversations.conversation")
+                var batches = 0
+                try await calls.eventually {
+                    if try await calls.buildIndexes(batch: batch) ?? 0 > 0 { batches += 1 }
+                    if batches == 1 { ids.append(try await calls.conversation(metadata: ["status": "new"])) }
+                    try await calls.execute(calls.sqlMetadata(ids[batches % 10], by: "ana", [set("status", "t\(batches)")]))
+                    return try await calls.indexes()[0].readyAt != nil
+                }
+                #expect(batches > 3)
+                #expect(try await calls.wrongEntries(of: "status") == 0)
+                #expect(try await calls.find("status", .exists).total == Int64(ids.count))
+            }
+        }
+
+        @Test("an app can name sixteen paths; one that is taken back is refused at once, and can be named anew")
+        func most() async throws {
+            try await run { calls in
+                for number in 0..<MetadataIndex.most { try await calls.addIndex("k\(number)") }
+                let refused = try await calls.refusal { try await calls.addIndex("one-more") }
+                #expect(refused?.detail == .property("property"))
+                _ = try await calls.conversation(metadata: ["k1": "1"])
+                try await calls.removeIndex("k1")
+                let unknown = try await calls.refusal { try await calls.find("k1", .exists) }
+                #expect(unknown?.message.contains("not indexed") == true)
+                #expect(try await calls.refusal { try await calls.removeIndex("k1") }?.code == .notFound)
+                try await calls.index("k1")
+                #expect(try await calls.wrongEntries(of: "k1") == 0)
+                // Nothing is left of the first one.
+                try await calls.eventually {
+                    try await calls.buildIndexes()
+                    return try await calls.number("SELECT count(*) FROM metadata.index_path WHERE app_id = '\(calls.app)' AND removed_at IS NOT NULL")
+                        == 0
+                }
+                let entries = try await calls.number("SELECT count(*) FROM metadata.index_entry WHERE app_id = '\(calls.app)'")
+                #expect(entries == 3)
+            }
+        }
+
+        @Test("an app that is not registered, or is being deleted, can have no index")
+        func noApp() async throws {
+            try await CallsFixture.run { calls in
+                #expect(try await calls.refusal { try await calls.addIndex("status") }?.code == .invalidAppID)
+                try await calls.register(suspended: true)
+                try await calls.execute("UPDATE conversations.app SET deleting_since = now() WHERE id = '\(calls.app)'")
+                #expect(try await calls.refusal { try await calls.addIndex("status") }?.code == .invalidAppID)
+            }
+        }
+    }
+}
+
+extension CallsFixture {
+    /// A patch of metadata alone, as the metadata service makes it.
+    func sqlMetadata(_ id: ConversationID, by actor: String, _ operations: [MetadataOperation]) -> String {
+        "SELECT metadata.patch('\(app)', '\(id)', '\(actor)', '\(MetadataJSON.encode(operations))', NULL, NULL, NULL)"
+    }
+}

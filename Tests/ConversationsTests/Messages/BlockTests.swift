@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import SeededRandom
+import StrataModel
+import TestSupport
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    /// What a block hides, and from whom.
+    @Suite struct BlockTests {
+        private func user(_ name: String) -> UserID { UserID(trusted: name) }
+
+        // MARK: The list
+
+        @Test("a list holds each user once, in order; what changes nothing has no position, and each change is in the logs of both")
+        func list() async throws {
+            try await CallsFixture.run { calls in
+                #expect(try await calls.block(["cleo", "ben", "ben", "ana"]) == Position(1))
+                #expect(try await calls.block(["ben"]) == nil)
+                #expect(try await calls.unblock(["dora"]) == nil)
+                #expect(try await calls.blocks().users == ["ben", "cleo"])
+                #expect(try await calls.blocks().total == 2)
+                #expect(try await calls.blocks(pageSize: 1).users == ["ben"])
+                #expect(try await calls.blocks(from: "ben").users == ["cleo"])
+                // Nothing stands on the list of one who is blocked.
+                #expect(try await calls.blocks(of: "ben").total == 0)
+                try await expectPairs(of: "ana", blocked: ["ben", "cleo"], calls)
+                try await expectPairs(of: "ben", by: ["ana"], calls)
+
+                #expect(try await calls.changeBlocks([(.remove, ["ben"]), (.add, ["dora", "cleo"])]) == Position(2))
+                #expect(try await calls.changeBlocks([(.set, [])]) == Position(3))
+                #expect(try await calls.blocks().users == [])
+                let log = try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges.map(\.content)
+                #expect(
+                    log == [
+                        .blocksChanged(blocked: [user("ben"), user("cleo")], unblocked: []),
+                        .blocksChanged(blocked: [user("dora")], unblocked: [user("ben")]),
+                        .blocksChanged(blocked: [], unblocked: [user("cleo"), user("dora")]),
+                    ])
+                let others = try await calls.readLogs(as: "ben", [:], userAfter: .zero).userChanges.map(\.content)
+                #expect(others == [.blockedBy(user("ana"), isBlocked: true), .blockedBy(user("ana"), isBlocked: false)])
+                // What is published is what the logs hold.
+                let told = try calls.notices("ana").compactMap { if case .change(let change) = $0 { change } else { nil } }
+                #expect(try await calls.readLogs(as: "ana", [:], userAfter: .zero).userChanges == told)
+                #expect(try calls.notices("ben").count == 2)
+            }
+        }
+
+        private func expectPairs(
+            of user: String, blocked: [String] = [], by others: [String] = [], _ calls: CallsFixture, _ line: SourceLocation = #_sourceLocation
+        ) async throws {
+            let pairs = try await calls.blockPairs(of: user)
+            #expect(pairs.blocked == blocked && pairs.by == others, sourceLocation: line)
+        }
+
+        @Test("users who have blocked each other are free of it when both have ended it")
+        func mutual() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                try await calls.block(["ben"])
+                try await calls.block(["ana"], by: "ben")
+                try await expectPairs(of: "ana", blocked: ["ben"], by: ["ben"], calls)
+                try await calls.unblock(["ben"])
+                try await calls.send(id, by: "ben", "hidden")
+                try await calls.unblock(["ana"], by: "ben")
+                try await calls.send(id, by: "ben", "shown")
+                #expect(try await calls.texts(id, as: "ana") == ["shown"])
+                #expect(try await calls.number("SELECT count(*) FROM conversations.block WHERE app_id = '\(calls.app)'") == 0)
+            }
+        }
+
+        @Test("a user may block so many others and no more; those who are blocked already stay")
+        func quota() async throws {
+            try await CallsFixture.run { calls in
+                let limit = CallsFixture.quotas.blocked ?? 0
+                try await calls.block((0..<limit).map { "u\($0)" })
+                let refusal = try await calls.refusal { try await calls.block(["one-more"]) }
+                #expect(refusal?.code == .invalidProperty && refusal?.detail == .property("blocks"))
+                #expect(try await calls.block(["u0"]) == nil)
+                // One that goes makes room for another one.
+                #expect(try await calls.changeBlocks([(.remove, ["u0"]), (.add, ["one-more"])]) != nil)
+                #expect(try await calls.blocks().total == Int64(limit))
+            }
+        }
+
+        @Test("two users who block each other at the same time end in a block of both")
+        func race() async throws {
+            try await CallsFixture.run { calls in
+                for round in 0..<10 {
+                    let (one, other) = ("a\(round)", "b\(round)")
+                    async let first: Position? = calls.block([other], by: one)
+                    async let second: Position? = calls.otherInstance.block([one], by: other)
+                    _ = try await (first, second)
+                    async let third: Position? = calls.unblock([other], by: one)
+                    async let fourth: Position? = calls.otherInstance.block([one, "x"], by: other)
+                    _ = try await (third, fourth)
+                    try await expectPairs(of: one, by: [other], calls)
+                    try await expectPairs(of: other, blocked: [one, "x"], calls)
+                }
+            }
+        }
+
+        // MARK: Messages
+
+        @Test("new messages hide in both directions, others see both, what was there stays, and what comes after the block is shown")
+        func directions() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben", "cleo"])
+                try await calls.send(id, by: "ben", "1")
+                try await calls.block(["ben"])
+                let hidden = try await calls.send(id, by: "ben", "2")
+                try await calls.send(id, by: "ana", "3")
+                try await calls.send(id, by: "cleo", "4")
+                #expect(try await calls.texts(id, as: "ana") == ["1", "3", "4"])
+                #expect(try await calls.texts(id, as: "ben") == ["1", "2", "4"])
+                #expect(try await calls.texts(id, as: "cleo") == ["1", "2", "3", "4"])
+                #expect(try await calls.refusal { try await calls.message(hidden.id, as: "ana") }?.code == .notFound)
+                #expect(try await calls.refusal { try await calls.receipt(.read, hidden.id, by: "ana") }?.code == .notFound)
+                let view = try await calls.get(id, as: "ana")
+                #expect(view.totalCount == 3 && view.unreadCount == 2 && view.lastMessage?.parts.first?.body == "4")
+                try await calls.unblock(["ben"])
+                try await calls.send(id, by: "ben", "5")
+                #expect(try await calls.texts(id, as: "ana") == ["1", "3", "4", "5"])
+                #expect(try await calls.misplaced() == 0)
+            }
+        }
+
+        @Test("what is published of a hidden message names from whom it is hidden with their counts, and the log holds the same")
+        func published() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben", "cleo"])
+                try await calls.block(["ben"])
+                let message = try await calls.send(id, by: "ben", parts: [.text("a"), .text("b")])
+                _ = try await calls.edit(message.id, by: "ben", .add(ProtoMessagePart(.text("c"))))
+                try await calls.delete(message.id, by: "ben", .allParticipants)
+                let heard = try calls.heard(id).dropFirst()
+                #expect(heard.map(\.hiddenFrom) == [[user("ana")], [user("ana")], [user("ana")]])
+                #expect(heard.first?.numbers[user("ana")] == UserNumbers(uncounted: 1, hidden: 1, position: Position(2)))
+                let repaired = try await calls.readChanges(id, after: Position(1), users: ["ana"])
+                #expect(repaired.changes.map(\.hiddenFrom) == heard.map(\.hiddenFrom))
+                #expect(repaired.numbers["ana"] == UserNumbers(uncounted: 1, hidden: 1, position: Position(4)))
+                let owed = try await calls.readLogs(as: "ana", [id: Position(1)])
+                #expect(owed.entries == [2, 3, 4].map { .skipped(id, Position($0)) })
+                #expect(try await calls.readLogs(as: "cleo", [id: Position(1)]).changes.map(\.position.rawValue) == [2, 3, 4])
+            }
+        }
+
+        @Test("the sender cannot tell: whatever the other one reads, a hidden message stays sent, live, from the log and in lists")
+        func statuses() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben", "cleo"])
+                let before = try await calls.send(id, by: "ben", "1")
+                try await calls.block(["ben"])
+                let hidden = try await calls.send(id, by: "ben", "2")
+                let shown = try await calls.send(id, by: "cleo", "3")
+                try await calls.markAllRead(id, by: "ana")
+                let change = try #require(try calls.heard(id).last)
+                #expect(
+                    change.content
+                        == .receipts([
+                            .init(user: user("ana"), messageID: before.id, ordinal: 1, status: .read, sender: user("ben")),
+                            .init(user: user("ana"), messageID: shown.id, ordinal: 3, status: .read, sender: user("cleo")),
+                        ]))
+                #expect(change.numbers[user("ana")]?.uncounted == 3)
+                #expect(try await calls.readChanges(id, after: Position(change.position.rawValue - 1)).changes == [change.withoutNumbers])
+                for reader in ["ben", "cleo"] {
+                    #expect(try await calls.message(hidden.id, as: reader).status(of: user("ana")) == .sent)
+                    let listed = try await calls.messages(id, as: reader).messages.map { $0.status(of: user("ana")) }
+                    #expect(listed == [.read, .sent, .read])
+                    let loaded = try await calls.load(as: reader, messages: 10).items
+                    #expect(loaded.flatMap(\.messages).filter { $0.id == hidden.id }.allSatisfy { $0.status(of: user("ana")) == .sent })
+                }
+                // A receipt of the hidden message names from whom it is hidden, who are not told.
+                try await calls.receipt(.read, hidden.id, by: "cleo")
+                let receipt = Change.Receipt(
+                    user: user("cleo"), messageID: hidden.id, ordinal: 2, status: .read, sender: user("ben"), hiddenFrom: [user("ana")])
+                let told = try #require(try calls.heard(id).last)
+                #expect(told.content == .receipts([receipt]) && !receipt.concerns(user("ana")))
+                #expect(try await calls.readChanges(id, after: change.position).changes == [told.withoutNumbers])
+                // Whatever comes later, "all" would include the hidden message; up to one before it, it does not.
+                let later = try await calls.send(id, by: "cleo", "4")
+                try await calls.markAllRead(id, by: "ana")
+                #expect(
+                    try calls.heard(id).last?.content
+                        == .receipts([.init(user: user("ana"), messageID: later.id, ordinal: 4, status: .read, sender: user("cleo"))]))
+                // One who has left goes on seeing it so.
+                try await calls.patch(id, by: "ana", [remove("ben")])
+                #expect(try await calls.message(hidden.id, as: "ben").status(of: user("ana")) == .sent)
+                #expect(try await calls.message(before.id, as: "ben").status(of: user("ana")) == .read)
+            }
+        }
+
+        @Test("all up to a message before the first hidden one is told as that, and so is all after the user was added again")
+        func allRead() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben", "cleo"])
+                let before = try await calls.send(id, by: "ben", "1")
+                try await calls.send(id, by: "cleo", "2")
+                try await calls.block(["ben"])
+                let hidden = try await calls.send(id, by: "ben", "3")
+                try await calls.markAllRead(id, by: "ana", upTo: before.position)
+                #expect(try calls.heard(id).last?.content == .allRead(user: user("ana"), upTo: before.position, toldTo: nil))
+                try await calls.patch(id, by: "cleo", [remove("ana")])
+                try await calls.patch(id, by: "cleo", [add("ana")])
+                // A user who is added has read all before, and others know that.
+                #expect(try await calls.message(hidden.id, as: "ben").status(of: user("ana")) == .read)
+                try await calls.send(id, by: "cleo", "4")
+                try await calls.markAllRead(id, by: "ana")
+                guard case .allRead = try calls.heard(id).last?.content else {
+                    Issue.record("\(String(describing: try calls.heard(id).last?.content))")
+                    return
+                }
+            }
+        }
+
+        @Test("a hidden message does not bring a deleted conversation back; the next one that the user may see does")
+        func deletedConversation() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben", "cleo"])
+                try await calls.send(id, by: "ben", "1")
+                try await calls.delete(id, by: "ana", .myDevices)
+                try await calls.block(["ben"])
+                for text in ["2", "3"] { try await calls.send(id, by: "ben", text) }
+                #expect(try await calls.list().total == 0)
+                #expect(try await calls.misplaced() == 0)
+                try await calls.send(id, by: "cleo", "4")
+                #expect(try await calls.list().total == 1)
+                #expect(try await calls.texts(id, as: "ana") == ["4"])
+                #expect(try await calls.misplaced() == 0)
+            }
+        }
+
+        // MARK: Conversations
+
+        @Test("a conversation that a blocked user creates is not on the other one's list until another user writes", arguments: [true, false])
+        func created(isCreatorBlocked: Bool) async throws {
+            try await CallsFixture.run { calls in
+                let (creator, other) = isCreatorBlocked ? ("ben", "ana") : ("ana", "ben")
+                try await calls.block(["ben"])
+                let id = try await calls.create([other, "cleo"], by: creator).id
+                try await calls.send(id, by: creator, "1")
+                #expect(try await calls.list(as: other).total == 0)
+                #expect(try await calls.refusal { try await calls.get(id, as: other) }?.code == .notFound)
+                #expect(try await calls.list(as: "cleo").total == 1)
+                #expect(try await calls.misplaced() == 0)
+                // The log says of it only that there is nothing to tell yet.
+                try await calls.send(id, by: "cleo", "2")
+                #expect(try await calls.list(as: other).total == 1)
+                #expect(try await calls.texts(id, as: other) == ["2"])
+                #expect(try await calls.misplaced() == 0)
+            }
+        }
+
+        @Test("a user whom a blocked one adds to a conversation does not see it until another user writes, and then what came since")
+        func added() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.block(["ben"])
+                let id = try await calls.create(["cleo"], by: "ben").id
+                try await calls.send(id, by: "cleo", "1")
+                try await calls.patch(id, by: "ben", [add("ana")])
+                #expect(try await calls.list().total == 0)
+                try await calls.send(id, by: "ben", "2")
+                #expect(try await calls.list().total == 0)
+                try await calls.send(id, by: "cleo", "3")
+                #expect(try await calls.texts(id, as: "ana") == ["3"])
+                #expect(try await calls.misplaced() == 0)
+            }
+        }
+
+        @Test("a former participant who is added again by a blocked user keeps the conversation")
+        func addedAgain() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben", "cleo"])
+                try await calls.send(id, by: "cleo", "1")
+                try await calls.patch(id, by: "cleo", [remove("ana")])
+                try await calls.block(["ben"])
+                try await calls.patch(id, by: "ben", [add("ana")])
+                #expect(try await calls.texts(id, as: "ana") == ["1"])
+                #expect(try await calls.misplaced() == 0)
+            }
+        }
+
+        @Test("of the same participants there is one conversation, which the user who creates it sees")
+        func distinct() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.block(["ben"])
+                let id = try await calls.create(["ana"], by: "ben", distinct: true).id
+                try await calls.send(id, by: "ben", "1")
+                let found = try await calls.create(["ben"], by: "ana", distinct: true)
+                #expect(found.id == id && !found.isNew)
+                #expect(try await calls.list().total == 1)
+                #expect(try await calls.texts(id, as: "ana") == [])
+                #expect(try await calls.misplaced() == 0)
+            }
+        }
+
+        // MARK: All together
+
+        @Test(
+            "whatever is written, hidden and shown, lists, counts and logs agree, and what is published agrees with the log",
+            arguments: [1, 2, 3] as [UInt64])
+        func random(seed: UInt64) async throws {
+            let users = ["ana", "ben", "cleo", "dora"]
+            try await CallsFixture.run { calls in
+                let created = try await calls.create(Array(users.dropFirst()))
+                let id = created.id
+                var random = SeededGenerator(seed: seed)
+                var model = ConversationModel(users: users)
+                var copy = ClientCopy(user: "ana", of: created.view)
+                for round in 0..<120 {
+                    let actor = users.randomElement(using: &random) ?? "ana"
+                    if Int.random(in: 0..<6, using: &random) == 0 {
+                        let other = users.filter { $0 != actor }.randomElement(using: &random) ?? "ben"
+                        if Bool.random(using: &random) {
+                            try await calls.block([other], by: actor)
+                        } else {
+                            try await calls.unblock([other], by: actor)
+                        }
+                        continue
+                    }
+                    let operation = ConversationModel.Operation(about: model, of: users, &random)
+                    if operation.puts(out: "ana", askedBy: actor) { continue }
+                    let before = model
+                    _ = model.apply(operation, by: actor)
+                    let head = try await calls.readChanges(id).head
+                    _ = try await calls.refusal { try await calls.perform(operation, by: actor, in: id, before) }
+                    let heard = try calls.heard(id).filter { $0.position > head }
+                    #expect(try await calls.readChanges(id, after: head).changes == heard.map(\.withoutNumbers), "seed \(seed), round \(round)")
+                    #expect(try await calls.misplaced() == 0, "seed \(seed), round \(round)")
+                    guard round % 10 == 9 else { continue }
+                    let log = try await calls.readLogs(as: "ana", [id: copy.position], userAfter: copy.ownPosition)
+                    for entry in log.entries { copy.apply(entry) }
+                    try await compare(copy, log.numbers[id], id, calls, "seed \(seed), round \(round)")
+                }
+            }
+        }
+
+        private func compare(
+            _ copy: ClientCopy, _ numbers: UserNumbers?, _ id: ConversationID, _ calls: CallsFixture, _ place: Comment
+        ) async throws {
+            guard try await calls.list().total == 1 else { return }
+            let view = try await calls.get(id)
+            let fresh = try await calls.messages(id, pageSize: 1000)
+            #expect(view.numbers == numbers && view.unreadCount == Int64(copy.unread) && view.totalCount == fresh.total, place)
+            #expect(Int64(fresh.messages.count) == fresh.total && view.lastMessage?.id == fresh.messages.first?.id, place)
+            #expect(Set(fresh.messages.map(\.id)) == Set(copy.messages.keys), place)
+            for message in fresh.messages {
+                for recipient in copy.messages[message.id]?.recipients ?? [] {
+                    #expect(recipient.status == message.status(of: recipient.userID), place)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import StrataModel
+import SwiftProtobuf
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    /// Messages that an app's own server has sent later. The database's clock decides; tests move the rows instead of waiting.
+    @Suite struct DelayedMessageTests {
+        /// Lets time pass for the delayed messages of the test's app.
+        private func pass(_ milliseconds: Int, _ calls: CallsFixture) async throws {
+            try await calls.execute(
+                """
+                UPDATE conversations.delayed_message SET due_at = due_at - interval '\(milliseconds) milliseconds',
+                    next_at = next_at - interval '\(milliseconds) milliseconds' WHERE app_id = '\(calls.app)'
+                """)
+        }
+
+        private func waiting(_ calls: CallsFixture) async throws -> Int64 {
+            try await calls.number("SELECT count(*) FROM conversations.delayed_message WHERE app_id = '\(calls.app)'")
+        }
+
+        @Test("a message is sent when its delay is over, not before, and once, whatever instance does it")
+        func due() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ana", "ben"], by: "").id
+                let (first, second) = (MessageID.random(), MessageID.random())
+                try await calls.delay(id, name: "Concierge", "first", id: first, milliseconds: 60_000)
+                try await calls.delay(id, by: "ana", "second", id: second, milliseconds: 120_000)
+                // A repetition of the request changes nothing.
+                try await calls.delay(id, by: "ana", "other", id: second, milliseconds: 1000)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try await calls.messages(id, as: "").total == 0)
+                try await pass(60_000, calls)
+                async let one = calls.delayedMessages.workOff()
+                async let two = calls.otherInstance.delayedMessages.workOff()
+                _ = await (one, two)
+                let sent = try await calls.messages(id, as: "").messages
+                #expect(sent.map(\.id) == [first] && sent.first?.sender == .name("Concierge"))
+                #expect(try calls.heard(id).last?.content == .messageCreated(id: first, ordinal: 1, sent.first))
+                try await pass(60_000, calls)
+                _ = await calls.delayedMessages.workOff()
+                let last = try await calls.messages(id, as: "").messages.first
+                #expect(last?.id == second && last?.parts.first?.body == "second" && last?.status(of: UserID(trusted: "ana")) == .read)
+                #expect(try await waiting(calls) == 0)
+                // The id is known for good.
+                try await calls.delay(id, by: "ana", id: second, milliseconds: 1000)
+                #expect(try await waiting(calls) == 0)
+            }
+        }
+
+        @Test("before it is sent its sender is shown as typing, again and again, and not any more afterwards")
+        func typing() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ana", "ben"], by: "").id
+                func signals() throws -> [TypingAction] {
+                    try calls.published.typing().filter { $0.conversationID == id && $0.user.rawValue == "ana" }.map(\.action)
+                }
+                try await calls.delay(id, by: "ana", milliseconds: 60_000, typing: 20_000)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try signals() == [])
+                try await pass(40_000, calls)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try signals() == [.started])
+                try await pass(8000, calls)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try signals() == [.started, .started])
+                try await pass(12_000, calls)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try signals() == [.started, .started, .finished])
+                #expect(try await calls.messages(id, as: "").total == 1)
+                // One that types from the beginning is told at once.
+                try await calls.delay(id, by: "ana", milliseconds: 30_000, typing: 30_000)
+                #expect(try signals().last == .started)
+            }
+        }
+
+        @Test("an app has only so many that wait; there is room again when they are sent")
+        func quota() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ana"], by: "").id
+                let most = try #require(CallsFixture.quotas.delayedMessages)
+                let last = MessageID.random()
+                for number in 1...most { try await calls.delay(id, name: "C", id: number == most ? last : .random(), milliseconds: 1000) }
+                let refusal = try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 1000) }
+                #expect(refusal?.code == .invalidProperty && refusal?.detail == .property("schedule"))
+                // A repetition is not one more; another app has its own.
+                try await calls.delay(id, name: "C", id: last, milliseconds: 1000)
+                let other = calls.with(app: .random())
+                try await other.delay(try await other.create(["ana"], by: "").id, name: "C", milliseconds: 1000)
+                try await pass(1000, calls)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try await calls.messages(id, as: "").total == Int64(most))
+                try await calls.delay(id, name: "C", milliseconds: 1000)
+            }
+        }
+
+        @Test("what cannot be sent is refused at once, and dropped without a word if that is so when its time comes")
+        func dropped() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ana", "ben"], by: "").id
+                _ = try await calls.create(["eve"], by: "")
+                #expect(try await calls.refusal { try await calls.delay(id, by: "eve", milliseconds: 1000) }?.code == .accessDenied)
+                #expect(try await calls.refusal { try await calls.delay(id, by: "who", milliseconds: 1000) }?.code == .invalidProperty)
+                #expect(try await calls.refusal { try await calls.delay(.random(), name: "C", milliseconds: 1000) }?.code == .notFound)
+                #expect(try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 999) }?.code == .invalidProperty)
+                #expect(try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 300_001) }?.code == .invalidProperty)
+                #expect(try await calls.refusal { try await calls.delay(id, name: "C", milliseconds: 2000, typing: 2001) }?.code == .invalidProperty)
+
+                try await calls.delay(id, by: "ben", milliseconds: 1000)
+                try await calls.patch(id, by: "", [remove("ben")])
+                try await pass(1000, calls)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try await waiting(calls) == 0)
+                #expect(try await calls.messages(id, as: "").total == 0)
+
+                try await calls.delay(id, name: "Concierge", milliseconds: 1000)
+                try await calls.delete(id, by: "", .allParticipants)
+                try await pass(1000, calls)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try await waiting(calls) == 0)
+                #expect(try calls.heard(id).last?.content == .conversationDeleted)
+            }
+        }
+    }
+}

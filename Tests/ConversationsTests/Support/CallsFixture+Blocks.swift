@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import StrataModel
+import SwiftProtobuf
+
+@testable import Conversations
+
+/// The calls about blocks, in the model's terms.
+extension CallsFixture {
+    @discardableResult
+    func block(_ users: [String], by user: String = "ana") async throws -> Position? {
+        try await changeBlocks([(.add, users)], by: user)
+    }
+
+    @discardableResult
+    func unblock(_ users: [String], by user: String = "ana") async throws -> Position? {
+        try await changeBlocks([(.remove, users)], by: user)
+    }
+
+    /// - Returns: where the user's own log tells it; nil if nothing has changed.
+    @discardableResult
+    func changeBlocks(_ operations: [(kind: ProtoBlockOperation.Kind, users: [String])], by user: String = "ana") async throws -> Position? {
+        let place = try await call(
+            BlocksAPI.change,
+            .with {
+                $0.appID = Data(app)
+                $0.userID = user
+                $0.operations = operations.map { operation in
+                    .with {
+                        $0.kind = operation.kind
+                        $0.userIds = operation.users
+                    }
+                }
+            })
+        return place.hasUserPosition ? Position(place.userPosition) : nil
+    }
+
+    func blocks(of user: String = "ana", pageSize: Int = 100, from: String? = nil) async throws -> (users: [String], total: Int64) {
+        let answer = try await call(
+            BlocksAPI.list,
+            .with {
+                $0.appID = Data(app)
+                $0.userID = user
+                $0.pageSize = Int32(pageSize)
+                if let from { $0.fromUserID = from }
+            })
+        return (answer.identities.map(\.userID), answer.total)
+    }
+
+    func blockPairs(of user: String) async throws -> (blocked: [String], by: [String]) {
+        let answer = try await call(
+            BlocksAPI.pairs,
+            .with {
+                $0.appID = Data(app)
+                $0.userID = user
+            })
+        return (answer.blocked.sorted(), answer.blockedBy.sorted())
+    }
+
+    /// The texts that a user sees in a conversation, oldest first.
+    func texts(_ id: ConversationID, as user: String) async throws -> [String] {
+        try await messages(id, as: user).messages.reversed().map { $0.parts.first?.body ?? "" }
+    }
+}

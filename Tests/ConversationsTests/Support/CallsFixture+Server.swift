@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import DatabaseKit
+import Foundation
+import RPC
+import StrataModel
+import SwiftProtobuf
+
+@testable import Conversations
+
+/// The calls of an app's own server. Where others name a user, it has the empty name.
+extension CallsFixture {
+    private func request(
+        _ conversation: ConversationID, by actor: String, name: String?, _ text: String, id: MessageID, parts: [ProtoMessagePart]?
+    ) -> ProtoSendMessageRequest {
+        .with {
+            $0.appID = Data(app)
+            $0.actor = actor
+            $0.byServer = true
+            if let name { $0.senderName = name }
+            $0.conversationID = Data(conversation)
+            $0.id = Data(id)
+            $0.parts = parts ?? [ProtoMessagePart(MessagePart(id: UUID(), mimeType: "text/plain", body: text, size: text.utf8.count))]
+        }
+    }
+
+    /// Sends a message for a user or a bot, or under a name.
+    @discardableResult
+    func sendByServer(
+        _ conversation: ConversationID, by actor: String = "", name: String? = nil, _ text: String = "hello", id: MessageID = .random(),
+        parts: [ProtoMessagePart]? = nil
+    ) async throws -> StrataModel.Message {
+        try StrataModel.Message(
+            await call(
+                ConversationsAPI.sendMessage, request(conversation, by: actor, name: name, text, id: id, parts: parts)
+            )
+            .message)
+    }
+
+    /// Has a message sent later.
+    func delay(
+        _ conversation: ConversationID, by actor: String = "", name: String? = nil, _ text: String = "later", id: MessageID = .random(),
+        milliseconds: Int64, typing: Int64 = 0
+    ) async throws {
+        _ = try await call(
+            ConversationsAPI.scheduleMessage,
+            .with {
+                $0.message = request(conversation, by: actor, name: name, text, id: id, parts: nil)
+                $0.delayMs = milliseconds
+                $0.typingMs = typing
+            })
+    }
+
+    /// A user with an identity that says that a bot is behind it.
+    func bot(_ name: String) async throws {
+        try await execute(
+            """
+            INSERT INTO conversations.identity (app_id, user_id, display_name, is_bot) VALUES ('\(app)', '\(name)', 'Bot', true)
+            ON CONFLICT (app_id, user_id) DO UPDATE SET is_bot = true
+            """)
+    }
+
+    /// What works off delayed messages, as an instance of the service of its own.
+    var delayedMessages: DelayedMessages {
+        let logger = ServiceFixture.quietLogger
+        let publisher = Publisher(logger: logger) { [published] in published.record($0, $1) }
+        return DelayedMessages(
+            CallSupport(
+                database: database, directory: IdentityDirectory(database: database), publisher: publisher, epoch: EpochSource(database: database),
+                participantsLimit: Self.participantsLimit), logger: logger)
+    }
+}

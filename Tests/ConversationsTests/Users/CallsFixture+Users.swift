@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import StrataModel
+import SwiftProtobuf
+
+@testable import Conversations
+
+/// The calls about users, as a gateway makes them for an app's own server.
+extension CallsFixture {
+    /// - Parameters:
+    ///   - values: by the names of columns; nil removes one.
+    ///   - keys: of the metadata; nil removes one.
+    func writeIdentity(
+        _ mode: String, of user: String, _ values: [String: String?] = [:], bot: Bool? = nil, metadata: [String: String]? = nil,
+        keys: [String: String?] = [:]
+    ) async throws {
+        _ = try await call(
+            UsersAPI.writeIdentity,
+            .with { request in
+                request.appID = Data(app)
+                request.userID = user
+                request.mode = mode
+                request.values = Self.values(values)
+                request.keys = Self.values(keys)
+                if let bot { request.isBot = bot }
+                if let metadata { request.metadata.values = metadata }
+            })
+    }
+
+    private static func values(_ values: [String: String?]) -> [ProtoIdentityValue] {
+        values.map { name, value in
+            .with {
+                $0.name = name
+                if let value { $0.value = value }
+            }
+        }
+    }
+
+    /// Users whose display names are their ids in capitals.
+    func users(_ ids: String...) async throws {
+        for id in ids { try await writeIdentity("create", of: id, ["display_name": id.uppercased()]) }
+    }
+
+    func suspend(_ user: String, _ isSuspended: Bool = true) async throws {
+        _ = try await call(
+            UsersAPI.suspend,
+            .with {
+                $0.appID = Data(app)
+                $0.userID = user
+                $0.isSuspended = isSuspended
+            })
+    }
+
+    func sessions(of user: String, pageSize: Int32 = 100, from: Data? = nil) async throws -> ProtoListSessionsResponse {
+        try await call(
+            UsersAPI.listSessions,
+            .with {
+                $0.appID = Data(app)
+                $0.userID = user
+                $0.pageSize = pageSize
+                if let from { $0.fromID = from }
+            })
+    }
+
+    func endSessions(of user: String, _ id: Data? = nil) async throws -> Int64 {
+        try await call(
+            UsersAPI.endSessions,
+            .with {
+                $0.appID = Data(app)
+                $0.userID = user
+                if let id { $0.id = id }
+            }
+        )
+        .ended
+    }
+
+    func patchApp(sessionTTL: Int64? = nil, counts: String? = nil, announcements: Bool? = nil) async throws {
+        _ = try await call(
+            UsersAPI.patchApp,
+            .with {
+                $0.appID = Data(app)
+                if let sessionTTL { $0.sessionTtl = sessionTTL }
+                if let counts { $0.badgeCounts = counts }
+                if let announcements { $0.badgeAnnouncements = announcements }
+            })
+    }
+
+    func badge(of user: String, setting count: Int64? = nil) async throws -> ProtoBadgeResponse {
+        try await call(
+            UsersAPI.badge,
+            .with {
+                $0.appID = Data(app)
+                $0.userID = user
+                if let count { $0.externalUnreadCount = count }
+            })
+    }
+
+    /// Announces as the Server API does.
+    @discardableResult
+    func announceOnce(
+        _ text: String, to users: [String], id: AnnouncementID = .random(), by user: String? = nil, part: UUID = UUID()
+    ) async throws -> ProtoAnnounceResponse {
+        try await call(
+            UsersAPI.announce,
+            .with {
+                $0.appID = Data(app)
+                $0.id = Data(id)
+                if let user { $0.senderUserID = user } else { $0.senderName = "Support" }
+                $0.recipients = users
+                $0.parts = [ProtoMessagePart(.text(text, id: part))]
+            })
+    }
+
+    func erase(_ user: String) async throws {
+        _ = try await call(
+            UsersAPI.erase,
+            .with {
+                $0.appID = Data(app)
+                $0.userID = user
+            })
+    }
+
+    /// Carries out what is owed of erasures now.
+    /// - Returns: in how many transactions.
+    @discardableResult
+    func workOffErasures() async throws -> Int {
+        var steps = 0
+        while try await erasures.step(deadline: .soon) { steps += 1 }
+        return steps
+    }
+
+    /// Makes all erasures of this app as old as that ended sessions are used no more.
+    func ageErasures() async throws {
+        try await execute(
+            "UPDATE conversations.erasure SET requested_at = requested_at - interval '11 seconds', not_before = now() WHERE app_id = '\(app)'")
+    }
+}

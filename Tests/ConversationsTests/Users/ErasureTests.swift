@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import StrataModel
+import SwiftProtobuf
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    /// Erasures of all apps are worked off together, so that no two of these tests run at once: StoreTests is serialized.
+    @Suite struct ErasureTests {
+        @Test("sessions, tokens, badge, following, announcements and identity go at once or soon; the id stays in conversations")
+        func account() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.register()
+                try await calls.users("ana", "ben", "cleo")
+                let conversation = try await calls.conversation()
+                try await calls.follow(["cleo"], by: "ana")
+                try await calls.announce(["ana", "ben"])
+                _ = try await calls.badge(of: "ana", setting: 2)
+                _ = try await calls.call(
+                    AccountAPI.setPushToken,
+                    .with {
+                        $0.appID = Data(calls.app)
+                        $0.userID = "ana"
+                        $0.token = .with { ($0.deviceID, $0.type, $0.token) = ("d", "gcm", "t") }
+                    })
+                try await calls.execute(
+                    """
+                    INSERT INTO conversations.session (digest, app_id, user_id, expires_at)
+                    VALUES (sha256('\(calls.app)'::bytea), '\(calls.app)', 'ana', now() + interval '1 day')
+                    """)
+                try await calls.erase("ana")
+                #expect(try calls.notices("ana").contains(.sessionEnded(tokenDigest: nil)))
+                let bare = Identity(basic: BasicIdentity(userID: UserID(trusted: "ana")))
+                let told = try calls.notices("ben").compactMap { if case .change(let change) = $0 { change.content } else { nil } }
+                #expect(told.last == .identityChanged(bare))
+                try await calls.workOffErasures()
+                for table in ["session", "push_token", "badge", "announcement_recipient", "follow"] {
+                    #expect(
+                        try await calls.number("SELECT count(*) FROM conversations.\(table) WHERE app_id = '\(calls.app)' AND user_id = 'ana'") == 0,
+                        "\(table)")
+                }
+                #expect(try await calls.announcements(of: "ben").count == 1)
+                let shown = try await calls.get(conversation, as: "ben").conversation.participants
+                #expect(Set(shown) == [bare.basic, BasicIdentity(userID: UserID(trusted: "ben"), displayName: "BEN")])
+                #expect(try await calls.refusal { try await calls.erase("dora") }?.code == .notFound)
+            }
+        }
+
+        @Test("messages keep their places and lose their parts, each as a change that is told live and from the log; others keep theirs")
+        func messages() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana", "ben")
+                let (first, second) = (try await calls.conversation(), try await calls.conversation())
+                var sent: [StrataModel.Message] = []
+                for conversation in [first, second, first] { sent.append(try await calls.send(conversation, by: "ana")) }
+                let bens = try await calls.send(first, by: "ben")
+                let before = try await calls.get(first, as: "ben").conversation.position
+                try await calls.erase("ana")
+                try await calls.workOffErasures()
+                for message in sent {
+                    let now = try await calls.message(message.id, as: "ben")
+                    #expect(now.parts.isEmpty && now.notification == nil && now.updatedAt != nil)
+                    #expect((now.position, now.ordinal, now.sentAt) == (message.position, message.ordinal, message.sentAt))
+                    #expect(now.sender == .user(BasicIdentity(userID: UserID(trusted: "ana"))))
+                }
+                #expect(try await calls.message(bens.id, as: "ben").parts.count == 1)
+                let log = try await calls.readLogs(as: "ben", [first: before]).changes
+                #expect(log.count == 2)
+                for change in log {
+                    guard case .partsChanged(_, _, let edits, let message?) = change.content else {
+                        Issue.record("\(change.content)")
+                        continue
+                    }
+                    #expect(edits == [.allReplaced] && message.parts.isEmpty && change.actor == UserID(trusted: "ana"))
+                }
+                #expect(try calls.heard(first).filter { $0.position > before } == log)
+                let unread = try await calls.get(second, as: "ben")
+                #expect(unread.unreadCount == 1)
+            }
+        }
+
+        @Test("users who have left see no parts either, also where an older form was kept for them")
+        func former() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana", "ben", "cleo")
+                let conversation = try await calls.conversation(["ben", "cleo"])
+                let message = try await calls.send(conversation, by: "ana", parts: [.text("first form")])
+                try await calls.patch(conversation, [remove("cleo")])
+                try await calls.edit(
+                    message.id,
+                    .replace(
+                        .with {
+                            $0.part = .index(0)
+                            $0.by = ProtoMessagePart(.text("second form"))
+                        }))
+                #expect(try await calls.message(message.id, as: "cleo").parts.first?.body == "first form")
+                try await calls.erase("ana")
+                try await calls.workOffErasures()
+                #expect(try await calls.message(message.id, as: "cleo").parts.isEmpty)
+                #expect(try await calls.message(message.id, as: "ben").parts.isEmpty)
+            }
+        }
+
+        @Test("content goes out of reach, but not what another user has sent on")
+        func content() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana", "ben")
+                let conversation = try await calls.conversation()
+                let (own, shared, unsent) = (try await calls.content(), try await calls.content(), try await calls.content())
+                _ = try await calls.send(conversation, by: "ana", parts: [.content(own), .content(shared)])
+                _ = try await calls.send(conversation, by: "ben", parts: [.content(shared)])
+                try await calls.erase("ana")
+                try await calls.workOffErasures()
+                for user in ["ana", "ben"] {
+                    #expect(try await !calls.canSee(own, user))
+                    #expect(try await !calls.canSee(unsent, user))
+                    #expect(try await calls.canSee(shared, user))
+                }
+                #expect(Set(try await calls.sweepContents(olderThan: 3600)).isSuperset(of: [own, unsent]))
+            }
+        }
+
+        @Test("many messages are taken some at a time; what another instance began is gone on with, and nothing is told twice")
+        func batches() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana", "ben")
+                let conversation = try await calls.conversation()
+                try await calls.execute(
+                    """
+                    DO $load$ BEGIN FOR n IN 1..1250 LOOP
+                        PERFORM conversations.send_message('\(calls.app)', 'ana', '\(conversation)', gen_random_uuid(), '\\x01', NULL, NULL, NULL, NULL, true);
+                        PERFORM conversations.send_message('\(calls.app)', 'ben', '\(conversation)', gen_random_uuid(), '\\x01', NULL, NULL, NULL, NULL, true);
+                    END LOOP; END $load$
+                    """)
+                let before = try await calls.get(conversation, as: "ben").conversation.position
+                try await calls.execute("DELETE FROM conversations.erasure")
+                try await calls.erase("ana")
+                // An instance that dies in the middle: its transaction is undone, and what it had committed stays.
+                for _ in 0..<4 { #expect(try await calls.erasures.step(deadline: .soon)) }
+                let half = try await calls.number(
+                    "SELECT count(*) FROM conversations.message WHERE conversation_id = '\(conversation)' AND octet_length(parts) = 0")
+                #expect(half == 75)
+                let steps = try await calls.workOffErasures()
+                #expect(steps >= 10)
+                #expect(
+                    try await calls.number(
+                        "SELECT count(*) FROM conversations.message WHERE conversation_id = '\(conversation)' AND sender = 'ana' AND octet_length(parts) > 0"
+                    ) == 0)
+                #expect(
+                    try await calls.number(
+                        "SELECT count(*) FROM conversations.message WHERE conversation_id = '\(conversation)' AND sender = 'ben' AND octet_length(parts) > 0"
+                    )
+                        == 1250)
+                let told = try calls.heard(conversation).filter { $0.position > before }
+                #expect(told.count == 1250 && Set(told.map(\.position)).count == 1250)
+                // Once more when ended sessions are used no longer: nothing is left, and then the erasure is over.
+                try await calls.ageErasures()
+                try await calls.workOffErasures()
+                #expect(try calls.heard(conversation).filter { $0.position > before }.count == 1250)
+                #expect(try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'") == 0)
+            }
+        }
+
+        @Test("a message of a session that a gateway still remembered is taken in the second round; a user who comes back later keeps what is new")
+        func late() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana", "ben")
+                let conversation = try await calls.conversation()
+                try await calls.erase("ana")
+                try await calls.workOffErasures()
+                let late = try await calls.send(conversation, by: "ana", parts: [.text("late")])
+                try await calls.execute(
+                    "UPDATE conversations.erasure SET requested_at = requested_at - interval '5 seconds', not_before = now() WHERE app_id = '\(calls.app)'"
+                )
+                try await calls.workOffErasures()
+                #expect(try await calls.message(late.id, as: "ben").parts.isEmpty)
+                try await calls.ageErasures()
+                let new = try await calls.send(conversation, by: "ana", parts: [.text("new")])
+                try await calls.workOffErasures()
+                #expect(try await calls.message(new.id, as: "ben").parts.count == 1)
+                // Erased once more, what is new goes, too.
+                try await calls.users("ana")
+                try await calls.erase("ana")
+                try await calls.workOffErasures()
+                #expect(try await calls.message(new.id, as: "ben").parts.isEmpty)
+            }
+        }
+
+        @Test("a suspension does not end with the account")
+        func suspended() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana")
+                try await calls.suspend("ana")
+                try await calls.erase("ana")
+                #expect(
+                    try await calls.number(
+                        "SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)' AND user_id = 'ana' AND suspended") == 1)
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contracts
+import Foundation
+import StrataModel
+import SwiftProtobuf
+import Testing
+
+@testable import Conversations
+
+extension StoreTests {
+    @Suite struct UserTests {
+        private func openSessions(_ count: Int, of user: String, _ calls: CallsFixture) async throws {
+            try await calls.execute(
+                """
+                INSERT INTO conversations.session (digest, app_id, user_id, created_at, expires_at)
+                SELECT sha256((n || '\(calls.app)' || '\(user)')::bytea), '\(calls.app)', '\(user)', now() + n * interval '1 ms', now() + interval '30 days'
+                FROM generate_series(1, \(count)) n
+                """)
+        }
+
+        @Test("sessions are listed newest first, page by page, by ids that are none of their digests; those that have ended are not")
+        func listing() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana")
+                try await openSessions(5, of: "ana", calls)
+                try await openSessions(1, of: "ben", calls)
+                try await calls.execute("UPDATE conversations.session SET expires_at = now() WHERE digest = sha256((1 || '\(calls.app)ana')::bytea)")
+                let all = try await calls.sessions(of: "ana")
+                #expect(all.total == 4 && all.sessions.count == 4)
+                #expect(all.sessions.map(\.createdAt) == all.sessions.map(\.createdAt).sorted(by: >))
+                #expect(all.sessions.allSatisfy { $0.usedAt == $0.createdAt && $0.expiresAt > $0.createdAt })
+                let page = try await calls.sessions(of: "ana", pageSize: 2, from: all.sessions[0].id)
+                #expect(page.sessions.map(\.id) == all.sessions[1...2].map(\.id))
+                let digests = try await calls.number(
+                    """
+                    SELECT count(*) FROM conversations.session WHERE app_id = '\(calls.app)'
+                        AND position(substr(replace(conversations.session_id(digest)::text, '-', ''), 1, 8) IN encode(digest, 'hex')) > 0
+                    """)
+                #expect(digests == 0)
+                let refusal = try await calls.refusal { try await calls.sessions(of: "ana", from: Data(uuid: UUID())) }
+                #expect(refusal?.detail == .property("from_id"))
+            }
+        }
+
+        @Test("one session is ended, or all; gateways are told whose sockets to close, and no other user's end")
+        func ending() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana")
+                try await openSessions(3, of: "ana", calls)
+                try await openSessions(1, of: "ben", calls)
+                let ids = try await calls.sessions(of: "ana").sessions.map(\.id)
+                #expect(try await calls.endSessions(of: "ana", ids[1]) == 1)
+                #expect(try await calls.endSessions(of: "ana", ids[1]) == 0)
+                #expect(try await calls.endSessions(of: "ana", calls.sessions(of: "ben").sessions[0].id) == 0)
+                #expect(try await calls.sessions(of: "ana").sessions.map(\.id) == [ids[0], ids[2]])
+                #expect(try await calls.endSessions(of: "ana") == 2)
+                #expect(try await calls.sessions(of: "ana").sessions.isEmpty)
+                #expect(try await calls.sessions(of: "ben").sessions.count == 1)
+                let told = try calls.notices("ana").compactMap { if case .sessionEnded(let digest) = $0 { digest } else { nil } }
+                #expect(Set(told).count == 3)
+                #expect(try calls.notices("ben").isEmpty)
+            }
+        }
+
+        @Test("a suspended user's sockets are closed, and the user has to be known")
+        func suspension() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana")
+                for _ in 0..<2 { try await calls.suspend("ana") }
+                #expect(try calls.notices("ana").filter { $0 == .sessionEnded(tokenDigest: nil) }.count == 2)
+                try await calls.suspend("ana", false)
+                #expect(try await calls.number("SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)' AND suspended") == 0)
+                #expect(try await calls.refusal { try await calls.suspend("ben") }?.code == .notFound)
+            }
+        }
+
+        @Test("an app's time for sessions shortens those that there are, and those of no other app")
+        func lifetime() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.register()
+                let other = calls.with(app: .random())
+                for fixture in [calls, other] {
+                    try await openSessions(3, of: "ana", fixture)
+                    try await openSessions(2, of: "ben", fixture)
+                }
+                func far(_ fixture: CallsFixture) async throws -> Int64 {
+                    try await fixture.number(
+                        "SELECT count(*) FROM conversations.session WHERE app_id = '\(fixture.app)' AND expires_at > now() + interval '1 hour'")
+                }
+                try await calls.patchApp(sessionTTL: 3600)
+                #expect(try await far(calls) == 0)
+                #expect(try await far(other) == 5)
+                #expect(try await calls.number("SELECT session_ttl FROM conversations.app WHERE id = '\(calls.app)'") == 3600)
+                try await calls.patchApp(counts: "external")
+                #expect(try await calls.number("SELECT session_ttl FROM conversations.app WHERE id = '\(calls.app)'") == 3600)
+                try await calls.patchApp(sessionTTL: 0)
+                #expect(try await calls.number("SELECT count(*) FROM conversations.app WHERE id = '\(calls.app)' AND session_ttl IS NULL") == 1)
+                #expect(try await calls.refusal { try await other.patchApp(sessionTTL: 3600) }?.code == .invalidAppID)
+            }
+        }
+
+        @Test("a badge counts what is unread in the conversations of a user's list, beside the app's own number")
+        func badge() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.register()
+                try await calls.users("ana", "ben")
+                let (first, second) = (try await calls.conversation(), try await calls.conversation())
+                for _ in 0..<3 { try await calls.send(first, by: "ana") }
+                let last = try await calls.send(second, by: "ana")
+                try await calls.send(second, by: "ben")
+                var badge = try await calls.badge(of: "ben")
+                #expect((badge.externalUnreadCount, badge.unreadConversationCount, badge.unreadMessageCount) == (0, 2, 4))
+                try await calls.receipt(.read, last.id, by: "ben")
+                badge = try await calls.badge(of: "ben", setting: 7)
+                #expect((badge.externalUnreadCount, badge.unreadConversationCount, badge.unreadMessageCount) == (7, 1, 3))
+                try await calls.delete(first, by: "ben")
+                badge = try await calls.badge(of: "ben")
+                #expect((badge.externalUnreadCount, badge.unreadConversationCount, badge.unreadMessageCount) == (7, 0, 0))
+                #expect(try await calls.refusal { try await calls.badge(of: "cleo", setting: 1) }?.code == .notFound)
+                #expect(try await calls.refusal { try await calls.badge(of: "cleo") }?.code == .notFound)
+            }
+        }
+
+        @Test(
+            "the number on the icon is what the app's settings say",
+            arguments: [
+                ("unread_messages", false, 7), ("unread_conversations", false, 6), ("external", false, 5), ("external", true, 6),
+                ("unread_messages", true, 8),
+            ] as [(String, Bool, Int64)])
+        func number(_ counts: String, _ announcements: Bool, _ expected: Int64) async throws {
+            try await CallsFixture.run { calls in
+                try await calls.register()
+                try await calls.users("ana", "ben")
+                let conversation = try await calls.conversation()
+                for _ in 0..<2 { try await calls.send(conversation, by: "ana") }
+                try await calls.announce(["ben"])
+                _ = try await calls.badge(of: "ben", setting: 5)
+                try await calls.patchApp(counts: counts, announcements: announcements)
+                #expect(try await calls.number("SELECT badge FROM conversations.get_badge('\(calls.app)', 'ben')") == expected)
+            }
+        }
+
+        @Test("with no webhook that takes pushes a notification is refused, and says so")
+        func notification() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.register()
+                let refusal = try await calls.refusal {
+                    _ = try await calls.call(
+                        UsersAPI.notify,
+                        .with {
+                            $0.appID = Data(calls.app)
+                            $0.recipients = ["ana"]
+                            $0.notification = #"{"text":"hello"}"#
+                            $0.overrides = "{}"
+                        })
+                }
+                #expect(refusal?.code == .invalidOperation && refusal?.message.contains("webhook") == true)
+            }
+        }
+
+        @Test("a push is handed to the webhooks for each recipient, with what differs for them and the badge; so is a badge that changes")
+        func push() async throws {
+            try await CallsFixture.run(on: try await ServiceFixture.migratedDatabase()) { calls in
+                try await calls.register()
+                try await calls.users("ana", "ben")
+                try await calls.send(calls.conversation(), by: "ana")
+                // In place of what records events: it notes what it is given.
+                try await calls.execute(
+                    """
+                    DO $made$ BEGIN
+                    CREATE TABLE public.pushed (users text[], badges bigint[], notification jsonb);
+                    GRANT INSERT ON public.pushed TO strata_conversations;
+                    CREATE OR REPLACE FUNCTION webhooks.push(
+                        p_app uuid, p_id uuid, p_users text[], p_badges bigint[], p_notification jsonb, p_conversation uuid DEFAULT NULL,
+                        p_message uuid DEFAULT NULL) RETURNS bigint LANGUAGE plpgsql AS
+                    'BEGIN INSERT INTO public.pushed VALUES (p_users, p_badges, p_notification); RETURN 1; END';
+                    END $made$
+                    """)
+                _ = try await calls.call(
+                    UsersAPI.notify,
+                    .with {
+                        $0.appID = Data(calls.app)
+                        $0.recipients = ["ana", "ben"]
+                        $0.notification = #"{"text":"x","sound":"s"}"#
+                        $0.overrides = #"{"ben":{"text":"y"}}"#
+                    })
+                _ = try await calls.call(
+                    AccountAPI.setPushToken,
+                    .with {
+                        $0.appID = Data(calls.app)
+                        $0.userID = "ben"
+                        $0.token = .with { ($0.deviceID, $0.type, $0.token) = ("d", "apns", "t") }
+                    })
+                for count: Int64 in [4, 4] { _ = try await calls.badge(of: "ben", setting: count) }
+                for (users, badges, notification) in [
+                    ("{ana}", "{0}", #"{"text":"x","sound":"s"}"#), ("{ben}", "{1}", #"{"text":"y","sound":"s"}"#), ("{ben}", "{5}", nil),
+                ] as [(String, String, String?)] {
+                    let condition = notification.map { "notification = '\($0)'" } ?? "notification IS NULL"
+                    let found = try await calls.number(
+                        "SELECT count(*) FROM public.pushed WHERE users = '\(users)' AND badges = '\(badges)' AND \(condition)")
+                    #expect(found == 1, "\(users) \(badges)")
+                }
+                #expect(try await calls.number("SELECT count(*) FROM public.pushed") == 3)
+            }
+        }
+
+        @Test("an announcement is sent once under an id: the same request again is answered as the first, another one is refused")
+        func announcing() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.register()
+                try await calls.users("ana", "ben")
+                let (id, part) = (AnnouncementID.random(), UUID())
+                let first = try await calls.announceOnce("news", to: ["ana", "ben"], id: id, part: part)
+                let again = try await calls.announceOnce("news", to: ["ben", "ana", "ben"], id: id)
+                #expect(again == first && first.parts.map(\.id) == [Data(uuid: part)])
+                #expect(try calls.notices("ana").count == 1)
+                for other in [
+                    { _ = try await calls.announceOnce("other news", to: ["ana", "ben"], id: id) },
+                    { _ = try await calls.announceOnce("news", to: ["ana"], id: id) },
+                    { _ = try await calls.announceOnce("news", to: ["ana", "ben"], id: id, by: "ana") },
+                ] as [() async throws -> Void] {
+                    #expect(try await calls.refusal { try await other() }?.code == .idInUse)
+                }
+                let message = try await calls.send(calls.conversation(), by: "ana")
+                let taken = AnnouncementID(rawValue: message.id.rawValue)
+                #expect(try await calls.refusal { try await calls.announceOnce("news", to: ["ana"], id: taken) }?.code == .idInUse)
+                #expect(try await calls.announceOnce("by Ana", to: ["ben"], by: "ana").sender.displayName == "ANA")
+                #expect(try await calls.refusal { try await calls.announceOnce("x", to: ["ben"], by: "dora") }?.detail == .property("sender_id"))
+            }
+        }
+    }
+}

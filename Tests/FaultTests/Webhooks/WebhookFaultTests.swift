@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LocalServers
+import ProtocolClient
+import StrataCommand
+import Synchronization
+import TestCluster
+import Testing
+
+/// What a webhook is told while things break: users write, processes and servers end and hang, the receiver fails now and then, and afterwards everything
+/// that was acknowledged must have arrived.
+@Suite("webhooks under faults", .serialized)
+struct WebhookFaultTests {
+    private static let size = Cluster.Size(
+        gateways: 2, conversations: 2, metadata: 2, webhooks: 2,
+        settings: [
+            "STRATA_WEBHOOKS_ALLOW_HTTP": "true", "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8", "STRATA_WEBHOOKS_TIMEOUT": "1s",
+            "STRATA_WEBHOOKS_RETRY_AFTER": "100ms,500ms,1s", "STRATA_WEBHOOKS_RETRY_EVERY": "1s", "STRATA_WEBHOOKS_RETRY_FOR": "1h",
+        ])
+
+    /// What one writer has been told that it is done, in its order.
+    private struct Acknowledged: Sendable {
+        var messages: [String] = []
+        var values: [String] = []
+    }
+
+    /// Set once, when the writers are to end.
+    private final class Flag: Sendable {
+        let isSet = Mutex(false)
+    }
+
+    @Test("every acknowledged change arrives, in order per conversation; what arrives twice is the same", .timeLimit(.minutes(10)))
+    func judged() async throws {
+        try await Cluster.with(Self.size) { cluster in
+            let receiver = try await WebhookReceiver.start()
+            let app = try await cluster.app()
+            try await register(receiver, of: app)
+            let (ana, ben) = (try await app.signIn("ana"), try await app.signIn("ben", via: 1))
+            var conversations: [Conversation] = []
+            for _ in 0..<6 { conversations.append(try await ana.converse(with: [ben], distinct: false)) }
+            let end = Flag()
+            let acknowledged = try await withThrowingTaskGroup(of: (String, Acknowledged).self) { group in
+                for (number, conversation) in conversations.enumerated() {
+                    let writer = number.isMultiple(of: 2) ? ana : ben
+                    group.addTask { (conversation.id, try await write(to: conversation, as: writer) { end.isSet.withLock { $0 } }) }
+                }
+                do { try await breakThings(in: cluster, receiver) } catch {
+                    end.isSet.withLock { $0 = true }
+                    throw error
+                }
+                end.isSet.withLock { $0 = true }
+                var all: [String: Acknowledged] = [:]
+                for try await (conversation, done) in group { all[conversation] = done }
+                return all
+            }
+            let total = acknowledged.values.reduce(0) { $0 + $1.messages.count + $1.values.count }
+            #expect(total > 100)
+            _ = try await receiver.events(at: "/judge") { events in
+                let ids = Set(events.compactMap(\.id))
+                let values = Set(events.compactMap { $0.json["changes"][0]["value"].string })
+                return acknowledged.values.allSatisfy { $0.messages.allSatisfy(ids.contains) && $0.values.allSatisfy(values.contains) }
+            }
+            judge(receiver.events(at: "/judge"), acknowledged)
+            print("webhooks under faults: \(total) acknowledged changes, \(receiver.events(at: "/judge").count) deliveries")
+            await receiver.stop()
+        }
+    }
+
+    private func register(_ receiver: WebhookReceiver, of app: TestApp) async throws {
+        let path = "/apps/\(app.app.id.uuidString.lowercased())/webhooks"
+        let headers = ["Authorization": "Bearer \(app.app.serverToken)", "Accept": "application/vnd.layer.webhooks+json; version=3.0"]
+        let client = app.system.client(0, .v3)
+        let body: JSONValue = [
+            "version": "3.0", "target_url": .string(receiver.url("/judge")), "events": ["Message.created", "Conversation.updated"], "secret": "s",
+        ]
+        let created = try await client.call("POST", path, body: body, headers: headers, deadline: Waiting.deadline)
+        guard created.status == 201 else { throw UnexpectedAnswer("\(created.status) \(created.json)", #fileID, #line) }
+        let end = ContinuousClock.now + Waiting.limit
+        while try await client.call("GET", path, headers: headers, deadline: Waiting.deadline).json[0]["status"].string != "active" {
+            guard .now < end else { throw UnexpectedAnswer("the webhook does not become active", #fileID, #line) }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    // MARK: Writing
+
+    /// Writes one thing after the other, each until it is acknowledged.
+    private func write(to conversation: Conversation, as user: TestUser, until isOver: @Sendable () -> Bool) async throws -> Acknowledged {
+        var acknowledged = Acknowledged()
+        var number = 0
+        while !isOver() {
+            number += 1
+            let id = UUID().uuidString.lowercased()
+            if number.isMultiple(of: 4) {
+                let value = "\(conversation.id) \(number)"
+                let patch: JSONValue = [set("metadata.number", .string(value))]
+                try await insist { try await user.call("PATCH", conversation.path, patch, headers: ["Strata-Mutation": id]) }
+                acknowledged.values.append(value)
+            } else {
+                let message = TestUser.message("\(number)", id: "layer:///messages/\(id)")
+                try await insist { try await user.call("POST", conversation.path + "/messages", message) }
+                acknowledged.messages.append(id)
+            }
+        }
+        return acknowledged
+    }
+
+    /// Asks until it is done. What is asked for can be repeated: a message whose id is in use is there.
+    private func insist(_ ask: () async throws -> RESTAnswer) async throws {
+        let end = ContinuousClock.now + .seconds(120)
+        while true {
+            if let answer = try? await ask(), answer.isSuccess || answer.json["id"].string == "id_in_use" { return }
+            guard .now < end else { throw UnexpectedAnswer("a change is not taken within two minutes", #fileID, #line) }
+            try await Task.sleep(for: .milliseconds(100))
+        }
+    }
+
+    // MARK: Breaking
+
+    private func breakThings(in cluster: Cluster, _ receiver: WebhookReceiver) async throws {
+        let period = Duration.seconds(1)
+        func kill(_ kind: ServiceProcess.Kind, _ number: Int) async throws {
+            let process = cluster.instances(of: kind)[number]
+            await process.kill()
+            try await Task.sleep(for: period)
+            try await process.start()
+        }
+        try await kill(.webhooks, 0)
+        try await kill(.conversations, 0)
+        receiver.set(.answer(500), for: "/judge")
+        try await kill(.webhooks, 1)
+        receiver.set(.close, for: "/judge")
+        try await kill(.metadata, 0)
+        receiver.set(.accept, for: "/judge")
+        let hanging = cluster.instances(of: .webhooks)[0]
+        await hanging.suspend()
+        // Longer than its lanes are claimed for: another instance takes them, and this one finds that when it goes on.
+        try await Task.sleep(for: .seconds(14))
+        await hanging.resume()
+        receiver.set(.slow(.milliseconds(300)), for: "/judge")
+        await cluster.redis.kill()
+        try await Task.sleep(for: period)
+        try await cluster.redis.startAgain()
+        receiver.set(.accept, for: "/judge")
+        await cluster.postgres.kill()
+        try await Task.sleep(for: period)
+        try await cluster.postgres.startAgain()
+        for process in cluster.instances(of: .webhooks) { await process.kill() }
+        try await kill(.conversations, 1)
+        for process in cluster.instances(of: .webhooks) { try await process.start() }
+        try await Task.sleep(for: period)
+    }
+
+    // MARK: Judging
+
+    private func judge(_ events: [WebhookReceiver.Event], _ acknowledged: [String: Acknowledged]) {
+        var bodies: [String: [UInt8]] = [:]
+        var (firstMessages, firstValues): ([String: [(id: String, position: Int)]], [String: [String]]) = ([:], [:])
+        for event in events {
+            guard let id = event.id else {
+                Issue.record("an event without an id")
+                continue
+            }
+            if let before = bodies[id] {
+                #expect(before == event.body, "\(id) was told in two ways")
+                continue
+            }
+            bodies[id] = event.body
+            if let conversation = event.json["message"]["conversation"]["id"].string, let position = event.json["message"]["position"].int {
+                firstMessages[conversation, default: []].append((id, position))
+            } else if let conversation = event.json["conversation"]["id"].string, let value = event.json["changes"][0]["value"].string {
+                firstValues[conversation, default: []].append(value)
+            }
+        }
+        for (conversation, done) in acknowledged {
+            let messages = firstMessages[conversation] ?? []
+            #expect(messages.map { $0.id } == done.messages, "messages of \(conversation)")
+            #expect(zip(messages, messages.dropFirst()).allSatisfy { $0.position < $1.position }, "order of \(conversation)")
+            #expect(firstValues[conversation] ?? [] == done.values, "metadata of \(conversation)")
+        }
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Postgres
+import StrataModel
+import TestSupport
+import Testing
+
+@testable import Webhooks
+
+/// An example of every query of the service, in which each parameter has a value.
+private enum Queries {
+    private static let (app, id) = (AppID(rawValue: UUID()), WebhookID.random())
+    private static let webhook = Webhook(
+        id: id, app: app, version: .v3, targetURL: "https://example.org/", events: ["Message.created"], config: [:], status: .unverified,
+        statusReason: nil, createdAt: StrataModel.Timestamp(microseconds: 0))
+
+    static let all: [QueryCheck] = [
+        QueryCheck(CreateHook(webhook: webhook, secret: "s", kinds: [.messageCreated], config: "{}", limit: 1, lease: 1)),
+        QueryCheck(ReadHooks(app: app, id: id)), QueryCheck(ReadActiveHooks()), QueryCheck(BeginActivation(app: app, id: id, lease: 1)),
+        QueryCheck(ClaimVerifications(limit: 1, lease: 1)), QueryCheck(EndVerification(id: id, reason: "r", delay: 1)),
+        QueryCheck(SettleHooks(delay: 1)), QueryCheck(DeactivateHook(app: app, id: id, reason: "r")), QueryCheck(DeleteHook(app: app, id: id)),
+        QueryCheck(ClaimLanes(hooks: [UUID()], limits: [1], total: 1, claim: UUID(), lease: 1, events: 1, bytes: 1)),
+        QueryCheck(FinishLanes(claim: UUID(), results: [LaneResult(hook: id, lane: UUID())])), QueryCheck(KeepDeliveries(attempts: "[]", keep: 1)),
+        QueryCheck(ReadDeliveries(app: app, id: id, limit: 1)), QueryCheck(RedeliverEvent(app: app, id: id, event: UUID())),
+        QueryCheck(SweepHooks(keep: 1, limit: 1)), QueryCheck(ReadBacklog()),
+    ]
+}
+
+/// The parameters that statements are given and the columns that rows are read by, against those that the server describes.
+@Suite("statements of webhooks") struct ColumnTests {
+    @Test("every statement has the parameters that it is given and returns the columns that are read, with their types, and no others")
+    func described() async throws {
+        #expect(try await QueryCheck.differences(Queries.all) == [])
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Contracts
+import Foundation
+import NIOCore
+import StrataModel
+import StrataWire
+import SwiftProtobuf
+import Testing
+
+@testable import Webhooks
+
+/// What receivers are sent, from what the database recorded.
+@Suite("payloads of webhooks")
+struct PayloadTests {
+    private static let (app, lane) = (AppID(rawValue: uuid(1)), uuid(2))
+    private static let renderer = Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org")
+    private static let people = #""identities":{"alice":{"display_name":"Alice","avatar_url":null},"bob":{"display_name":null,"avatar_url":null}}"#
+    private static let message =
+        #""message":{"message_id":"00000000-0000-0000-0000-000000000003","position":2,"ordinal":1,"sender":"alice","sent_at":1454461983049000,"#
+        + #""recipients":["alice","bob"],"statuses":[2,0],"updated_at":null,"receipt_policy":0}"#
+    private static let conversation =
+        #""conversation":{"created_at":1454461983049000,"is_distinct":false,"participants":["alice","bob"],"metadata":[["a.b","c"]]}"#
+
+    private static func uuid(_ number: UInt8) -> UUID { UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, number)) }
+
+    private static func hook(_ version: WebhookVersion, config: [String: String] = [:]) -> Hook {
+        Hook(
+            webhook: Webhook(
+                id: WebhookID(rawValue: uuid(9)), app: app, version: version, targetURL: "https://example.org/", events: [], config: config,
+                status: .active, statusReason: nil, createdAt: Timestamp(microseconds: 0)), secret: "key")
+    }
+
+    private func body(
+        _ kind: WebhookEventKind, _ facts: String, _ version: WebhookVersion, parts: [UInt8]? = nil, config: [String: String] = [:]
+    ) throws -> String {
+        let recorded = RecordedEvent(
+            position: 2, number: 0, kind: kind.rawValue, id: Self.uuid(4), createdAt: Timestamp(microseconds: 1_504_260_000_500_000),
+            facts: "{\(facts)}",
+            parts: parts)
+        let event = try EventFacts.event(recorded, lane: Self.lane)
+        return String(buffer: EventRequest(event, to: Self.hook(version, config: config), renderer: Self.renderer).body)
+    }
+
+    private static let base = "https://chat.example.org/apps/\(app)"
+    private static let alice =
+        #"{"id":"layer:///identities/alice","url":"\#(base)/users/alice/identity","user_id":"alice","display_name":"Alice","avatar_url":null}"#
+
+    @Test("a message in 2.0 and 3.0, with its actor and the config")
+    func message() throws {
+        let part = MessagePart(id: Self.uuid(5), mimeType: "text/plain", body: "pong", size: 4)
+        let parts: [UInt8] = try ProtoMessageParts.with { $0.parts = [ProtoMessagePart(part)] }.serializedBytes()
+        let text = try body(.messageCreated, #""actor":"alice",\#(Self.message),\#(Self.people)"#, .v3, parts: parts, config: ["b": "2", "a": "1"])
+        let id = "00000000-0000-0000-0000-000000000003"
+        let conversation = "\(Self.base)/conversations/00000000-0000-0000-0000-000000000002"
+        #expect(
+            text.hasPrefix(
+                #"{"event":{"id":"00000000-0000-0000-0000-000000000004","type":"Message.created","created_at":"2017-09-01T10:00:00.500Z"},"actor":\#(Self.alice),"#
+                    + #""message":{"id":"layer:///messages/\#(id)","url":"\#(conversation)/messages/\#(id)","position":16384,"#), "\(text)")
+        #expect(text.contains(#""body":"pong""#))
+        #expect(text.contains(#""recipient_status":{"layer:///identities/alice":"read","layer:///identities/bob":"sent"}"#))
+        #expect(text.hasSuffix(#","config":{"a":"1","b":"2"}}"#))
+        #expect(!text.contains("is_unread") && !text.contains("received_at"))
+    }
+
+    @Test("a message in 1.0, where the actor is part of the event")
+    func firstMessage() throws {
+        let text = try body(.messageCreated, #""actor":"alice",\#(Self.message),\#(Self.people)"#, .v1)
+        #expect(
+            text.hasPrefix(
+                #"{"event":{"created_at":"2017-09-01T10:00:00.500Z","type":"message.sent","id":"00000000-0000-0000-0000-000000000004","actor":{"user_id":"alice"}},"message":"#
+            ), "\(text)")
+        #expect(text.contains(#""recipient_status":{"alice":"read","bob":"sent"}"#))
+        #expect(!text.contains("config"))
+    }
+
+    @Test("a message that the app's own server sent under a name has no actor in 2.0, and the name in 1.0")
+    func named() throws {
+        let named = Self.message.replacing(#""sender":"alice""#, with: #""sender":"","sender_name":"Concierge""#)
+        #expect(try body(.messageCreated, #""actor":null,\#(named),\#(Self.people)"#, .v1).contains(#""actor":{"name":"Concierge"}"#))
+        let text = try body(.messageCreated, #""actor":null,\#(named),\#(Self.people)"#, .v2)
+        #expect(!text.contains("actor"))
+        #expect(text.contains(#""display_name":"Concierge""#))
+    }
+
+    @Test("receipts name the positions from and to")
+    func receipts() throws {
+        let text = try body(.receiptCreated, #""actor":"bob","status":2,"from":2,"to":5,\#(Self.people)"#, .v2)
+        #expect(text.contains(#""receipt":{"type":"Read","positions":{"from":16384,"to":40960}},"conversation":{"id":"#), "\(text)")
+        #expect(try body(.receiptCreated, #""actor":"bob","status":1,"from":2,"to":2"#, .v3).contains(#""type":"Delivered""#))
+    }
+
+    @Test("a change of metadata comes with the conversation, and since 2.0 with what changed")
+    func metadata() throws {
+        let facts = #""actor":"alice","effects":[["x",null],["a.b","c"]],\#(Self.conversation),\#(Self.people)"#
+        let text = try body(.conversationUpdated, facts, .v3)
+        #expect(
+            text.contains(
+                #""changes":[{"operation":"delete","property":"metadata.x"},{"operation":"set","property":"metadata.a.b","value":"c"}],"conversation":{"#
+            ),
+            "\(text)")
+        #expect(text.contains(#""metadata":{"a":{"b":"c"}}"#))
+        let first = try body(.conversationUpdated, facts, .v1)
+        #expect(first.contains(#""type":"conversation.metadata_updated""#) && !first.contains("changes"))
+        #expect(first.contains(#""participants":["alice","bob"]"#))
+    }
+
+    @Test("a deleted part, and a push")
+    func others() throws {
+        let part = "00000000-0000-0000-0000-000000000007"
+        let deleted = try body(.partDeleted, #""actor":"alice","part":"\#(part)",\#(Self.message),\#(Self.people)"#, .v3)
+        #expect(deleted.contains(#""part":{"id":"layer:///messages/00000000-0000-0000-0000-000000000003/parts/\#(part)","url":"#), "\(deleted)")
+        let push = try body(
+            .push,
+            #""push":"\#(part)","user":"bob","badge":3,"notification":{"text":"hi"},"tokens":[{"device_id":"d","type":"apns","token":"t"}],"conversation_id":null"#,
+            .v3)
+        #expect(push.contains(#""badge":3,"notification":{"text":"hi"},"tokens":[{"device_id":"d","type":"apns","token":"t"}]}"#), "\(push)")
+    }
+
+    @Test("the signature is HMAC-SHA1 in lower-case hexadecimal digits")
+    func signature() {
+        // RFC 2202, test case 2.
+        let text = "what do ya want for nothing?"
+        #expect(EventRequest.signature(of: ByteBuffer(string: text), with: "Jefe") == "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79")
+    }
+
+    @Test("what was recorded wrongly is an error, and no crash", arguments: ["", #""message":1"#, #""message":{"message_id":"x"}"#, #""actor":1"#])
+    func malformed(_ facts: String) {
+        for kind in WebhookEventKind.allCases { #expect(throws: (any Error).self) { try body(kind, facts, .v3) } }
+    }
+
+    @Test("events have the names of their version, and each name is known in it")
+    func names() {
+        for version in WebhookVersion.allCases {
+            for kind in WebhookEventKind.allCases {
+                guard let kinds = WebhookEventKind.kinds(named: kind.name(in: version), in: version) else { continue }
+                #expect(kinds == [kind])
+            }
+        }
+        #expect(WebhookEventKind.kinds(named: "message.read", in: .v1) == [.messageRead])
+        #expect(WebhookEventKind.kinds(named: "message.read", in: .v2) == nil)
+        #expect(WebhookEventKind.kinds(named: "Message.created", in: .v1) == nil)
+        #expect(WebhookEventKind.kinds(named: "MessagePart.created", in: .v2) == nil)
+        #expect(WebhookEventKind.kinds(named: "Channel.created", in: .v3) == [])
+        #expect(WebhookEventKind.kinds(named: "Channel.other", in: .v3) == nil)
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ServiceKit
+import StrataModel
+import Testing
+
+@testable import Webhooks
+
+@Suite("when, and how much at a time, is delivered")
+struct ScheduleTests {
+    @Test("retries come after 10, 30, 120, 300 and 1,200 s, then hourly for three days")
+    func standard() {
+        let schedule = RetrySchedule.standard
+        #expect((1...5).map { schedule.pause(after: $0) } == [10, 30, 120, 300, 1200].map { .seconds($0) })
+        #expect(schedule.pause(after: 6) == .seconds(3600))
+        #expect(schedule.pause(after: 5 + 72) == .seconds(3600))
+        #expect(schedule.pause(after: 5 + 73) == nil)
+    }
+
+    @Test("an operator can set other pauses; wrong ones are refused by name")
+    func settings() throws {
+        let settings = Settings(environment: [
+            "STRATA_WEBHOOKS_RETRY_AFTER": "1s, 2m", "STRATA_WEBHOOKS_RETRY_EVERY": "10m", "STRATA_WEBHOOKS_RETRY_FOR": "1h",
+        ])
+        #expect(
+            try RetrySchedule(settings)
+                == RetrySchedule(first: [.seconds(1), .seconds(120)], period: .seconds(600), patience: .seconds(3600)))
+        #expect(throws: SettingsError.self) { try RetrySchedule(Settings(environment: ["STRATA_WEBHOOKS_RETRY_AFTER": "1s,soon"])) }
+    }
+
+    @Test("a hook and a host have bounds, and so has everything together")
+    func room() {
+        var room = DeliveryRoom(perHook: 2, perHost: 3, total: 4)
+        let hooks = (0..<3).map { _ in WebhookID.random() }
+        let places = [(hooks[0], "a"), (hooks[1], "a"), (hooks[2], "b")].map { (id: $0.0, host: $0.1) }
+        #expect(room.limits(for: places).map { $0.lanes } == [2, 2, 2])
+        #expect(room.rest == 4)
+        #expect({ room.begin(hooks[0], at: "a") }())
+        #expect({ room.begin(hooks[0], at: "a") }())
+        // The hook is full; its host has room for one more, although the other hook was told of two.
+        #expect(room.limits(for: places).map { $0.lanes } == [1, 2])
+        #expect({ room.begin(hooks[1], at: "a") }())
+        #expect(!{ room.begin(hooks[1], at: "a") }())
+        #expect(room.limits(for: places).map { $0.id } == [hooks[2]])
+        #expect({ room.begin(hooks[2], at: "b") }())
+        #expect(room.rest == 0)
+        room.end(hooks[0], at: "a")
+        #expect(room.rest == 1)
+        #expect(room.limits(for: places).map { $0.lanes } == [1, 1, 1])
+    }
+
+    @Test("a pause ends early with a signal, also with one from before it, and otherwise with its time")
+    func wakeUp() async {
+        let wake = WakeUp()
+        wake.signal()
+        await wake.wait(atMost: .seconds(3600))
+        Task { wake.signal() }
+        await wake.wait(atMost: .seconds(3600))
+        await wake.wait(atMost: .milliseconds(1))
+    }
+}

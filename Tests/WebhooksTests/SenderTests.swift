@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import TestCluster
+import TestSupport
+import Testing
+
+@testable import Webhooks
+
+/// The client against real receivers.
+@Suite("requests to receivers", .timeLimit(.minutes(2)))
+struct SenderTests {
+    private static let local = AddressPolicy(allowed: [AddressBlock("127.0.0.0/8")].compactMap { $0 })
+
+    private func with(
+        _ policy: AddressPolicy = local, timeout: Duration = .seconds(20), trusted: [NIOSSLCertificate] = [], receiver: WebhookReceiver,
+        _ body: (HTTPSender) async throws -> Void
+    ) async throws {
+        let sender = HTTPSender(
+            policy: policy, timeout: timeout, connectionsPerHost: 4, trustedRoots: trusted, group: MultiThreadedEventLoopGroup.singleton)
+        do { try await body(sender) } catch {
+            await sender.shutDown()
+            await receiver.stop()
+            throw error
+        }
+        await sender.shutDown()
+        await receiver.stop()
+    }
+
+    private func post(_ sender: HTTPSender, _ url: String) async throws -> HTTPSender.Answer {
+        let target = try TargetURL(url, allowsHTTP: true)
+        return try await sender.send(.POST, target.text, to: target, headers: [:], body: ByteBuffer(string: "{}"))
+    }
+
+    private func problem(_ sender: HTTPSender, _ url: String) async throws -> String? {
+        do {
+            _ = try await post(sender, url)
+            return nil
+        } catch let problem as HTTPSender.Problem {
+            return problem.reason
+        }
+    }
+
+    @Test("a status is what it is; a redirect is not followed; an endless body does not matter")
+    func statuses() async throws {
+        let receiver = try await WebhookReceiver.start()
+        receiver.set(.answer(500), for: "/500")
+        receiver.set(.answer(307, location: receiver.url("/other")), for: "/307")
+        receiver.set(.endlessBody, for: "/endless")
+        receiver.set(.close, for: "/closes")
+        try await with(receiver: receiver) { (sender: HTTPSender) async throws -> Void in
+            #expect(try await post(sender, receiver.url("/good")).status == 200)
+            #expect(try await post(sender, receiver.url("/500")).status == 500)
+            #expect(try await post(sender, receiver.url("/307")).status == 307)
+            #expect(try await post(sender, receiver.url("/endless")).status == 200)
+            #expect(receiver.events(at: "/other").isEmpty)
+            #expect(try await problem(sender, receiver.url("/closes")) == "the receiver closed the connection before it answered")
+        }
+    }
+
+    @Test("a receiver that does not answer has its time")
+    func hanging() async throws {
+        let receiver = try await WebhookReceiver.start()
+        receiver.set(.hang, for: "/hangs")
+        try await with(timeout: .milliseconds(200), receiver: receiver) { (sender: HTTPSender) async throws -> Void in
+            let reason = try await problem(sender, receiver.url("/hangs"))
+            #expect(reason == "no answer within 200 ms" || reason == "no answer in time", "\(reason ?? "nil")")
+        }
+    }
+
+    @Test("names that lead to private addresses are not called, nor is a port at which no server listens")
+    func refused() async throws {
+        let receiver = try await WebhookReceiver.start()
+        try await with(AddressPolicy(allowed: []), receiver: receiver) { (sender: HTTPSender) async throws -> Void in
+            for host in ["127.0.0.1", "localhost", "0x7f.1", "2130706433", "127.1"] {
+                #expect(try await problem(sender, receiver.url("/", host: host))?.contains("is not called") == true, "\(host)")
+            }
+            #expect(receiver.events(at: "/").isEmpty)
+            #expect(try await problem(sender, "http://no-such-host.invalid/") == "the target's name could not be resolved")
+        }
+        let gone = receiver.url("/")
+        let other = try await WebhookReceiver.start()
+        try await with(receiver: other) { (sender: HTTPSender) async throws -> Void in
+            #expect(try await problem(sender, gone) == "the receiver could not be reached")
+        }
+    }
+
+    @Test("a certificate is verified, also for the name, although the address is the one that was checked")
+    func certificates() async throws {
+        let own = try TestIdentity(names: ["localhost"])
+        let other = try TestIdentity(names: ["elsewhere.test"])
+        for (identity, trusted, isGood) in [(own, own, true), (own, other, false), (other, other, false)] {
+            let context = try NIOSSLContext(
+                configuration: .makeServerConfiguration(
+                    certificateChain: NIOSSLCertificate.fromPEMBytes(Array(identity.certificate.utf8)).map { .certificate($0) },
+                    privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(identity.key.utf8), format: .pem))))
+            let receiver = try await WebhookReceiver.start { channel in
+                try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+            }
+            let roots = try NIOSSLCertificate.fromPEMBytes(Array(trusted.certificate.utf8))
+            try await with(trusted: roots, receiver: receiver) { (sender: HTTPSender) async throws -> Void in
+                let reason = try await problem(sender, receiver.url("/", scheme: "https", host: "localhost"))
+                #expect(isGood ? reason == nil : reason == "the TLS connection could not be made: the certificate may be wrong", "\(reason ?? "nil")")
+            }
+        }
+    }
+}
