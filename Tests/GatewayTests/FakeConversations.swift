@@ -117,6 +117,7 @@ final class FakeConversations: Sendable {
             }
         }
         router.register(ConversationsAPI.followed) { _, _ in ProtoFollowedResponse() }
+        router.register(BlocksAPI.pairs) { _, _ in ProtoBlockPairsResponse() }
         router.register(PresenceAPI.setPresence) { request, _ in
             let told = self.answers.withLock { answers in
                 answers.statuses[request.lease.userID] = request.status

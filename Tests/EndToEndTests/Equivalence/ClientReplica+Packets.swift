@@ -67,8 +67,10 @@ extension ClientReplica {
         case "Message": if let held = messages[id] { messages[id] = patched(held, packet) }
         case "MessagePart": partUpdated(id, packet)
         case "Identity":
-            let isPresence = packet.data.array?.first?["property"].string?.hasPrefix("presence.") ?? false
-            if !isPresence, let held = identities[id] { identities[id] = patched(held, packet) }
+            // Objects have neither: a library keeps its own idea of the presence, and does not know of blocks.
+            let property = packet.data.array?.first?["property"].string ?? ""
+            let isElsewhere = property.hasPrefix("presence.") || property == "blocked"
+            if !isElsewhere, let held = identities[id] { identities[id] = patched(held, packet) }
         case "Announcement": if let held = announcements[id] { announcements[id] = patched(held, packet) }
         default: faults.append("a \(type) was updated")
         }

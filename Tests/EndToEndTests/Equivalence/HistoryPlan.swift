@@ -90,7 +90,12 @@ struct HistoryPlan: Sendable {
     /// The conversations in which this member was not from the beginning, or not all the time.
     func interrupted(_ member: Int) -> Set<String> {
         var found: Set<String> = []
-        for case .patch(let conversation, let patches) in rounds.joined().map(\.operation) {
+        for step in rounds.joined() {
+            let (conversation, patches): (Int, [Patch])
+            switch step.operation {
+            case .patch(let index, let made), .byServer(.patch(let index, let made)): (conversation, patches) = (index, made)
+            default: continue
+            }
             for patch in patches {
                 switch patch {
                 case .add(member), .remove(member): found.insert(conversations[conversation])
@@ -106,6 +111,15 @@ struct HistoryPlan: Sendable {
             }
         }
         return found
+    }
+
+    /// Whether there is ever a block between this member and another: messages may be hidden from the member, who is not told of their positions.
+    func hasBlocks(_ member: Int) -> Bool {
+        rounds.joined()
+            .contains { step in
+                guard case .block(let other, _) = step.operation else { return false }
+                return step.actor == member || other == member
+            }
     }
 }
 

@@ -51,7 +51,8 @@ struct HistoryRun: Sendable {
             for (index, member) in plan.members.enumerated() {
                 group.addTask {
                     let user = try await app.signIn(member.name, via: member.gateway, version: member.version)
-                    let client = ReplicaClient(user, mayLoad: plan.interrupted(index), trace: trace)
+                    let client = ReplicaClient(
+                        user, mayLoad: plan.interrupted(index), isToldAll: !plan.hasBlocks(index), trace: trace)
                     if !member.isLate { try await client.connect(via: member.gateway) }
                     return (index, client)
                 }

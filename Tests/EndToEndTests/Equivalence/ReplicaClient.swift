@@ -29,11 +29,14 @@ final class ReplicaClient: Sendable {
     let state: ObservedState<State>
     /// Conversations the user did not see from their beginning, or not all the time: packets cannot have told all.
     private let mayLoad: Set<String>
+    /// Whether the user is told of every position: none is hidden by a block.
+    private let isToldAll: Bool
     private let trace: HistoryTrace?
     private let consumer = Mutex<Task<Void, Never>?>(nil)
 
-    init(_ user: TestUser, mayLoad: Set<String> = [], trace: HistoryTrace? = nil) {
+    init(_ user: TestUser, mayLoad: Set<String> = [], isToldAll: Bool = true, trace: HistoryTrace? = nil) {
         self.user = user
+        self.isToldAll = isToldAll
         self.trace = trace
         self.mayLoad = mayLoad
         state = ObservedState(State(replica: ClientReplica(identity: user.identity)))
@@ -164,7 +167,7 @@ final class ReplicaClient: Sendable {
 
     /// Waits until the client holds what was loaded afresh, looking after each packet; returns what is different when it has waited long enough.
     func differences(from fresh: FreshState, within limit: Duration) async -> [String] {
-        let heads = fresh.conversations.filter { $0["participants"].array?.isEmpty == false }
+        let heads = fresh.conversations.filter { isToldAll && $0["participants"].array?.isEmpty == false }
             .compactMap { conversation in
                 conversation["id"].string.map { ($0, conversation["position"].int ?? 0) }
             }

@@ -128,6 +128,7 @@ extension EndToEnd {
                 "PATCH /apps/:app/users/:owner": patch("suspended", true), "PATCH /apps/:app/users/:owner/identity": patch("display_name", "x"),
                 "PUT /apps/:app/users/:owner/badge": ["external_unread_count": 1],
                 "PATCH /apps/:app/users/:owner/badge": patch("external_unread_count", 1),
+                "POST /apps/:app/users/:owner/blocks": ["user_id": "ben"],
             ]
             // These make the user known.
             let making = ["POST /apps/:app/users/:owner/identity", "PUT /apps/:app/users/:owner/identity"]
