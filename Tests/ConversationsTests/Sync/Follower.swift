@@ -24,7 +24,7 @@ struct Follower {
     mutating func follow(
         _ expected: ConversationModel.Outcome, _ failure: Failure?, by user: String, after head: Position, _ place: Comment
     ) async throws {
-        let refusal = if case .refused(let code) = expected { code as Failure.Code? } else { nil }
+        let refusal: Failure.Code? = if case .refused(let code) = expected { code } else { nil }
         #expect(failure?.code == refusal, "\(place): \(String(describing: failure))")
         let (change, own) = if case .done(let change, let own) = expected { (change, own) } else { (false, false) }
         let heard = try calls.heard(id).filter { $0.position > head }
