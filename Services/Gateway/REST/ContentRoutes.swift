@@ -57,7 +57,8 @@ struct ContentRoutes: RESTFeature {
             if error.code == .notFound { try? await store.remove(upload.id) }
             throw error
         }
-        return .noContent
+        // Libraries for servers look for just this status (docs/conformance-server.md, SRV-66); to those for clients each success is as good.
+        return RESTAnswer(status: .ok)
     }
 
     // MARK: Downloads

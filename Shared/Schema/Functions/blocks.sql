@@ -74,8 +74,8 @@ $$;
 -- with whom something has changed. Of `told_…`, the logs in which there is an entry, the user's own is one; times are microseconds since 1970.
 CREATE OR REPLACE FUNCTION conversations.change_blocks(
     p_app uuid, p_user text, p_operations jsonb, p_quota bigint,
-    OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT blocked text[], OUT unblocked text[], OUT told_users text[],
-    OUT told_positions bigint[], OUT told_at bigint[])
+    OUT outcome text, OUT "position" bigint, OUT blocked text[], OUT unblocked text[], OUT told_users text[], OUT told_positions bigint[],
+    OUT told_at bigint[])
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -161,8 +161,8 @@ BEGIN
         SELECT p_app, m.user_id, m.position, e.kind, e.operations, m.last_change_at FROM moved m JOIN entry e ON e.user_id = m.user_id
     )
     SELECT array_agg(m.user_id::text), array_agg(m.position), array_agg((extract(epoch FROM m.last_change_at) * 1000000)::bigint),
-        max(m.position) FILTER (WHERE m.user_id = p_user), max(m.last_change_at) FILTER (WHERE m.user_id = p_user)
-    INTO told_users, told_positions, told_at, change_blocks.position, change_blocks.created_at
+        max(m.position) FILTER (WHERE m.user_id = p_user)
+    INTO told_users, told_positions, told_at, change_blocks.position
     FROM moved m;
 END
 $$;

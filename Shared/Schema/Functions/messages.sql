@@ -210,11 +210,11 @@ DECLARE
     kept jsonb;
 BEGIN
     IF p_alone THEN PERFORM pg_advisory_xact_lock(id_key); END IF;
-    SELECT x.position, x.message_count, x.last_change_at, x.deleted_position, x.receipt_policy, x.ctid AS place INTO c
+    SELECT x.position, x.message_count, x.last_change_at, x.deleted_position, x.receipt_policy INTO c
     FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app FOR UPDATE;
     outcome := 'not_found';
     IF FOUND AND c.deleted_position IS NULL THEN
-        SELECT x.left_position, x.hidden_count, x.ctid AS place,
+        SELECT x.left_position, x.hidden_count,
             (SELECT r.user_ids FROM conversations.roster r WHERE r.conversation_id = p_conversation) AS user_ids,
             EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
         INTO p
@@ -222,7 +222,7 @@ BEGIN
         IF FOUND THEN outcome := CASE WHEN p.left_position IS NULL THEN 'ok' ELSE 'access_denied' END; END IF;
         IF p_by_server AND outcome <> 'ok' THEN
             outcome := conversations.outside_sender(p_app, p_actor, p_sender_name);
-            SELECT NULL::bigint AS left_position, 0::bigint AS hidden_count, NULL::tid AS place, r.user_ids,
+            SELECT NULL::bigint AS left_position, 0::bigint AS hidden_count, r.user_ids,
                 EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
             INTO p
             FROM conversations.roster r WHERE r.conversation_id = p_conversation;
@@ -267,20 +267,15 @@ BEGIN
     IF p.has_blocks THEN
         SELECT h.users, h.uncounted, h.hidden INTO hidden_from, number_uncounted, number_hidden
         FROM conversations.hide_new_message(p_app, p_conversation, p_actor, p.user_ids, send_message.ordinal, send_message.position) h;
-        IF hidden_from IS NOT NULL THEN
-            kept := jsonb_build_object('hidden_from', hidden_from);
-            -- That may have written the row of the conversation anew, which says whether anyone has hidden messages.
-            SELECT x.ctid AS place INTO c FROM conversations.conversation x WHERE x.id = p_conversation;
-        END IF;
+        IF hidden_from IS NOT NULL THEN kept := jsonb_build_object('hidden_from', hidden_from); END IF;
     END IF;
     -- All is decided, under the lock, so that these may go as one statement. An own message joins what its sender has read only where that lengthens a range:
-    -- a user who never reads would collect a range a message otherwise. No other transaction moves these two rows while the conversation is locked, so their
-    -- places, known already, save the search in two indexes.
+    -- a user who never reads would collect a range a message otherwise.
     WITH moved AS (
         UPDATE conversations.conversation x
         SET position = send_message.position, last_change_at = send_message.created_at, message_count = send_message.ordinal,
             last_ordinal = send_message.ordinal
-        WHERE x.id = p_conversation AND x.ctid = c.place
+        WHERE x.id = p_conversation
     ), stored AS (
         INSERT INTO conversations.message (
             conversation_id, ordinal, id, position, sender, sender_name, sent_at, parts, notification, receipt_policy, hidden_from)
@@ -298,7 +293,7 @@ BEGIN
     SET uncounted = x.uncounted + 1,
         read = CASE WHEN send_message.ordinal = 1 OR x.read @> (send_message.ordinal - 1)
             THEN x.read + int8multirange(int8range(send_message.ordinal, send_message.ordinal, '[]')) ELSE x.read END
-    WHERE x.conversation_id = p_conversation AND x.user_id = p_actor AND x.ctid = p.place
+    WHERE x.conversation_id = p_conversation AND x.user_id = p_actor
     RETURNING x.uncounted INTO send_message.uncounted;
 END
 $$;

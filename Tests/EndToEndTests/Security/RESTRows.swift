@@ -183,7 +183,7 @@ enum RESTRows {
             "GET", "/content/:id", "/content/{laterContent}", "later content", sender: "200, shown later too", participant: "200, shown later too",
             former: notFound, stranger: notFound),
         // The URLs are the permission: any client that has one may use it.
-        RESTRow("PUT", "/content/uploads/:token", "/content/uploads/{upload}", body: "1234", everybody: "204"),
+        RESTRow("PUT", "/content/uploads/:token", "/content/uploads/{upload}", body: "1234", everybody: "200"),
         RESTRow("PUT", "/content/uploads/:token", "/content/uploads/{download}", "with the token of a download", body: "1234", everybody: notFound),
         RESTRow("GET", "/content/downloads/:token", "/content/downloads/{download}", everybody: "200, shown"),
         RESTRow("HEAD", "/content/downloads/:token", "/content/downloads/{download}", everybody: "200, shown"),

@@ -41,7 +41,7 @@ extension TestUser {
     ) async throws -> AnnouncedContent {
         let content = try await announce(bytes.count, type: type, sourceLocation: sourceLocation)
         let answer = try await app.system.put(bytes, to: content.uploadURL, via: gateway ?? self.gateway)
-        try #require(answer.status == 204, "\(answer.json)", sourceLocation: sourceLocation)
+        try #require(answer.status == 200, "\(answer.json)", sourceLocation: sourceLocation)
         return content
     }
 
