@@ -12,8 +12,13 @@ struct MethodNameTests {
     private static func declared() throws -> [String: UInt16] {
         let file = URL(fileURLWithPath: #filePath).appending(path: "../../../Shared/Contracts/Endpoints.swift").standardized
         let text = try String(contentsOf: file, encoding: .utf8)
-        let endpoints = text.matches(of: /static let ([A-Za-z]+) = Endpoint<[^>]*>\(([0-9]+)/)
-        return Dictionary(uniqueKeysWithValues: try endpoints.map { (String($0.1), try #require(UInt16($0.2))) })
+        var methods: [String: UInt16] = [:]
+        for api in text.split(separator: "public enum ").dropFirst() {
+            for endpoint in api.matches(of: /static let ([A-Za-z]+) = Endpoint<[^>]*>\(([0-9]+)/) {
+                methods["\(api.prefix { $0 != " " }).\(endpoint.1)"] = UInt16(endpoint.2)
+            }
+        }
+        return methods
     }
 
     @Test("each method has one, and no two the same")

@@ -13,7 +13,7 @@ import Testing
 /// What receivers are sent, from what the database recorded.
 @Suite("payloads of webhooks")
 struct PayloadTests {
-    private static let (app, lane) = (AppID(rawValue: uuid(1)), uuid(2))
+    private static let (app, subject) = (AppID(rawValue: uuid(1)), uuid(2))
     private static let renderer = Renderer(baseURL: "https://chat.example.org", webSocketURL: "wss://chat.example.org")
     private static let people = #""identities":{"alice":{"display_name":"Alice","avatar_url":null},"bob":{"display_name":null,"avatar_url":null}}"#
     private static let message =
@@ -36,9 +36,8 @@ struct PayloadTests {
     ) throws -> String {
         let recorded = RecordedEvent(
             position: 2, number: 0, kind: kind.rawValue, id: Self.uuid(4), createdAt: Timestamp(microseconds: 1_504_260_000_500_000),
-            facts: "{\(facts)}",
-            parts: parts)
-        let event = try EventFacts.event(recorded, lane: Self.lane)
+            subject: Self.subject, facts: "{\(facts)}", parts: parts)
+        let event = try EventFacts.event(recorded)
         return String(buffer: EventRequest(event, to: Self.hook(version, config: config), renderer: Self.renderer).body)
     }
 

@@ -74,6 +74,7 @@ struct SenderTests {
     @Test("names that lead to private addresses are not called, nor is a port at which no server listens")
     func refused() async throws {
         let receiver = try await WebhookReceiver.start()
+        let gone = receiver.url("/")
         try await with(AddressPolicy(allowed: []), receiver: receiver) { (sender: HTTPSender) async throws -> Void in
             for host in ["127.0.0.1", "localhost", "0x7f.1", "2130706433", "127.1"] {
                 #expect(try await problem(sender, receiver.url("/", host: host))?.contains("is not called") == true, "\(host)")
@@ -81,7 +82,6 @@ struct SenderTests {
             #expect(receiver.events(at: "/").isEmpty)
             #expect(try await problem(sender, "http://no-such-host.invalid/") == "the target's name could not be resolved")
         }
-        let gone = receiver.url("/")
         let other = try await WebhookReceiver.start()
         try await with(receiver: other) { (sender: HTTPSender) async throws -> Void in
             #expect(try await problem(sender, gone) == "the receiver could not be reached")

@@ -168,7 +168,7 @@ final class DeliveryEngine: Service {
     private func deliver(_ event: RecordedEvent, of work: Work, attempt: Int) async -> String? {
         let request: EventRequest
         do {
-            request = EventRequest(try EventFacts.event(event, lane: work.lane.lane), to: work.ready.hook, renderer: renderer)
+            request = EventRequest(try EventFacts.event(event), to: work.ready.hook, renderer: renderer)
         } catch {
             // It would fail in the same way each time, and hold back all that comes after it.
             logger.error("an event could not be read and is skipped", metadata: ["event.id": "\(event.id)", "error.message": "\(error)"])

@@ -104,6 +104,8 @@ final class DeliveryLog: Service {
             writer.int(Int64(attempt.latency / .milliseconds(1)))
             writer.key("error")
             writer.string(attempt.error)
+            writer.key("subject")
+            writer.string(attempt.event.subject.lowercaseText)
             writer.key("facts")
             writer.raw(attempt.event.facts)
             writer.key("parts")

@@ -16,19 +16,18 @@ struct EventFacts {
 
     private let facts: JSONValue
     private let parts: [UInt8]?
-    private let lane: UUID
+    private let subject: UUID
 
-    /// - Parameter lane: the conversation, unless the event is a push.
-    init(_ event: RecordedEvent, lane: UUID) throws {
+    init(_ event: RecordedEvent) throws {
         facts = try JSONReader.parse(event.facts)
         parts = event.parts
-        self.lane = lane
+        subject = event.subject
     }
 
     /// The event of these facts.
-    static func event(_ recorded: RecordedEvent, lane: UUID) throws -> WebhookEvent {
+    static func event(_ recorded: RecordedEvent) throws -> WebhookEvent {
         guard let kind = WebhookEventKind(rawValue: recorded.kind) else { throw Malformed(member: "kind") }
-        let facts = try EventFacts(recorded, lane: lane)
+        let facts = try EventFacts(recorded)
         return WebhookEvent(
             id: recorded.id, kind: kind, createdAt: recorded.createdAt,
             actor: facts.facts["actor"]?.stringValue.map { facts.identity(UserID(trusted: $0)) }, content: try facts.content(of: kind))
@@ -41,7 +40,7 @@ struct EventFacts {
         case .receiptCreated:
             .receipts(
                 try integer(facts["status"], "status") == 2 ? .read : .delivered, from: Position(try integer(facts["from"], "from")),
-                to: Position(try integer(facts["to"], "to")), in: ConversationID(rawValue: lane))
+                to: Position(try integer(facts["to"], "to")), in: ConversationID(rawValue: subject))
         case .conversationCreated, .conversationUpdated, .conversationDeleted, .participantsUpdated:
             .conversation(try conversation(), effects: kind == .conversationUpdated ? try effects() : nil)
         case .participationCreated, .participationDeleted:
@@ -59,7 +58,7 @@ struct EventFacts {
             try ProtoMessageParts(serializedBytes: $0).parts.map { part throws(ContractViolation) in try MessagePart(part) }
         }
         return StrataModel.Message(
-            id: MessageID(rawValue: try uuid(message["message_id"], "message_id")), conversationID: ConversationID(rawValue: lane),
+            id: MessageID(rawValue: try uuid(message["message_id"], "message_id")), conversationID: ConversationID(rawValue: subject),
             position: Position(try integer(message["position"], "position")), ordinal: try integer(message["ordinal"], "ordinal"),
             sender: sender.isEmpty ? .name(message["sender_name"]?.stringValue ?? "") : .user(identity(UserID(trusted: sender))),
             sentAt: Timestamp(microseconds: try integer(message["sent_at"], "sent_at")), parts: stored ?? [],
@@ -78,7 +77,7 @@ struct EventFacts {
                 return MetadataLeaf(path: MetadataPath(trusted: path), value: value)
             }
         return Conversation(
-            id: ConversationID(rawValue: lane), createdAt: Timestamp(microseconds: try integer(conversation["created_at"], "created_at")),
+            id: ConversationID(rawValue: subject), createdAt: Timestamp(microseconds: try integer(conversation["created_at"], "created_at")),
             isDistinct: conversation["is_distinct"]?.boolValue ?? false,
             participants: try texts(conversation["participants"], "participants").map { identity(UserID(trusted: $0)) },
             metadata: MetadataTree(leaves: leaves), position: Position(0), epoch: "")

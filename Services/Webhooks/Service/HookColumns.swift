@@ -82,6 +82,7 @@ struct ClaimColumns: ColumnSet {
     let kind: Column<String>
     let event: Column<UUID>
     let createdAt: Column<Postgres.Timestamp>
+    let subject: Column<UUID>
     let facts: Column<String>
     let parts: Column<[UInt8]>
 
@@ -94,6 +95,7 @@ struct ClaimColumns: ColumnSet {
         kind = try names.column("kind")
         event = try names.column("event_id")
         createdAt = try names.column("created_at")
+        subject = try names.column("subject")
         facts = try names.column("facts")
         parts = try names.column("parts")
     }

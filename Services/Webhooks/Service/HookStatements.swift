@@ -159,7 +159,7 @@ struct ClaimLanes: PostgresQuery {
     static let statement = Statement(
         "webhooks.claim",
         sql: """
-            SELECT c.hook_id, c.lane, c.attempts, c.position, c.number, c.kind, c.event_id, c.created_at, c.facts, c.parts
+            SELECT c.hook_id, c.lane, c.attempts, c.position, c.number, c.kind, c.event_id, c.created_at, c.subject, c.facts, c.parts
             FROM webhooks.claim($1::uuid[], $2::int8[], $3::int8, $4, $5::int8, $6::int8, $7::int8) c
             """)
 

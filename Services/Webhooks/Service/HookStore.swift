@@ -78,8 +78,8 @@ struct HookStore: Sendable {
                 .append(
                     RecordedEvent(
                         position: try row[columns.position], number: try row[columns.number], kind: try row[columns.kind], id: try row[columns.event],
-                        createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds), facts: try row[columns.facts],
-                        parts: try row[optional: columns.parts]))
+                        createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds), subject: try row[columns.subject],
+                        facts: try row[columns.facts], parts: try row[optional: columns.parts]))
         }
         return lanes
     }
@@ -118,6 +118,8 @@ struct RecordedEvent: Sendable {
     let kind: String
     let id: UUID
     let createdAt: StrataModel.Timestamp
+    /// The conversation, or what a push goes to.
+    let subject: UUID
     let facts: String
     let parts: [UInt8]?
 }

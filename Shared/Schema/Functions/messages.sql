@@ -293,7 +293,8 @@ BEGIN
     SET uncounted = x.uncounted + 1,
         read = CASE WHEN send_message.ordinal = 1 OR x.read @> (send_message.ordinal - 1)
             THEN x.read + int8multirange(int8range(send_message.ordinal, send_message.ordinal, '[]')) ELSE x.read END
-    WHERE x.conversation_id = p_conversation AND x.user_id = p_actor
+    -- Not of a bot that has left, for which the app's own server may go on writing.
+    WHERE x.conversation_id = p_conversation AND x.user_id = p_actor AND x.left_position IS NULL
     RETURNING x.uncounted INTO send_message.uncounted;
 END
 $$;

@@ -115,8 +115,8 @@ $$;
 CREATE OR REPLACE FUNCTION webhooks.claim(
     p_hooks uuid[], p_limits bigint[], p_total bigint, p_claim uuid, p_lease bigint, p_events bigint, p_bytes bigint)
 RETURNS TABLE (
-    hook_id uuid, lane uuid, attempts bigint, "position" bigint, number bigint, kind text, event_id uuid, created_at timestamptz, facts jsonb, parts bytea,
-    size bigint)
+    hook_id uuid, lane uuid, attempts bigint, "position" bigint, number bigint, kind text, event_id uuid, created_at timestamptz, subject uuid,
+    facts jsonb, parts bytea, size bigint)
 LANGUAGE plpgsql VOLATILE ROWS 100 SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
@@ -139,12 +139,13 @@ BEGIN
     IF claimed.hooks IS NULL THEN RETURN; END IF;
     -- A statement of its own: it sees what was there when the lanes were locked.
     RETURN QUERY
-    SELECT c.hook_id, c.lane, c.attempts, e.position, e.number, e.kind, e.event_id, e.created_at, e.facts, e.parts, e.size
+    SELECT c.hook_id, c.lane, c.attempts, e.position, e.number, e.kind, e.event_id, e.created_at, coalesce(e.subject, c.lane), e.facts,
+        e.parts, e.size
     FROM unnest(claimed.hooks, claimed.lanes, claimed.attempts) c(hook_id, lane, attempts)
     CROSS JOIN LATERAL (
         SELECT f.*, sum(f.size) OVER (ORDER BY f.position, f.number) - f.size AS before
         FROM (
-            SELECT o.position, o.number, o.kind, o.event_id, o.created_at, o.facts, o.parts, o.size FROM webhooks.outbox o
+            SELECT o.position, o.number, o.kind, o.event_id, o.created_at, o.subject, o.facts, o.parts, o.size FROM webhooks.outbox o
             WHERE o.hook_id = c.hook_id AND o.lane = c.lane ORDER BY o.position, o.number LIMIT p_events) f) e
     WHERE e.before < p_bytes
     ORDER BY c.hook_id, c.lane, e.position, e.number;
@@ -187,17 +188,17 @@ END
 $$;
 
 -- Keeps attempts, and of each hook the newest `p_keep`. `p_attempts`: [{"hook", "app", "event", "kind", "created_at", "attempted_at", "attempt", "delivered",
--- "status", "latency", "error", "facts", "parts"}, …]: times in microseconds since 1970, parts in base64.
+-- "status", "latency", "error", "subject", "facts", "parts"}, …]: times in microseconds since 1970, parts in base64.
 CREATE OR REPLACE FUNCTION webhooks.keep_deliveries(p_attempts jsonb, p_keep bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     INSERT INTO webhooks.delivery (
-        hook_id, app_id, event_id, kind, created_at, attempted_at, attempt, is_delivered, response_status, latency_ms, error, facts, parts)
+        hook_id, app_id, event_id, kind, created_at, attempted_at, attempt, is_delivered, response_status, latency_ms, error, subject, facts, parts)
     SELECT (a.v ->> 'hook')::uuid, (a.v ->> 'app')::uuid, (a.v ->> 'event')::uuid, a.v ->> 'kind',
         timestamptz 'epoch' + (a.v ->> 'created_at')::bigint * interval '1 microsecond',
         timestamptz 'epoch' + (a.v ->> 'attempted_at')::bigint * interval '1 microsecond', (a.v ->> 'attempt')::bigint,
-        (a.v ->> 'delivered')::boolean, (a.v ->> 'status')::bigint, (a.v ->> 'latency')::bigint, a.v ->> 'error', a.v -> 'facts',
-        decode(a.v ->> 'parts', 'base64')
+        (a.v ->> 'delivered')::boolean, (a.v ->> 'status')::bigint, (a.v ->> 'latency')::bigint, a.v ->> 'error',
+        (a.v ->> 'subject')::uuid, a.v -> 'facts', decode(a.v ->> 'parts', 'base64')
     FROM jsonb_array_elements(p_attempts) WITH ORDINALITY a(v, n)
     WHERE EXISTS (SELECT FROM webhooks.hook h WHERE h.id = (a.v ->> 'hook')::uuid) ORDER BY a.n;
     DELETE FROM webhooks.delivery d
@@ -230,9 +231,9 @@ BEGIN
             RETURN 'ok';
         END IF;
     END IF;
-    INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, parts, size)
+    INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, subject, facts, parts, size)
     VALUES (
-        p_hook, own_lane, nextval('webhooks.number'), 0, p_app, d.kind, d.event_id, d.created_at, d.facts, d.parts,
+        p_hook, own_lane, nextval('webhooks.number'), 0, p_app, d.kind, d.event_id, d.created_at, d.subject, d.facts, d.parts,
         octet_length(d.facts::text) + coalesce(octet_length(d.parts), 0));
     INSERT INTO webhooks.lane (hook_id, lane, app_id) VALUES (p_hook, own_lane, p_app);
     RETURN 'ok';

@@ -52,6 +52,8 @@ CREATE TABLE webhooks.outbox (
     -- The receiver recognises a repetition by it.
     event_id   uuid NOT NULL,
     created_at timestamptz NOT NULL,
+    -- What the event is about, where that is not the lane: an event that is sent again has a lane of its own.
+    subject    uuid,
     facts      jsonb NOT NULL,
     parts      bytea,
     -- About how many bytes facts and parts have.
@@ -89,6 +91,8 @@ CREATE TABLE webhooks.delivery (
     response_status bigint,
     latency_ms      bigint NOT NULL,
     error           text,
+    -- The conversation, or what a push goes to.
+    subject         uuid NOT NULL,
     facts           jsonb NOT NULL,
     parts           bytea,
     PRIMARY KEY (hook_id, number)
