@@ -152,7 +152,8 @@ import Testing
         #expect(try await old.catalog() == new.catalog())
         #expect(
             try await new.lines("SELECT cardinality(defined)::text FROM strata.schema_functions")
-                == new.lines("SELECT count(*)::text FROM pg_proc WHERE pronamespace IN ('conversations'::regnamespace, 'metadata'::regnamespace, 'webhooks'::regnamespace)"))
+                == new.lines("SELECT count(*)::text FROM pg_proc WHERE pronamespace::regnamespace::text IN ('conversations', 'metadata', 'webhooks')")
+        )
     }
 
     @Test("data and answers are the same after the update, which is done once; a file that is edited is executed once more")
