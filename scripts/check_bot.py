@@ -8,6 +8,7 @@ does not answer.
 import os
 import pathlib
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -26,21 +27,18 @@ def free_port():
 
 def main():
     text = (ROOT / "docs/server-api.md").read_text()
-    section = text[text.index("\n## A bot\n"):]
-    section = section[:section.index("\n## ", 1)]
+    section = re.split(r"^## ", text[text.index("\n## A bot\n") + 1:], maxsplit=2, flags=re.MULTILINE)[1]
     commands = "".join(re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL))
     environment = os.environ | {"API": os.environ["STRATA_API"], "PORT": free_port(), "PATH": f"{os.environ['PATH']}:{ROOT}/.build/debug"}
     shell = subprocess.Popen(["bash", "-euo", "pipefail", "-c", commands], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             text=True, start_new_session=True)
+                             start_new_session=True)
     end, said = time.monotonic() + DEADLINE, ""
-    os.set_blocking(shell.stdout.fileno(), False)
-    while "You said: hello" not in said and time.monotonic() < end:
-        said += shell.stdout.read() or ""
-        time.sleep(0.1)
-        if shell.poll() is not None and not (more := shell.stdout.read()):
+    # The bot goes on after the last command, and then nothing more comes.
+    while "You said: hello" not in said and select.select([shell.stdout], [], [], max(0, end - time.monotonic()))[0]:
+        more = os.read(shell.stdout.fileno(), 65536)
+        if not more:
             break
-        elif shell.poll() is not None:
-            said += more
+        said += more.decode(errors="replace")
     try:
         os.killpg(shell.pid, signal.SIGKILL)
     except ProcessLookupError:

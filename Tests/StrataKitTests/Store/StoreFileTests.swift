@@ -232,7 +232,7 @@ final class StoreFileTests {
     func damagedSchema() throws {
         try fill()
         let queue = try DatabaseQueue(path: file.path)
-        try queue.write { try $0.execute(sql: "UPDATE grdb_migrations SET identifier = 'x'") }
+        try queue.write { try $0.execute(sql: "UPDATE grdb_migrations SET identifier = identifier || 'x'") }
         try queue.close()
         #expect(try open().store.pendingNames == ["sendMessage"])
         #expect(try names.contains("store.sqlite.damaged"))
