@@ -1651,78 +1651,90 @@ public nonisolated struct ProtoDeleteMessageRequest: Sendable {
   fileprivate var _conversationID: Data? = nil
 }
 
-public nonisolated struct ProtoEditPartsRequest: Sendable {
+public nonisolated struct ProtoEditPartsRequest: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var appID: Data = Data()
+  public var appID: Data {
+    get {_storage._appID}
+    set {_uniqueStorage()._appID = newValue}
+  }
 
-  public var actor: String = String()
+  public var actor: String {
+    get {_storage._actor}
+    set {_uniqueStorage()._actor = newValue}
+  }
 
-  public var messageID: Data = Data()
+  public var messageID: Data {
+    get {_storage._messageID}
+    set {_uniqueStorage()._messageID = newValue}
+  }
 
-  public var edit: ProtoEditPartsRequest.OneOf_Edit? = nil
+  public var edit: OneOf_Edit? {
+    get {return _storage._edit}
+    set {_uniqueStorage()._edit = newValue}
+  }
 
   public var add: ProtoMessagePart {
     get {
-      if case .add(let v)? = edit {return v}
+      if case .add(let v)? = _storage._edit {return v}
       return ProtoMessagePart()
     }
-    set {edit = .add(newValue)}
+    set {_uniqueStorage()._edit = .add(newValue)}
   }
 
   public var replace: ProtoEditPartsRequest.Replacement {
     get {
-      if case .replace(let v)? = edit {return v}
+      if case .replace(let v)? = _storage._edit {return v}
       return ProtoEditPartsRequest.Replacement()
     }
-    set {edit = .replace(newValue)}
+    set {_uniqueStorage()._edit = .replace(newValue)}
   }
 
   public var remove: ProtoPartReference {
     get {
-      if case .remove(let v)? = edit {return v}
+      if case .remove(let v)? = _storage._edit {return v}
       return ProtoPartReference()
     }
-    set {edit = .remove(newValue)}
+    set {_uniqueStorage()._edit = .remove(newValue)}
   }
 
   public var replaceAll: ProtoMessageParts {
     get {
-      if case .replaceAll(let v)? = edit {return v}
+      if case .replaceAll(let v)? = _storage._edit {return v}
       return ProtoMessageParts()
     }
-    set {edit = .replaceAll(newValue)}
+    set {_uniqueStorage()._edit = .replaceAll(newValue)}
   }
 
   public var origin: ProtoOrigin {
-    get {_origin ?? ProtoOrigin()}
-    set {_origin = newValue}
+    get {_storage._origin ?? ProtoOrigin()}
+    set {_uniqueStorage()._origin = newValue}
   }
   /// Returns true if `origin` has been explicitly set.
-  public var hasOrigin: Bool {self._origin != nil}
+  public var hasOrigin: Bool {_storage._origin != nil}
   /// Clears the value of `origin`. Subsequent reads from it will return its default value.
-  public mutating func clearOrigin() {self._origin = nil}
+  public mutating func clearOrigin() {_uniqueStorage()._origin = nil}
 
   public var mutation: ProtoMutation {
-    get {_mutation ?? ProtoMutation()}
-    set {_mutation = newValue}
+    get {_storage._mutation ?? ProtoMutation()}
+    set {_uniqueStorage()._mutation = newValue}
   }
   /// Returns true if `mutation` has been explicitly set.
-  public var hasMutation: Bool {self._mutation != nil}
+  public var hasMutation: Bool {_storage._mutation != nil}
   /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
-  public mutating func clearMutation() {self._mutation = nil}
+  public mutating func clearMutation() {_uniqueStorage()._mutation = nil}
 
   /// The message must lie in this conversation.
   public var conversationID: Data {
-    get {_conversationID ?? Data()}
-    set {_conversationID = newValue}
+    get {_storage._conversationID ?? Data()}
+    set {_uniqueStorage()._conversationID = newValue}
   }
   /// Returns true if `conversationID` has been explicitly set.
-  public var hasConversationID: Bool {self._conversationID != nil}
+  public var hasConversationID: Bool {_storage._conversationID != nil}
   /// Clears the value of `conversationID`. Subsequent reads from it will return its default value.
-  public mutating func clearConversationID() {self._conversationID = nil}
+  public mutating func clearConversationID() {_uniqueStorage()._conversationID = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1767,9 +1779,7 @@ public nonisolated struct ProtoEditPartsRequest: Sendable {
 
   public init() {}
 
-  fileprivate var _origin: ProtoOrigin? = nil
-  fileprivate var _mutation: ProtoMutation? = nil
-  fileprivate var _conversationID: Data? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 public nonisolated struct ProtoPartReference: Sendable {
@@ -6345,128 +6355,176 @@ nonisolated extension ProtoEditPartsRequest: SwiftProtobuf.Message, SwiftProtobu
   public static let protoMessageName: String = _protobuf_package + ".EditPartsRequest"
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}message_id\0\u{1}add\0\u{1}replace\0\u{1}remove\0\u{3}replace_all\0\u{1}origin\0\u{2}|\u{3}mutation\0\u{4}(conversation_id\0")
 
+  fileprivate class _StorageClass {
+    var _appID: Data = Data()
+    var _actor: String = String()
+    var _messageID: Data = Data()
+    var _edit: ProtoEditPartsRequest.OneOf_Edit?
+    var _origin: ProtoOrigin? = nil
+    var _mutation: ProtoMutation? = nil
+    var _conversationID: Data? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _appID = source._appID
+      _actor = source._actor
+      _messageID = source._messageID
+      _edit = source._edit
+      _origin = source._origin
+      _mutation = source._mutation
+      _conversationID = source._conversationID
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
-      case 2: try { try decoder.decodeSingularStringField(value: &self.actor) }()
-      case 3: try { try decoder.decodeSingularBytesField(value: &self.messageID) }()
-      case 4: try {
-        var v: ProtoMessagePart?
-        var hadOneofValue = false
-        if let current = self.edit {
-          hadOneofValue = true
-          if case .add(let m) = current {v = m}
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularBytesField(value: &_storage._appID) }()
+        case 2: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
+        case 3: try { try decoder.decodeSingularBytesField(value: &_storage._messageID) }()
+        case 4: try {
+          var v: ProtoMessagePart?
+          var hadOneofValue = false
+          if let current = _storage._edit {
+            hadOneofValue = true
+            if case .add(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._edit = .add(v)
+          }
+        }()
+        case 5: try {
+          var v: ProtoEditPartsRequest.Replacement?
+          var hadOneofValue = false
+          if let current = _storage._edit {
+            hadOneofValue = true
+            if case .replace(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._edit = .replace(v)
+          }
+        }()
+        case 6: try {
+          var v: ProtoPartReference?
+          var hadOneofValue = false
+          if let current = _storage._edit {
+            hadOneofValue = true
+            if case .remove(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._edit = .remove(v)
+          }
+        }()
+        case 7: try {
+          var v: ProtoMessageParts?
+          var hadOneofValue = false
+          if let current = _storage._edit {
+            hadOneofValue = true
+            if case .replaceAll(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._edit = .replaceAll(v)
+          }
+        }()
+        case 8: try { try decoder.decodeSingularMessageField(value: &_storage._origin) }()
+        case 260: try { try decoder.decodeSingularMessageField(value: &_storage._mutation) }()
+        case 300: try { try decoder.decodeSingularBytesField(value: &_storage._conversationID) }()
+        default: break
         }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.edit = .add(v)
-        }
-      }()
-      case 5: try {
-        var v: ProtoEditPartsRequest.Replacement?
-        var hadOneofValue = false
-        if let current = self.edit {
-          hadOneofValue = true
-          if case .replace(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.edit = .replace(v)
-        }
-      }()
-      case 6: try {
-        var v: ProtoPartReference?
-        var hadOneofValue = false
-        if let current = self.edit {
-          hadOneofValue = true
-          if case .remove(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.edit = .remove(v)
-        }
-      }()
-      case 7: try {
-        var v: ProtoMessageParts?
-        var hadOneofValue = false
-        if let current = self.edit {
-          hadOneofValue = true
-          if case .replaceAll(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.edit = .replaceAll(v)
-        }
-      }()
-      case 8: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
-      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
-      case 300: try { try decoder.decodeSingularBytesField(value: &self._conversationID) }()
-      default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.appID.isEmpty {
-      try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._appID.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._appID, fieldNumber: 1)
+      }
+      if !_storage._actor.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._actor, fieldNumber: 2)
+      }
+      if !_storage._messageID.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._messageID, fieldNumber: 3)
+      }
+      switch _storage._edit {
+      case .add?: try {
+        guard case .add(let v)? = _storage._edit else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      }()
+      case .replace?: try {
+        guard case .replace(let v)? = _storage._edit else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      }()
+      case .remove?: try {
+        guard case .remove(let v)? = _storage._edit else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+      }()
+      case .replaceAll?: try {
+        guard case .replaceAll(let v)? = _storage._edit else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      }()
+      case nil: break
+      }
+      try { if let v = _storage._origin {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+      } }()
+      try { if let v = _storage._mutation {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+      } }()
+      try { if let v = _storage._conversationID {
+        try visitor.visitSingularBytesField(value: v, fieldNumber: 300)
+      } }()
     }
-    if !self.actor.isEmpty {
-      try visitor.visitSingularStringField(value: self.actor, fieldNumber: 2)
-    }
-    if !self.messageID.isEmpty {
-      try visitor.visitSingularBytesField(value: self.messageID, fieldNumber: 3)
-    }
-    switch self.edit {
-    case .add?: try {
-      guard case .add(let v)? = self.edit else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    }()
-    case .replace?: try {
-      guard case .replace(let v)? = self.edit else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-    }()
-    case .remove?: try {
-      guard case .remove(let v)? = self.edit else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
-    }()
-    case .replaceAll?: try {
-      guard case .replaceAll(let v)? = self.edit else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
-    }()
-    case nil: break
-    }
-    try { if let v = self._origin {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
-    } }()
-    try { if let v = self._mutation {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
-    } }()
-    try { if let v = self._conversationID {
-      try visitor.visitSingularBytesField(value: v, fieldNumber: 300)
-    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoEditPartsRequest, rhs: ProtoEditPartsRequest) -> Bool {
-    if lhs.appID != rhs.appID {return false}
-    if lhs.actor != rhs.actor {return false}
-    if lhs.messageID != rhs.messageID {return false}
-    if lhs.edit != rhs.edit {return false}
-    if lhs._origin != rhs._origin {return false}
-    if lhs._mutation != rhs._mutation {return false}
-    if lhs._conversationID != rhs._conversationID {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._appID != rhs_storage._appID {return false}
+        if _storage._actor != rhs_storage._actor {return false}
+        if _storage._messageID != rhs_storage._messageID {return false}
+        if _storage._edit != rhs_storage._edit {return false}
+        if _storage._origin != rhs_storage._origin {return false}
+        if _storage._mutation != rhs_storage._mutation {return false}
+        if _storage._conversationID != rhs_storage._conversationID {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
