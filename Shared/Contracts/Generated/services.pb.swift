@@ -3054,12 +3054,22 @@ public nonisolated struct ProtoWriteIdentityRequest: Sendable {
   /// Clears the value of `isBot`. Subsequent reads from it will return its default value.
   public mutating func clearIsBot() {self._isBot = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _metadata: ProtoIdentityMetadata? = nil
   fileprivate var _isBot: Bool? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoIdentityValue: Sendable {
@@ -3109,9 +3119,20 @@ public nonisolated struct ProtoSuspendUserRequest: Sendable {
 
   public var isSuspended: Bool = false
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoListSessionsRequest: Sendable {
@@ -3196,11 +3217,21 @@ public nonisolated struct ProtoEndSessionsRequest: Sendable {
   /// Clears the value of `id`. Subsequent reads from it will return its default value.
   public mutating func clearID() {self._id = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _id: Data? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoEndSessionsResponse: Sendable {
@@ -3251,6 +3282,15 @@ public nonisolated struct ProtoPatchAppRequest: Sendable {
   /// Clears the value of `badgeAnnouncements`. Subsequent reads from it will return its default value.
   public mutating func clearBadgeAnnouncements() {self._badgeAnnouncements = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -3258,6 +3298,7 @@ public nonisolated struct ProtoPatchAppRequest: Sendable {
   fileprivate var _sessionTtl: Int64? = nil
   fileprivate var _badgeCounts: String? = nil
   fileprivate var _badgeAnnouncements: Bool? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoAnnounceRequest: Sendable {
@@ -3300,6 +3341,15 @@ public nonisolated struct ProtoAnnounceRequest: Sendable {
   /// Clears the value of `notification`. Subsequent reads from it will return its default value.
   public mutating func clearNotification() {self._notification = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated enum OneOf_Sender: Equatable, Sendable {
@@ -3311,6 +3361,7 @@ public nonisolated struct ProtoAnnounceRequest: Sendable {
   public init() {}
 
   fileprivate var _notification: String? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoAnnounceResponse: Sendable {
@@ -3355,9 +3406,20 @@ public nonisolated struct ProtoNotifyRequest: Sendable {
   /// JSON text of an object: for some recipients, by user id, members that differ.
   public var overrides: String = String()
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoBadgeRequest: Sendable {
@@ -3379,11 +3441,21 @@ public nonisolated struct ProtoBadgeRequest: Sendable {
   /// Clears the value of `externalUnreadCount`. Subsequent reads from it will return its default value.
   public mutating func clearExternalUnreadCount() {self._externalUnreadCount = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _externalUnreadCount: Int64? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoBadgeResponse: Sendable {
@@ -3411,9 +3483,20 @@ public nonisolated struct ProtoEraseUserRequest: Sendable {
 
   public var userID: String = String()
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoChangeBlocksRequest: Sendable {
@@ -8947,7 +9030,7 @@ nonisolated extension ProtoListWebhookDeliveriesResponse: SwiftProtobuf.Message,
 
 nonisolated extension ProtoWriteIdentityRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".WriteIdentityRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}mode\0\u{1}values\0\u{1}metadata\0\u{1}keys\0\u{3}is_bot\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}mode\0\u{1}values\0\u{1}metadata\0\u{1}keys\0\u{3}is_bot\0\u{2}}\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8962,6 +9045,7 @@ nonisolated extension ProtoWriteIdentityRequest: SwiftProtobuf.Message, SwiftPro
       case 5: try { try decoder.decodeSingularMessageField(value: &self._metadata) }()
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.keys) }()
       case 7: try { try decoder.decodeSingularBoolField(value: &self._isBot) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -8993,6 +9077,9 @@ nonisolated extension ProtoWriteIdentityRequest: SwiftProtobuf.Message, SwiftPro
     try { if let v = self._isBot {
       try visitor.visitSingularBoolField(value: v, fieldNumber: 7)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9004,6 +9091,7 @@ nonisolated extension ProtoWriteIdentityRequest: SwiftProtobuf.Message, SwiftPro
     if lhs._metadata != rhs._metadata {return false}
     if lhs.keys != rhs.keys {return false}
     if lhs._isBot != rhs._isBot {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9080,7 +9168,7 @@ nonisolated extension ProtoIdentityMetadata: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoSuspendUserRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SuspendUserRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}is_suspended\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}is_suspended\0\u{2}A\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9091,12 +9179,17 @@ nonisolated extension ProtoSuspendUserRequest: SwiftProtobuf.Message, SwiftProto
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularBoolField(value: &self.isSuspended) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
@@ -9106,6 +9199,9 @@ nonisolated extension ProtoSuspendUserRequest: SwiftProtobuf.Message, SwiftProto
     if self.isSuspended != false {
       try visitor.visitSingularBoolField(value: self.isSuspended, fieldNumber: 3)
     }
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9113,6 +9209,7 @@ nonisolated extension ProtoSuspendUserRequest: SwiftProtobuf.Message, SwiftProto
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.isSuspended != rhs.isSuspended {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9249,7 +9346,7 @@ nonisolated extension ProtoUserSession: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoEndSessionsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".EndSessionsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}id\0\u{2}A\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9260,6 +9357,7 @@ nonisolated extension ProtoEndSessionsRequest: SwiftProtobuf.Message, SwiftProto
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self._id) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -9279,6 +9377,9 @@ nonisolated extension ProtoEndSessionsRequest: SwiftProtobuf.Message, SwiftProto
     try { if let v = self._id {
       try visitor.visitSingularBytesField(value: v, fieldNumber: 3)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9286,6 +9387,7 @@ nonisolated extension ProtoEndSessionsRequest: SwiftProtobuf.Message, SwiftProto
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs._id != rhs._id {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9323,7 +9425,7 @@ nonisolated extension ProtoEndSessionsResponse: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".PatchAppRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}session_ttl\0\u{3}badge_counts\0\u{3}badge_announcements\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}session_ttl\0\u{3}badge_counts\0\u{3}badge_announcements\0\u{2}@\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9335,6 +9437,7 @@ nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf
       case 2: try { try decoder.decodeSingularInt64Field(value: &self._sessionTtl) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self._badgeCounts) }()
       case 4: try { try decoder.decodeSingularBoolField(value: &self._badgeAnnouncements) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -9357,6 +9460,9 @@ nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf
     try { if let v = self._badgeAnnouncements {
       try visitor.visitSingularBoolField(value: v, fieldNumber: 4)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9365,6 +9471,7 @@ nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf
     if lhs._sessionTtl != rhs._sessionTtl {return false}
     if lhs._badgeCounts != rhs._badgeCounts {return false}
     if lhs._badgeAnnouncements != rhs._badgeAnnouncements {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9372,7 +9479,7 @@ nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension ProtoAnnounceRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".AnnounceRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}id\0\u{3}sender_name\0\u{3}sender_user_id\0\u{1}recipients\0\u{1}parts\0\u{1}notification\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}id\0\u{3}sender_name\0\u{3}sender_user_id\0\u{1}recipients\0\u{1}parts\0\u{1}notification\0\u{2}}\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9401,6 +9508,7 @@ nonisolated extension ProtoAnnounceRequest: SwiftProtobuf.Message, SwiftProtobuf
       case 5: try { try decoder.decodeRepeatedStringField(value: &self.recipients) }()
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.parts) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self._notification) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -9437,6 +9545,9 @@ nonisolated extension ProtoAnnounceRequest: SwiftProtobuf.Message, SwiftProtobuf
     try { if let v = self._notification {
       try visitor.visitSingularStringField(value: v, fieldNumber: 7)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9447,6 +9558,7 @@ nonisolated extension ProtoAnnounceRequest: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.recipients != rhs.recipients {return false}
     if lhs.parts != rhs.parts {return false}
     if lhs._notification != rhs._notification {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9498,7 +9610,7 @@ nonisolated extension ProtoAnnounceResponse: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoNotifyRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".NotifyRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}recipients\0\u{1}notification\0\u{1}overrides\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}recipients\0\u{1}notification\0\u{1}overrides\0\u{2}@\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9510,12 +9622,17 @@ nonisolated extension ProtoNotifyRequest: SwiftProtobuf.Message, SwiftProtobuf._
       case 2: try { try decoder.decodeRepeatedStringField(value: &self.recipients) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.notification) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.overrides) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
@@ -9528,6 +9645,9 @@ nonisolated extension ProtoNotifyRequest: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.overrides.isEmpty {
       try visitor.visitSingularStringField(value: self.overrides, fieldNumber: 4)
     }
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9536,6 +9656,7 @@ nonisolated extension ProtoNotifyRequest: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.recipients != rhs.recipients {return false}
     if lhs.notification != rhs.notification {return false}
     if lhs.overrides != rhs.overrides {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9543,7 +9664,7 @@ nonisolated extension ProtoNotifyRequest: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoBadgeRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".BadgeRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}external_unread_count\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}external_unread_count\0\u{2}A\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9554,6 +9675,7 @@ nonisolated extension ProtoBadgeRequest: SwiftProtobuf.Message, SwiftProtobuf._M
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularInt64Field(value: &self._externalUnreadCount) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -9573,6 +9695,9 @@ nonisolated extension ProtoBadgeRequest: SwiftProtobuf.Message, SwiftProtobuf._M
     try { if let v = self._externalUnreadCount {
       try visitor.visitSingularInt64Field(value: v, fieldNumber: 3)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9580,6 +9705,7 @@ nonisolated extension ProtoBadgeRequest: SwiftProtobuf.Message, SwiftProtobuf._M
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs._externalUnreadCount != rhs._externalUnreadCount {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9627,7 +9753,7 @@ nonisolated extension ProtoBadgeResponse: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoEraseUserRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".EraseUserRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{2}B\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9637,24 +9763,33 @@ nonisolated extension ProtoEraseUserRequest: SwiftProtobuf.Message, SwiftProtobu
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
     if !self.userID.isEmpty {
       try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
     }
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoEraseUserRequest, rhs: ProtoEraseUserRequest) -> Bool {
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
