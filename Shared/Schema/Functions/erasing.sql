@@ -169,7 +169,8 @@ BEGIN
         END IF;
     END IF;
 
-    is_last := e.requested_at + grace <= clock_timestamp();
+    -- The second round, which begins when no ended session is used any more, however long the first one took.
+    is_last := e.not_before >= e.requested_at + grace;
     IF next_conversation IS NOT NULL THEN
         UPDATE conversations.erasure x SET conversation_id = next_conversation, ordinal = 0 WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
     ELSIF NOT conversations.erase_rest(
@@ -177,7 +178,7 @@ BEGIN
     THEN
         RETURN;
     ELSIF NOT is_last THEN
-        -- Once more from the beginning, when no ended session is used any more.
+        -- Once more from the beginning, then.
         UPDATE conversations.erasure x SET conversation_id = NULL, ordinal = 0, not_before = e.requested_at + grace
         WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
     ELSE

@@ -189,6 +189,29 @@ extension StoreTests {
             }
         }
 
+        @Test("there is a second round, too, if the first one took longer than an ended session is used")
+        func long() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana", "ben")
+                let ids = [try await calls.conversation(), try await calls.conversation()].sorted { "\($0)" < "\($1)" }
+                try await calls.execute("DELETE FROM conversations.erasure")
+                try await calls.erase("ana")
+                // The first conversation has been looked at, and the second is the next.
+                for _ in 0..<2 { #expect(try await calls.erasures.step(deadline: .soon)) }
+                let late = try await calls.send(ids[0], by: "ana", parts: [.text("late")])
+                try await calls.execute("UPDATE conversations.message SET sent_at = sent_at - interval '5 seconds' WHERE id = '\(late.id)'")
+                try await calls.execute(
+                    """
+                    UPDATE conversations.erasure
+                    SET requested_at = requested_at - interval '11 seconds', not_before = not_before - interval '11 seconds'
+                    WHERE app_id = '\(calls.app)'
+                    """)
+                try await calls.workOffErasures()
+                #expect(try await calls.message(late.id, as: "ben").parts.isEmpty)
+                #expect(try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'") == 0)
+            }
+        }
+
         @Test("what a bot sent into conversations that it never joined is taken, too; where that was is forgotten then, where it sent since is not")
         func outside() async throws {
             try await CallsFixture.run { calls in
