@@ -145,6 +145,9 @@ static const unsigned char step_55_erasures[] = {
 static const unsigned char step_58_blocks[] = {
 #embed "../Schema/Tables/0058_blocks.sql"
 };
+static const unsigned char step_66_outside_sendings[] = {
+#embed "../Schema/Tables/0066_outside_sendings.sql"
+};
 
 // Functions.
 
@@ -298,6 +301,7 @@ static const struct StrataScript steps[] = {
     STEP(58, blocks),
     STEP(60, webhooks),
     STEP(65, metadata_indexes),
+    STEP(66, outside_sendings),
 };
 
 /// In the order in which a new database can make them.

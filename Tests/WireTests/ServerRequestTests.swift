@@ -52,6 +52,18 @@ struct ServerRequestTests {
         #expect(try message(body("")).content.parts[0].size == 0)
     }
 
+    @Test("what is said of the size of content is passed on, for the service to compare; what is no number of bytes is no size of any content")
+    func statedSizes() throws {
+        func stated(_ member: String) throws -> Int? {
+            let body = #"{"sender_id":"a","parts":[{"mime_type":"x","content":{"id":"layer:///content/\#(messageUUID)"\#(member)}}]}"#
+            return try message(body).content.parts[0].statedSize
+        }
+        for member in ["", #","size":null"#] { #expect(try stated(member) == nil) }
+        #expect(try stated(#","size":3000"#) == 3000)
+        #expect(try stated(#","size":0"#) == 0)
+        for member in [#","size":-3000"#, #","size":"3000""#, #","size":3000.5"#, #","size":{}"#] { #expect(try stated(member) == -1) }
+    }
+
     @Test("an empty text for an id or an encoding is none")
     func empty() throws {
         let body = try message(#"{"id":"","sender_id":"a","parts":[{"id":"","mime_type":"x","body":"","encoding":""}]}"#)

@@ -58,6 +58,18 @@ struct AnnouncementSendColumns: ColumnSet {
     }
 }
 
+/// Of ``GetSentAnnouncement``.
+struct SentAnnouncementColumns: ColumnSet {
+    let sentAt: Column<Postgres.Timestamp>
+    /// As they are stored.
+    let parts: Column<[UInt8]>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        sentAt = try names.column("sent_at")
+        parts = try names.column("parts")
+    }
+}
+
 /// Of ``GetAnnouncingApp``.
 struct AnnouncementAppColumns: ColumnSet {
     let isSuspended: Column<Bool>

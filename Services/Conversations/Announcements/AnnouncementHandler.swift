@@ -47,13 +47,19 @@ struct AnnouncementHandler: CallHandler {
             $0.parts = request.parts
             if request.hasNotification { $0.notification = request.notification }
         }
-        let sent = try await send(request, in: context)
-        guard !sent.isRepeated else { throw Failure(.idInUse, "The id is in use.") }
+        guard let sent = try await send(request, for: try Self.caller(request, context)), !sent.isRepeated else {
+            throw Failure(.idInUse, "The id is in use.")
+        }
         return .with { $0.sentAt = sent.sentAt.microseconds }
     }
 
     private func announce(_ request: ProtoAnnounceRequest, in context: RPCContext) async throws -> ProtoAnnounceResponse {
-        let sent = try await send(request, in: context)
+        let caller = try Self.caller(request, context)
+        let sent = try await support.once(caller) { () async throws -> Sent? in
+            try await send(request, for: caller)
+        } answer: { _ in
+            try await find(request, for: caller)
+        }
         return .with {
             $0.sentAt = sent.sentAt.microseconds
             $0.parts = sent.parts.map { ProtoMessagePart($0) }
@@ -70,21 +76,37 @@ struct AnnouncementHandler: CallHandler {
         let isRepeated: Bool
     }
 
-    private func send(_ request: ProtoAnnounceRequest, in context: RPCContext) async throws -> Sent {
-        let app = try AppID(contract: request.appID)
+    /// The app's own server, in its own name.
+    private static func caller(_ request: ProtoAnnounceRequest, _ context: RPCContext) throws -> Caller {
+        try Caller(app: request.appID, user: UserID.appServer.rawValue, mutation: request.hasMutation ? request.mutation : nil, context)
+    }
+
+    /// What was sent under the name of the request.
+    private func find(_ request: ProtoAnnounceRequest, for caller: Caller) async throws -> Sent {
+        let query = GetSentAnnouncement(app: caller.app, announcement: try AnnouncementID(contract: request.id))
+        let rows = try await database.run(query, deadline: caller.deadline)
+        guard let row = rows.first else { throw Failure.notFound("announcement") }
+        let columns = try rows.columns(of: GetSentAnnouncement.self)
+        return Sent(
+            sentAt: StrataModel.Timestamp(try row[columns.sentAt]), parts: MessageRow.decode(try row[columns.parts]),
+            sender: try await sender(of: request, in: caller.app, deadline: caller.deadline).shown, isRepeated: true)
+    }
+
+    /// - Returns: nil if it was sent before under its name, or another request is sending it.
+    private func send(_ request: ProtoAnnounceRequest, for caller: Caller) async throws -> Sent? {
+        let app = caller.app
         let id = try AnnouncementID(contract: request.id)
         let recipients = try recipients(of: request)
         let parts = try request.parts.map { part throws(ContractViolation) in try MessagePart(part) }
         guard !parts.isEmpty else { throw Failure.missing("parts") }
-        try await checkApp(app, deadline: context.deadline)
-        let sender = try await sender(of: request, in: app, deadline: context.deadline)
-        let rows = try await database.runAlone(
-            Announce(
-                app: app, announcement: id, senderName: sender.name, senderUser: sender.user, recipients: recipients,
-                parts: try MessageParts.encode(parts), notification: request.hasNotification ? request.notification : nil,
-                digest: try AnnouncementDigest.of(request)),
-            deadline: context.deadline)
-        let (row, columns) = (try support.row(rows), try rows.columns(of: Announce.self))
+        try await checkApp(app, deadline: caller.deadline)
+        let sender = try await sender(of: request, in: app, deadline: caller.deadline)
+        let query = Announce(
+            app: app, announcement: id, senderName: sender.name, senderUser: sender.user, recipients: recipients,
+            parts: try MessageParts.encode(parts), notification: request.hasNotification ? request.notification : nil,
+            digest: try AnnouncementDigest.of(request))
+        guard let written = try await support.write(query, for: caller) else { return nil }
+        let (row, columns) = (written.rows[0], try written.columns(of: Announce.self))
         let outcome = try row[columns.outcome]
         guard outcome != "id_in_use" else { throw Failure(.idInUse, "The id is in use.") }
         let sent = Sent(

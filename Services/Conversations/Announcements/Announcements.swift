@@ -2,6 +2,7 @@
 import Contracts
 import Crypto
 import FoundationEssentials
+import Mutations
 import Postgres
 import StrataModel
 import SwiftProtobuf
@@ -42,7 +43,7 @@ struct GetAnnouncingApp: PostgresQuery {
 }
 
 /// Sends an announcement to users of an app, once.
-struct Announce: PostgresQuery {
+struct Announce: WriteQuery {
     let app: AppID
     let announcement: AnnouncementID
     let senderName: String?
@@ -55,8 +56,9 @@ struct Announce: PostgresQuery {
 
     typealias Columns = AnnouncementSendColumns
 
-    static let statement = Statement(
-        "announcement.send", sql: "SELECT * FROM conversations.announce($1, $2, $3, $4, $5::text[], $6, $7, $8)", isIdempotent: true)
+    static let statement = WriteStatement(
+        "announcement.send", columns: "r.*", function: "conversations.announce", arguments: ["$1", "$2", "$3", "$4", "$5::text[]", "$6", "$7", "$8"],
+        place: WriteStatement.Place(), isIdempotent: true)
 
     var parameters: [Value] {
         [
@@ -64,6 +66,19 @@ struct Announce: PostgresQuery {
             .textArray(recipients.map(\.rawValue)), .bytes(parts), Value(notification), .bytes(digest),
         ]
     }
+}
+
+/// An announcement as it was sent. No row: there is none any more.
+struct GetSentAnnouncement: PostgresQuery {
+    let app: AppID
+    let announcement: AnnouncementID
+
+    typealias Columns = SentAnnouncementColumns
+
+    static let statement = Statement(
+        "announcement.sent", sql: "SELECT a.sent_at, a.parts FROM conversations.announcement a WHERE a.id = $2 AND a.app_id = $1", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .uuid(announcement.rawValue)] }
 }
 
 /// The same for two requests that ask for the same announcement.

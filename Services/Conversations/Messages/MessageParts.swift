@@ -17,11 +17,14 @@ enum MessageParts {
         let index = parts.firstIndex { $0.contentID == content } ?? 0
         return .invalid("parts.\(index).content", reason: "is not content that was uploaded, and that you may send")
     }
+
+    /// Why a message of an app's own server was refused that states another size of content than was uploaded.
+    static func otherSize(at index: Int) -> Failure { .invalid("parts.\(index).content", reason: "has another size than was uploaded") }
 }
 
 extension CallSupport {
-    /// Gives every part with rich content the size that was uploaded, whatever the client said.
-    /// - Throws: `invalid_property` naming the first part whose content there is not.
+    /// Gives every part with rich content the size that was uploaded, whatever a client said. An app's own server has to be right, if it says a size.
+    /// - Throws: `invalid_property` naming the first part whose content there is not, or whose size is another one.
     func measure(_ parts: inout [MessagePart], by user: UserID, in app: AppID, deadline: ContinuousClock.Instant) async throws(Failure) {
         let contents = Set(parts.compactMap(\.contentID))
         let rows = try await database.run(
@@ -36,7 +39,10 @@ extension CallSupport {
         for index in parts.indices {
             guard let content = parts[index].contentID else { continue }
             guard let size = sizes[content] else { throw MessageParts.unsendable(content, in: parts) }
+            let stated = parts[index].statedSize
+            guard !user.isAppServer || stated == nil || stated == size else { throw MessageParts.otherSize(at: index) }
             parts[index].size = size
+            parts[index].statedSize = nil
         }
     }
 }

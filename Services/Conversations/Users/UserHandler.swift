@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
 import FoundationEssentials
+import Mutations
 import Postgres
 import RPC
 import StrataModel
 import SwiftProtobuf
 
 /// Answers the calls by which an app's own server manages its users.
+///
+/// The server may give each change a name, which belongs to the server and to no user. A repetition under the name tells gateways nothing again: changes stand
+/// in logs, and gateways check the sessions of open sockets themselves.
 struct UserHandler: CallHandler {
     private let support: CallSupport
     private let announcer: IdentityAnnouncer
@@ -46,36 +50,50 @@ struct UserHandler: CallHandler {
         return user
     }
 
+    /// The app's own server, in its own name.
+    private static func caller(_ app: Data, _ mutation: ProtoMutation?, _ context: RPCContext) throws -> Caller {
+        try Caller(app: app, user: UserID.appServer.rawValue, mutation: mutation, context)
+    }
+
     // MARK: Identities
 
     private func writeIdentity(_ request: ProtoWriteIdentityRequest, in context: RPCContext) async throws -> ProtoEmpty {
-        let (app, user, write) = (try AppID(contract: request.appID), try Self.user(request.userID), try IdentityWrite(request))
-        let rows = try await database.runAlone(
-            WriteIdentity(app: app, user: user, mode: write.mode, values: write.values, metadata: write.metadata, keys: write.keys),
-            deadline: context.deadline)
-        let (row, columns) = (try support.row(rows), try rows.columns(of: WriteIdentity.self))
-        switch try row[columns.outcome] {
-        case "ok": break
-        case "none": return ProtoEmpty()
-        case "id_in_use": throw Failure(.idInUse, "This user has an identity already.")
-        case "too_many_keys": throw Failure.invalid("metadata", reason: "would have more than \(IdentityLimits.metadataKeys) keys")
-        default: throw Failure.notFound("identity")
+        let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
+        let (user, write) = (try Self.user(request.userID), try IdentityWrite(request))
+        let query = WriteIdentity(
+            app: caller.app, user: user, mode: write.mode, values: write.values, metadata: write.metadata, keys: write.keys)
+        _ = try await support.once(caller) {
+            guard let written = try await support.write(query, for: caller) else { return nil }
+            let (row, columns) = (written.rows[0], try written.columns(of: WriteIdentity.self))
+            switch try row[columns.outcome] {
+            case "ok": break
+            case "none": return .nowhere
+            case "id_in_use": throw Failure(.idInUse, "This user has an identity already.")
+            case "too_many_keys": throw Failure.invalid("metadata", reason: "would have more than \(IdentityLimits.metadataKeys) keys")
+            default: throw Failure.notFound("identity")
+            }
+            let identity = try columns.identity.identity(in: row)
+            support.directory.forget(user, in: caller.app)
+            announcer.announce(identity, to: try columns.told.entries(in: row), in: caller.app)
+            return .nowhere
         }
-        let identity = try columns.identity.identity(in: row)
-        support.directory.forget(user, in: app)
-        announcer.announce(identity, to: try columns.told.entries(in: row), in: app)
         return ProtoEmpty()
     }
 
     // MARK: Access
 
     private func suspend(_ request: ProtoSuspendUserRequest, in context: RPCContext) async throws -> ProtoEmpty {
-        let (app, user) = (try AppID(contract: request.appID), try Self.user(request.userID))
-        let rows = try await database.runAlone(SuspendUser(app: app, user: user, isSuspended: request.isSuspended), deadline: context.deadline)
-        let outcome = try support.row(rows)[rows.columns(of: SuspendUser.self).outcome]
-        guard outcome != "not_found" else { throw Failure.notFound("user") }
-        // Also if the user was suspended already: the notice of then may have been lost.
-        if request.isSuspended { closeSockets(of: user, in: app) }
+        let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
+        let user = try Self.user(request.userID)
+        let query = SuspendUser(app: caller.app, user: user, isSuspended: request.isSuspended)
+        _ = try await support.once(caller) {
+            guard let written = try await support.write(query, for: caller) else { return nil }
+            let columns = try written.columns(of: SuspendUser.self)
+            guard try written.rows[0][columns.outcome] != "not_found" else { throw Failure.notFound("user") }
+            // Also if the user was suspended already: the notice of then may have been lost.
+            if query.isSuspended { closeSockets(of: user, in: caller.app) }
+            return .nowhere
+        }
         return ProtoEmpty()
     }
 
@@ -107,27 +125,38 @@ struct UserHandler: CallHandler {
     }
 
     private func endSessions(_ request: ProtoEndSessionsRequest, in context: RPCContext) async throws -> ProtoEndSessionsResponse {
-        let (app, user) = (try AppID(contract: request.appID), try Self.user(request.userID))
-        let session = request.hasID ? UUID(contract: request.id) : nil
-        let rows = try await database.runAlone(EndUserSessions(app: app, user: user, session: session), deadline: context.deadline)
-        let column = try rows.columns(of: EndUserSessions.self).digest
-        if rows.count > Self.noticeLimit {
-            closeSockets(of: user, in: app)
-        } else {
-            support.publisher.notify(
-                try rows.map { row in UserNotice(appID: app, user: user, content: .sessionEnded(tokenDigest: try row[column])) })
+        let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
+        let user = try Self.user(request.userID)
+        let query = EndUserSessions(app: caller.app, user: user, session: request.hasID ? UUID(contract: request.id) : nil)
+        return try await support.once(caller) {
+            guard let written = try await support.write(query, for: caller) else { return nil }
+            let digests = try written.rows[0][try written.columns(of: EndUserSessions.self).digests]
+            if digests.count > Self.noticeLimit {
+                closeSockets(of: user, in: caller.app)
+            } else {
+                support.publisher.notify(
+                    digests.map { UserNotice(appID: caller.app, user: user, content: .sessionEnded(tokenDigest: $0)) })
+            }
+            return .with { $0.ended = Int64(digests.count) }
+        } answer: { _ in
+            // How many there were then is not known any more. There was the one that is named.
+            .with { $0.ended = 1 }
         }
-        return .with { $0.ended = Int64(rows.count) }
     }
 
     private func patchApp(_ request: ProtoPatchAppRequest, in context: RPCContext) async throws -> ProtoEmpty {
-        let app = try AppID(contract: request.appID)
+        let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
+        let app = caller.app
         let query = SetApp(
             app: app, sessionTTL: request.hasSessionTtl ? request.sessionTtl : nil, badgeCounts: request.hasBadgeCounts ? request.badgeCounts : nil,
             badgeAnnouncements: request.hasBadgeAnnouncements ? request.badgeAnnouncements : nil)
-        let rows = try await database.runAlone(query, deadline: context.deadline)
-        guard try support.row(rows)[rows.columns(of: SetApp.self).outcome] == "ok" else { throw Failure.invalidApp }
+        _ = try await support.once(caller) {
+            guard let written = try await support.write(query, for: caller) else { return nil }
+            guard try written.rows[0][try written.columns(of: SetApp.self).outcome] == "ok" else { throw Failure.invalidApp }
+            return .nowhere
+        }
         guard request.hasSessionTtl, request.sessionTtl > 0 else { return ProtoEmpty() }
+        // A repetition, too: it goes on where the first request may have been interrupted, and by what the app is set to now.
         var last: String? = ""
         while let after = last {
             let rows = try await database.runAlone(ShortenSessions(app: app, after: after, limit: Self.batch), deadline: context.deadline)
@@ -139,27 +168,35 @@ struct UserHandler: CallHandler {
     // MARK: Pushes and badges
 
     private func notify(_ request: ProtoNotifyRequest, in context: RPCContext) async throws -> ProtoEmpty {
-        let app = try AppID(contract: request.appID)
+        let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
         guard request.recipients.count <= Self.pushLimit else {
             throw Failure.invalid("recipients", reason: "names more than \(Self.pushLimit) users")
         }
         var users: [UserID] = []
         for text in request.recipients { users.append(try Self.user(text)) }
-        let rows = try await database.runAlone(
-            PushNotification(app: app, users: users, notification: request.notification, overrides: request.overrides), deadline: context.deadline)
-        guard try support.row(rows)[rows.columns(of: PushNotification.self).outcome] == "ok" else {
-            throw Failure(.invalidOperation, "No active webhook of this app takes the event Push, so nothing can send this notification.")
+        let query = PushNotification(app: caller.app, users: users, notification: request.notification, overrides: request.overrides)
+        _ = try await support.once(caller) {
+            guard let written = try await support.write(query, for: caller) else { return nil }
+            guard try written.rows[0][try written.columns(of: PushNotification.self).outcome] == "ok" else {
+                throw Failure(.invalidOperation, "No active webhook of this app takes the event Push, so nothing can send this notification.")
+            }
+            return .nowhere
         }
         return ProtoEmpty()
     }
 
     private func badge(_ request: ProtoBadgeRequest, in context: RPCContext) async throws -> ProtoBadgeResponse {
-        let (app, user) = (try AppID(contract: request.appID), try Self.user(request.userID))
+        let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
+        let user = try Self.user(request.userID)
         if request.hasExternalUnreadCount {
-            let rows = try await database.runAlone(SetBadge(app: app, user: user, count: request.externalUnreadCount), deadline: context.deadline)
-            guard try support.row(rows)[rows.columns(of: SetBadge.self).outcome] != "not_found" else { throw Failure.notFound("user") }
+            let query = SetBadge(app: caller.app, user: user, count: request.externalUnreadCount)
+            _ = try await support.once(caller) {
+                guard let written = try await support.write(query, for: caller) else { return nil }
+                guard try written.rows[0][try written.columns(of: SetBadge.self).outcome] != "not_found" else { throw Failure.notFound("user") }
+                return .nowhere
+            }
         }
-        let rows = try await database.runAlone(GetBadge(app: app, user: user), deadline: context.deadline)
+        let rows = try await database.runAlone(GetBadge(app: caller.app, user: user), deadline: context.deadline)
         guard let row = rows.first else { throw Failure.notFound("user") }
         let columns = try rows.columns(of: GetBadge.self)
         return try .with {
@@ -172,14 +209,19 @@ struct UserHandler: CallHandler {
     // MARK: Erasing
 
     private func erase(_ request: ProtoEraseUserRequest, in context: RPCContext) async throws -> ProtoEmpty {
-        let (app, user) = (try AppID(contract: request.appID), try Self.user(request.userID))
-        let rows = try await database.runAlone(EraseUser(app: app, user: user), deadline: context.deadline)
-        let (row, columns) = (try support.row(rows), try rows.columns(of: EraseUser.self))
-        guard try row[columns.outcome] == "ok" else { throw Failure.notFound("user") }
-        support.directory.forget(user, in: app)
-        closeSockets(of: user, in: app)
-        announcer.announce(Identity(basic: BasicIdentity(userID: user)), to: try columns.told.entries(in: row), in: app)
-        erasures.wake()
+        let caller = try Self.caller(request.appID, request.hasMutation ? request.mutation : nil, context)
+        let user = try Self.user(request.userID)
+        let query = EraseUser(app: caller.app, user: user)
+        _ = try await support.once(caller) {
+            guard let written = try await support.write(query, for: caller) else { return nil }
+            let (row, columns) = (written.rows[0], try written.columns(of: EraseUser.self))
+            guard try row[columns.outcome] == "ok" else { throw Failure.notFound("user") }
+            support.directory.forget(user, in: caller.app)
+            closeSockets(of: user, in: caller.app)
+            announcer.announce(Identity(basic: BasicIdentity(userID: user)), to: try columns.told.entries(in: row), in: caller.app)
+            erasures.wake()
+            return .nowhere
+        }
         return ProtoEmpty()
     }
 }

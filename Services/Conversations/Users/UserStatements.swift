@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import FoundationEssentials
+import Mutations
 import Postgres
 import StrataModel
 
 /// Creates, replaces, patches or deletes an identity.
-struct WriteIdentity: PostgresQuery {
+struct WriteIdentity: WriteQuery {
     let app: AppID
     let user: UserID
     let mode: IdentityWrite.Mode
@@ -17,12 +18,10 @@ struct WriteIdentity: PostgresQuery {
 
     typealias Columns = IdentityWriteColumns
 
-    static let statement = Statement(
+    static let statement = WriteStatement(
         "identity.write",
-        sql: """
-            SELECT w.outcome, w.told_users, w.told_positions, w.told_at, \(IdentityColumns.selected(from: "(w.profile)"))
-            FROM conversations.write_identity($1, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb) w
-            """)
+        columns: "r.outcome, r.told_users, r.told_positions, r.told_at, \(IdentityColumns.selected(from: "(r.profile)"))",
+        function: "conversations.write_identity", arguments: ["$1", "$2", "$3", "$4::jsonb", "$5::jsonb", "$6::jsonb"], place: WriteStatement.Place())
 
     var parameters: [Value] {
         [
@@ -46,14 +45,16 @@ struct IdentityWriteColumns: ColumnSet {
 }
 
 /// Suspends a user, or lifts the suspension.
-struct SuspendUser: PostgresQuery {
+struct SuspendUser: WriteQuery {
     let app: AppID
     let user: UserID
     let isSuspended: Bool
 
     typealias Columns = OutcomeColumns
 
-    static let statement = Statement("user.suspend", sql: "SELECT conversations.suspend_user($1, $2, $3) AS outcome", isIdempotent: true)
+    static let statement = WriteStatement(
+        "user.suspend", columns: "r AS outcome", function: "conversations.suspend_user", arguments: ["$1", "$2", "$3"],
+        place: WriteStatement.Place(outcome: "r"), isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .bool(isSuspended)] }
 }
@@ -94,30 +95,34 @@ struct SessionListColumns: ColumnSet {
 }
 
 /// Ends one session of a user, or all.
-struct EndUserSessions: PostgresQuery {
+struct EndUserSessions: WriteQuery {
     let app: AppID
     let user: UserID
     /// Nil: all.
     let session: UUID?
 
-    typealias Columns = DigestColumns
+    typealias Columns = EndedSessionsColumns
 
-    static let statement = Statement("session.end_of_user", sql: "SELECT e.digest FROM conversations.end_sessions($1, $2, $3) e")
+    static let statement = WriteStatement(
+        "session.end_of_user", columns: "r.outcome, r.digests", function: "conversations.end_user_sessions", arguments: ["$1", "$2", "$3"],
+        place: WriteStatement.Place())
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), Value(session)] }
 }
 
 /// Of ``EndUserSessions``.
-struct DigestColumns: ColumnSet {
-    let digest: Column<[UInt8]>
+struct EndedSessionsColumns: ColumnSet {
+    let outcome: Column<String>
+    let digests: Column<[[UInt8]]>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
-        digest = try names.column("digest")
+        outcome = try names.column("outcome")
+        digests = try names.column("digests")
     }
 }
 
 /// Settings of an app. What is nil stays.
-struct SetApp: PostgresQuery {
+struct SetApp: WriteQuery {
     let app: AppID
     /// Seconds; 0: as the service is set.
     let sessionTTL: Int64?
@@ -126,7 +131,9 @@ struct SetApp: PostgresQuery {
 
     typealias Columns = OutcomeColumns
 
-    static let statement = Statement("app.set", sql: "SELECT conversations.set_app($1, $2, $3::int8, $4, $5) AS outcome", isIdempotent: true)
+    static let statement = WriteStatement(
+        "app.set", columns: "r AS outcome", function: "conversations.set_app", arguments: ["$1", "$2", "$3::int8", "$4", "$5"],
+        place: WriteStatement.Place(outcome: "r"), isIdempotent: true)
 
     var parameters: [Value] {
         [
@@ -162,14 +169,16 @@ struct LastUserColumns: ColumnSet {
 }
 
 /// Sets what a user has not read outside of conversations.
-struct SetBadge: PostgresQuery {
+struct SetBadge: WriteQuery {
     let app: AppID
     let user: UserID
     let count: Int64
 
     typealias Columns = OutcomeColumns
 
-    static let statement = Statement("badge.set", sql: "SELECT conversations.set_badge($1, $2, $3::int8) AS outcome", isIdempotent: true)
+    static let statement = WriteStatement(
+        "badge.set", columns: "r AS outcome", function: "conversations.set_badge", arguments: ["$1", "$2", "$3::int8"],
+        place: WriteStatement.Place(outcome: "r"), isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue), .int8(count)] }
 }
@@ -204,7 +213,7 @@ struct BadgeColumns: ColumnSet {
 }
 
 /// Hands a notification for users to the webhooks that take pushes.
-struct PushNotification: PostgresQuery {
+struct PushNotification: WriteQuery {
     let app: AppID
     let users: [UserID]
     /// JSON text of an object.
@@ -214,20 +223,23 @@ struct PushNotification: PostgresQuery {
 
     typealias Columns = OutcomeColumns
 
-    static let statement = Statement(
-        "push.notification", sql: "SELECT conversations.push_notification($1, $2::text[], $3::jsonb, $4::jsonb) AS outcome")
+    static let statement = WriteStatement(
+        "push.notification", columns: "r AS outcome", function: "conversations.push_notification",
+        arguments: ["$1", "$2::text[]", "$3::jsonb", "$4::jsonb"], place: WriteStatement.Place(outcome: "r"))
 
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users.map(\.rawValue)), .jsonb(notification), .jsonb(overrides)] }
 }
 
 /// Erases a user's account, and notes that the rest is owed.
-struct EraseUser: PostgresQuery {
+struct EraseUser: WriteQuery {
     let app: AppID
     let user: UserID
 
     typealias Columns = UserEraseColumns
 
-    static let statement = Statement("user.erase", sql: "SELECT e.* FROM conversations.erase_user($1, $2) e", isIdempotent: true)
+    static let statement = WriteStatement(
+        "user.erase", columns: "r.*", function: "conversations.erase_user", arguments: ["$1", "$2"], place: WriteStatement.Place(),
+        isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .text(user.rawValue)] }
 }

@@ -20,6 +20,16 @@ extension GatewayServices {
         return try await conversations.call(endpoint, with: request, deadline: .now + patience, trace: trace)
     }
 
+    /// Asks for a change, which is carried out once if it has a name.
+    private func change<Request: ChangeRequest, Response>(
+        _ endpoint: Endpoint<Request, Response>, as mutation: Mutation?, _ trace: TraceID, within patience: Duration = patience,
+        _ fill: (inout Request) -> Void
+    ) async throws(Failure) -> Response {
+        var request = Request()
+        fill(&request)
+        return try await conversations.call(endpoint, with: request, as: mutation, deadline: .now + patience, trace: trace)
+    }
+
     // MARK: Identities
 
     /// What the app knows of a user, and whether the user is suspended.
@@ -33,8 +43,8 @@ extension GatewayServices {
     }
 
     /// - Parameter mode: `create`, `replace`, `patch` or `delete`.
-    func writeIdentity(_ body: IdentityBody, mode: String, of key: UserKey, trace: TraceID) async throws(Failure) {
-        _ = try await ask(UsersAPI.writeIdentity, trace) { request in
+    func writeIdentity(_ body: IdentityBody, mode: String, of key: UserKey, as mutation: Mutation?, trace: TraceID) async throws(Failure) {
+        _ = try await change(UsersAPI.writeIdentity, as: mutation, trace) { request in
             request.appID = Data(key.app)
             request.userID = key.user.rawValue
             request.mode = mode
@@ -47,8 +57,8 @@ extension GatewayServices {
 
     // MARK: Access
 
-    func suspend(_ key: UserKey, _ isSuspended: Bool, trace: TraceID) async throws(Failure) {
-        _ = try await ask(UsersAPI.suspend, trace) {
+    func suspend(_ key: UserKey, _ isSuspended: Bool, as mutation: Mutation?, trace: TraceID) async throws(Failure) {
+        _ = try await change(UsersAPI.suspend, as: mutation, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
             $0.isSuspended = isSuspended
@@ -71,21 +81,21 @@ extension GatewayServices {
     }
 
     /// Ends one session of a user, or all.
-    /// - Returns: how many there were.
+    /// - Returns: whether there were any, of all; whether there was the one.
     @discardableResult
-    func endSessions(of key: UserKey, session: UUID?, trace: TraceID) async throws(Failure) -> Int64 {
-        let answer = try await ask(UsersAPI.endSessions, trace) {
+    func endSessions(of key: UserKey, session: UUID?, as mutation: Mutation?, trace: TraceID) async throws(Failure) -> Bool {
+        let answer = try await change(UsersAPI.endSessions, as: mutation, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
             if let session { $0.id = Data(uuid: session) }
         }
         sessions.forget(key)
-        return answer.ended
+        return answer.ended > 0
     }
 
-    func patchApp(_ app: AppID, _ patch: AppPatch, trace: TraceID) async throws(Failure) {
+    func patchApp(_ app: AppID, _ patch: AppPatch, as mutation: Mutation?, trace: TraceID) async throws(Failure) {
         // The sessions of a large app take a while.
-        _ = try await ask(UsersAPI.patchApp, trace, within: .seconds(60)) {
+        _ = try await change(UsersAPI.patchApp, as: mutation, trace, within: .seconds(60)) {
             $0.appID = Data(app)
             if let value = patch.sessionTTL { $0.sessionTtl = value }
             if let value = patch.badgeCounts { $0.badgeCounts = value.rawValue }
@@ -97,9 +107,9 @@ extension GatewayServices {
 
     /// Sends an announcement; a repetition of the request changes nothing.
     func announce(
-        _ body: AnnouncementBody, as id: AnnouncementID, in app: AppID, trace: TraceID
+        _ body: AnnouncementBody, as id: AnnouncementID, in app: AppID, named mutation: Mutation?, trace: TraceID
     ) async throws(Failure) -> (sender: MessageSender, sentAt: Timestamp, parts: [MessagePart]) {
-        let answer = try await ask(UsersAPI.announce, trace, within: .seconds(30)) {
+        let answer = try await change(UsersAPI.announce, as: mutation, trace, within: .seconds(30)) {
             $0.appID = Data(app)
             $0.id = Data(id)
             switch body.sender {
@@ -119,8 +129,8 @@ extension GatewayServices {
         return (sender, Timestamp(microseconds: answer.sentAt), parts)
     }
 
-    func notify(_ body: NotificationBody, in app: AppID, trace: TraceID) async throws(Failure) {
-        _ = try await ask(UsersAPI.notify, trace) {
+    func notify(_ body: NotificationBody, in app: AppID, as mutation: Mutation?, trace: TraceID) async throws(Failure) {
+        _ = try await change(UsersAPI.notify, as: mutation, trace) {
             $0.appID = Data(app)
             $0.recipients = body.recipients.map(\.rawValue)
             $0.notification = body.notification
@@ -130,8 +140,8 @@ extension GatewayServices {
 
     /// What a user has not read.
     /// - Parameter count: what the app's own server counts; nil: as it is.
-    func badge(of key: UserKey, setting count: Int64? = nil, trace: TraceID) async throws(Failure) -> BadgeSummary {
-        let answer = try await ask(UsersAPI.badge, trace) {
+    func badge(of key: UserKey, setting count: Int64? = nil, as mutation: Mutation?, trace: TraceID) async throws(Failure) -> BadgeSummary {
+        let answer = try await change(UsersAPI.badge, as: mutation, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
             if let count { $0.externalUnreadCount = count }
@@ -142,8 +152,8 @@ extension GatewayServices {
 
     // MARK: Erasing
 
-    func erase(_ key: UserKey, trace: TraceID) async throws(Failure) {
-        _ = try await ask(UsersAPI.erase, trace) {
+    func erase(_ key: UserKey, as mutation: Mutation?, trace: TraceID) async throws(Failure) {
+        _ = try await change(UsersAPI.erase, as: mutation, trace) {
             $0.appID = Data(key.app)
             $0.userID = key.user.rawValue
         }

@@ -122,9 +122,16 @@ struct ServerContext: ChildRequestContext {
     /// The app in whose name the server asks.
     var app: AppID { server.app }
 
+    /// The name that the server gave what it changes.
+    var mutation: Mutation? { request.mutation }
+
     /// A call to a service by the app's own server, for no user.
-    var call: GatewayServices.Call {
-        var call = GatewayServices.Call(UserKey(app: app, user: .appServer), trace: request.trace, answers: request.answer)
+    var call: GatewayServices.Call { namedCall(for: UserKey(app: app, user: .appServer)) }
+
+    /// A call under the name of the change.
+    /// - Parameter key: whose the change and its name are.
+    func namedCall(for key: UserKey) -> GatewayServices.Call {
+        var call = GatewayServices.Call(key, trace: request.trace, answers: request.answer)
         call.mutation = request.mutation
         return call
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import FanOut
 import HTTPTypes
 import Hummingbird
 import StrataModel
@@ -15,7 +16,7 @@ struct ServerAnnouncementRoutes: RESTFeature {
 
     private func announce(_ asked: AnnounceRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let (id, body) = (asked.id, asked.body)
-        let sent = try await services.announce(body, as: id, in: context.app, trace: context.request.trace)
+        let sent = try await services.announce(body, as: id, in: context.app, named: context.mutation, trace: context.request.trace)
         return .json(.accepted) {
             renderer(for: context)
                 .writeSentAnnouncement(
@@ -24,7 +25,7 @@ struct ServerAnnouncementRoutes: RESTFeature {
     }
 
     private func notify(_ body: NotificationBody, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        try await services.notify(body, in: context.app, trace: context.request.trace)
+        try await services.notify(body, in: context.app, as: context.mutation, trace: context.request.trace)
         return RESTAnswer(status: .accepted)
     }
 }
@@ -35,7 +36,11 @@ private struct AnnounceRequest: RESTRequest {
     let body: AnnouncementBody
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        id = try CreationID(request, in: context, for: services).id.map { AnnouncementID(rawValue: $0) } ?? .random()
+        let given = try CreationID(request, in: context, for: services).id
+        // Under the name of a change a repetition has the same id.
+        let server = context.server.map { UserKey(app: $0.app, user: .appServer) }
+        let named = server.flatMap { server in context.mutation.map { $0.madeID(by: server, "announcement") } }
+        id = (given ?? named).map { AnnouncementID(rawValue: $0) } ?? .random()
         body = try AnnouncementBody(
             try await request.json(context), version: context.serverVersion ?? .v3, partsLimit: services.settings.objects.parts)
     }

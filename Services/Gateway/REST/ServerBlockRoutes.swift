@@ -59,7 +59,7 @@ struct ServerBlockRoutes: RESTFeature {
     private func call(for owner: BlockOwner, in context: ServerContext) async throws(Failure) -> GatewayServices.Call {
         let key = UserKey(app: context.app, user: owner.user)
         if context.version >= .v2 { _ = try await services.knownUser(key, trace: context.request.trace) }
-        return GatewayServices.Call(key, trace: context.request.trace, answers: context.request.answer)
+        return context.namedCall(for: key)
     }
 }
 

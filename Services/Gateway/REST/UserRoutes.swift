@@ -37,7 +37,7 @@ struct UserRoutes: RESTFeature {
     // MARK: The app
 
     private func patchApp(_ patch: AppPatch, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        try await services.patchApp(context.app, patch, trace: context.request.trace)
+        try await services.patchApp(context.app, patch, as: context.mutation, trace: context.request.trace)
         return RESTAnswer(status: .accepted)
     }
 
@@ -54,19 +54,18 @@ struct UserRoutes: RESTFeature {
     private func patch(_ asked: ObjectRequest<OwnerRequest, UserPatch>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let key = asked.id.key(in: context)
         if let isSuspended = asked.content.isSuspended {
-            try await services.suspend(key, isSuspended, trace: context.request.trace)
+            try await services.suspend(key, isSuspended, as: context.mutation, trace: context.request.trace)
         } else if asked.content.blocks.isEmpty || context.version >= .v2 {
             _ = try await services.knownUser(key, trace: context.request.trace)
         }
         if !asked.content.blocks.isEmpty {
-            let call = GatewayServices.Call(key, trace: context.request.trace, answers: context.request.answer)
-            _ = try await services.changeBlocks(asked.content.blocks, createsUser: context.version < .v2, for: call)
+            _ = try await services.changeBlocks(asked.content.blocks, createsUser: context.version < .v2, for: context.namedCall(for: key))
         }
         return RESTAnswer(status: .accepted)
     }
 
     private func erase(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        try await services.erase(owner.key(in: context), trace: context.request.trace)
+        try await services.erase(owner.key(in: context), as: context.mutation, trace: context.request.trace)
         return RESTAnswer(status: .accepted)
     }
 
@@ -79,25 +78,29 @@ struct UserRoutes: RESTFeature {
     }
 
     private func createIdentity(_ asked: IdentityRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        try await services.writeIdentity(asked.body, mode: "create", of: asked.owner.key(in: context), trace: context.request.trace)
+        try await write(asked.body, mode: "create", of: asked.owner, in: context)
         return RESTAnswer(status: .created)
     }
 
     private func replaceIdentity(_ asked: IdentityRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        try await services.writeIdentity(asked.body, mode: "replace", of: asked.owner.key(in: context), trace: context.request.trace)
+        try await write(asked.body, mode: "replace", of: asked.owner, in: context)
         return .noContent
     }
 
     private func patchIdentity(_ asked: IdentityPatchRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        try await services.writeIdentity(asked.body, mode: "patch", of: asked.owner.key(in: context), trace: context.request.trace)
+        try await write(asked.body, mode: "patch", of: asked.owner, in: context)
         return .noContent
     }
 
     private func deleteIdentity(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         var nothing = IdentityBody()
         nothing.metadata = [:]
-        try await services.writeIdentity(nothing, mode: "delete", of: owner.key(in: context), trace: context.request.trace)
+        try await write(nothing, mode: "delete", of: owner, in: context)
         return .noContent
+    }
+
+    private func write(_ body: IdentityBody, mode: String, of owner: OwnerRequest, in context: ServerContext) async throws(Failure) {
+        try await services.writeIdentity(body, mode: mode, of: owner.key(in: context), as: context.mutation, trace: context.request.trace)
     }
 
     // MARK: Sessions
@@ -119,13 +122,14 @@ struct UserRoutes: RESTFeature {
 
     private func endSessions(_ owner: OwnerRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let key = try await services.knownUser(owner.key(in: context), trace: context.request.trace)
-        try await services.endSessions(of: key, session: nil, trace: context.request.trace)
+        try await services.endSessions(of: key, session: nil, as: context.mutation, trace: context.request.trace)
         return .noContent
     }
 
     private func endSession(_ asked: SessionRequest, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let key = try await services.knownUser(asked.owner.key(in: context), trace: context.request.trace)
-        guard try await services.endSessions(of: key, session: asked.session, trace: context.request.trace) > 0 else { throw .notFound("session") }
+        let wasThere = try await services.endSessions(of: key, session: asked.session, as: context.mutation, trace: context.request.trace)
+        guard wasThere else { throw .notFound("session") }
         return .noContent
     }
 
@@ -144,7 +148,7 @@ struct UserRoutes: RESTFeature {
     }
 
     private func badge(of owner: OwnerRequest, setting count: Int64?, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        let badge = try await services.badge(of: owner.key(in: context), setting: count, trace: context.request.trace)
+        let badge = try await services.badge(of: owner.key(in: context), setting: count, as: context.mutation, trace: context.request.trace)
         return .json { renderer(for: context).writeBadge(badge, into: &$0) }
     }
 }

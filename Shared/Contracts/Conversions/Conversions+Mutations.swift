@@ -26,6 +26,14 @@ extension ProtoDeleteAnnouncementRequest: ChangeRequest {}
 extension ProtoSetPushTokenRequest: ChangeRequest {}
 extension ProtoDeletePushTokenRequest: ChangeRequest {}
 extension ProtoPatchMetadataRequest: ChangeRequest {}
+extension ProtoWriteIdentityRequest: ChangeRequest {}
+extension ProtoSuspendUserRequest: ChangeRequest {}
+extension ProtoEndSessionsRequest: ChangeRequest {}
+extension ProtoPatchAppRequest: ChangeRequest {}
+extension ProtoAnnounceRequest: ChangeRequest {}
+extension ProtoNotifyRequest: ChangeRequest {}
+extension ProtoBadgeRequest: ChangeRequest {}
+extension ProtoEraseUserRequest: ChangeRequest {}
 
 extension Mutation {
     /// The name of a change.

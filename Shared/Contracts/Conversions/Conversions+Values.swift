@@ -89,7 +89,8 @@ extension MessagePart {
             id: id, mimeType: proto.mimeType, body: proto.hasBody ? proto.body : nil,
             encoding: proto.hasEncoding ? proto.encoding : nil, size: Int(proto.size),
             contentID: proto.hasContentID ? try ContentID(contract: proto.contentID) : nil,
-            updatedAt: proto.hasUpdatedAt ? Timestamp(microseconds: proto.updatedAt) : nil)
+            updatedAt: proto.hasUpdatedAt ? Timestamp(microseconds: proto.updatedAt) : nil,
+            statedSize: proto.hasStatedSize ? Int(proto.statedSize) : nil)
     }
 }
 
@@ -104,6 +105,7 @@ extension ProtoMessagePart {
         size = Int64(part.size)
         if let value = part.contentID { contentID = Data(value) }
         if let value = part.updatedAt { updatedAt = value.microseconds }
+        if let value = part.statedSize { statedSize = Int64(value) }
     }
 }
 

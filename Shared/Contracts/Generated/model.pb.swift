@@ -185,6 +185,16 @@ public nonisolated struct ProtoMessagePart: Sendable {
   /// Clears the value of `updatedAt`. Subsequent reads from it will return its default value.
   public mutating func clearUpdatedAt() {self._updatedAt = nil}
 
+  /// What a request says the size of its rich content is; never stored. A gateway of an earlier release says nothing.
+  public var statedSize: Int64 {
+    get {_statedSize ?? 0}
+    set {_statedSize = newValue}
+  }
+  /// Returns true if `statedSize` has been explicitly set.
+  public var hasStatedSize: Bool {self._statedSize != nil}
+  /// Clears the value of `statedSize`. Subsequent reads from it will return its default value.
+  public mutating func clearStatedSize() {self._statedSize = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -193,6 +203,7 @@ public nonisolated struct ProtoMessagePart: Sendable {
   fileprivate var _encoding: String? = nil
   fileprivate var _contentID: Data? = nil
   fileprivate var _updatedAt: Int64? = nil
+  fileprivate var _statedSize: Int64? = nil
 }
 
 /// The parts of one message as the database stores them.
@@ -1764,7 +1775,7 @@ nonisolated extension ProtoIdentity: SwiftProtobuf.Message, SwiftProtobuf._Messa
 
 nonisolated extension ProtoMessagePart: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".MessagePart"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}mime_type\0\u{1}body\0\u{1}encoding\0\u{1}size\0\u{3}content_id\0\u{3}updated_at\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}mime_type\0\u{1}body\0\u{1}encoding\0\u{1}size\0\u{3}content_id\0\u{3}updated_at\0\u{3}stated_size\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1779,6 +1790,7 @@ nonisolated extension ProtoMessagePart: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.size) }()
       case 6: try { try decoder.decodeSingularBytesField(value: &self._contentID) }()
       case 7: try { try decoder.decodeSingularInt64Field(value: &self._updatedAt) }()
+      case 8: try { try decoder.decodeSingularInt64Field(value: &self._statedSize) }()
       default: break
       }
     }
@@ -1810,6 +1822,9 @@ nonisolated extension ProtoMessagePart: SwiftProtobuf.Message, SwiftProtobuf._Me
     try { if let v = self._updatedAt {
       try visitor.visitSingularInt64Field(value: v, fieldNumber: 7)
     } }()
+    try { if let v = self._statedSize {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 8)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1821,6 +1836,7 @@ nonisolated extension ProtoMessagePart: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.size != rhs.size {return false}
     if lhs._contentID != rhs._contentID {return false}
     if lhs._updatedAt != rhs._updatedAt {return false}
+    if lhs._statedSize != rhs._statedSize {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1651,78 +1651,90 @@ public nonisolated struct ProtoDeleteMessageRequest: Sendable {
   fileprivate var _conversationID: Data? = nil
 }
 
-public nonisolated struct ProtoEditPartsRequest: Sendable {
+public nonisolated struct ProtoEditPartsRequest: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  public var appID: Data = Data()
+  public var appID: Data {
+    get {_storage._appID}
+    set {_uniqueStorage()._appID = newValue}
+  }
 
-  public var actor: String = String()
+  public var actor: String {
+    get {_storage._actor}
+    set {_uniqueStorage()._actor = newValue}
+  }
 
-  public var messageID: Data = Data()
+  public var messageID: Data {
+    get {_storage._messageID}
+    set {_uniqueStorage()._messageID = newValue}
+  }
 
-  public var edit: ProtoEditPartsRequest.OneOf_Edit? = nil
+  public var edit: OneOf_Edit? {
+    get {return _storage._edit}
+    set {_uniqueStorage()._edit = newValue}
+  }
 
   public var add: ProtoMessagePart {
     get {
-      if case .add(let v)? = edit {return v}
+      if case .add(let v)? = _storage._edit {return v}
       return ProtoMessagePart()
     }
-    set {edit = .add(newValue)}
+    set {_uniqueStorage()._edit = .add(newValue)}
   }
 
   public var replace: ProtoEditPartsRequest.Replacement {
     get {
-      if case .replace(let v)? = edit {return v}
+      if case .replace(let v)? = _storage._edit {return v}
       return ProtoEditPartsRequest.Replacement()
     }
-    set {edit = .replace(newValue)}
+    set {_uniqueStorage()._edit = .replace(newValue)}
   }
 
   public var remove: ProtoPartReference {
     get {
-      if case .remove(let v)? = edit {return v}
+      if case .remove(let v)? = _storage._edit {return v}
       return ProtoPartReference()
     }
-    set {edit = .remove(newValue)}
+    set {_uniqueStorage()._edit = .remove(newValue)}
   }
 
   public var replaceAll: ProtoMessageParts {
     get {
-      if case .replaceAll(let v)? = edit {return v}
+      if case .replaceAll(let v)? = _storage._edit {return v}
       return ProtoMessageParts()
     }
-    set {edit = .replaceAll(newValue)}
+    set {_uniqueStorage()._edit = .replaceAll(newValue)}
   }
 
   public var origin: ProtoOrigin {
-    get {_origin ?? ProtoOrigin()}
-    set {_origin = newValue}
+    get {_storage._origin ?? ProtoOrigin()}
+    set {_uniqueStorage()._origin = newValue}
   }
   /// Returns true if `origin` has been explicitly set.
-  public var hasOrigin: Bool {self._origin != nil}
+  public var hasOrigin: Bool {_storage._origin != nil}
   /// Clears the value of `origin`. Subsequent reads from it will return its default value.
-  public mutating func clearOrigin() {self._origin = nil}
+  public mutating func clearOrigin() {_uniqueStorage()._origin = nil}
 
   public var mutation: ProtoMutation {
-    get {_mutation ?? ProtoMutation()}
-    set {_mutation = newValue}
+    get {_storage._mutation ?? ProtoMutation()}
+    set {_uniqueStorage()._mutation = newValue}
   }
   /// Returns true if `mutation` has been explicitly set.
-  public var hasMutation: Bool {self._mutation != nil}
+  public var hasMutation: Bool {_storage._mutation != nil}
   /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
-  public mutating func clearMutation() {self._mutation = nil}
+  public mutating func clearMutation() {_uniqueStorage()._mutation = nil}
 
   /// The message must lie in this conversation.
   public var conversationID: Data {
-    get {_conversationID ?? Data()}
-    set {_conversationID = newValue}
+    get {_storage._conversationID ?? Data()}
+    set {_uniqueStorage()._conversationID = newValue}
   }
   /// Returns true if `conversationID` has been explicitly set.
-  public var hasConversationID: Bool {self._conversationID != nil}
+  public var hasConversationID: Bool {_storage._conversationID != nil}
   /// Clears the value of `conversationID`. Subsequent reads from it will return its default value.
-  public mutating func clearConversationID() {self._conversationID = nil}
+  public mutating func clearConversationID() {_uniqueStorage()._conversationID = nil}
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1767,9 +1779,7 @@ public nonisolated struct ProtoEditPartsRequest: Sendable {
 
   public init() {}
 
-  fileprivate var _origin: ProtoOrigin? = nil
-  fileprivate var _mutation: ProtoMutation? = nil
-  fileprivate var _conversationID: Data? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 public nonisolated struct ProtoPartReference: Sendable {
@@ -3044,12 +3054,22 @@ public nonisolated struct ProtoWriteIdentityRequest: Sendable {
   /// Clears the value of `isBot`. Subsequent reads from it will return its default value.
   public mutating func clearIsBot() {self._isBot = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _metadata: ProtoIdentityMetadata? = nil
   fileprivate var _isBot: Bool? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoIdentityValue: Sendable {
@@ -3099,9 +3119,20 @@ public nonisolated struct ProtoSuspendUserRequest: Sendable {
 
   public var isSuspended: Bool = false
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoListSessionsRequest: Sendable {
@@ -3186,11 +3217,21 @@ public nonisolated struct ProtoEndSessionsRequest: Sendable {
   /// Clears the value of `id`. Subsequent reads from it will return its default value.
   public mutating func clearID() {self._id = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _id: Data? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoEndSessionsResponse: Sendable {
@@ -3241,6 +3282,15 @@ public nonisolated struct ProtoPatchAppRequest: Sendable {
   /// Clears the value of `badgeAnnouncements`. Subsequent reads from it will return its default value.
   public mutating func clearBadgeAnnouncements() {self._badgeAnnouncements = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -3248,6 +3298,7 @@ public nonisolated struct ProtoPatchAppRequest: Sendable {
   fileprivate var _sessionTtl: Int64? = nil
   fileprivate var _badgeCounts: String? = nil
   fileprivate var _badgeAnnouncements: Bool? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoAnnounceRequest: Sendable {
@@ -3290,6 +3341,15 @@ public nonisolated struct ProtoAnnounceRequest: Sendable {
   /// Clears the value of `notification`. Subsequent reads from it will return its default value.
   public mutating func clearNotification() {self._notification = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated enum OneOf_Sender: Equatable, Sendable {
@@ -3301,6 +3361,7 @@ public nonisolated struct ProtoAnnounceRequest: Sendable {
   public init() {}
 
   fileprivate var _notification: String? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoAnnounceResponse: Sendable {
@@ -3345,9 +3406,20 @@ public nonisolated struct ProtoNotifyRequest: Sendable {
   /// JSON text of an object: for some recipients, by user id, members that differ.
   public var overrides: String = String()
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoBadgeRequest: Sendable {
@@ -3369,11 +3441,21 @@ public nonisolated struct ProtoBadgeRequest: Sendable {
   /// Clears the value of `externalUnreadCount`. Subsequent reads from it will return its default value.
   public mutating func clearExternalUnreadCount() {self._externalUnreadCount = nil}
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
   fileprivate var _externalUnreadCount: Int64? = nil
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoBadgeResponse: Sendable {
@@ -3401,9 +3483,20 @@ public nonisolated struct ProtoEraseUserRequest: Sendable {
 
   public var userID: String = String()
 
+  public var mutation: ProtoMutation {
+    get {_mutation ?? ProtoMutation()}
+    set {_mutation = newValue}
+  }
+  /// Returns true if `mutation` has been explicitly set.
+  public var hasMutation: Bool {self._mutation != nil}
+  /// Clears the value of `mutation`. Subsequent reads from it will return its default value.
+  public mutating func clearMutation() {self._mutation = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
+
+  fileprivate var _mutation: ProtoMutation? = nil
 }
 
 public nonisolated struct ProtoChangeBlocksRequest: Sendable {
@@ -6345,128 +6438,176 @@ nonisolated extension ProtoEditPartsRequest: SwiftProtobuf.Message, SwiftProtobu
   public static let protoMessageName: String = _protobuf_package + ".EditPartsRequest"
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}actor\0\u{3}message_id\0\u{1}add\0\u{1}replace\0\u{1}remove\0\u{3}replace_all\0\u{1}origin\0\u{2}|\u{3}mutation\0\u{4}(conversation_id\0")
 
+  fileprivate class _StorageClass {
+    var _appID: Data = Data()
+    var _actor: String = String()
+    var _messageID: Data = Data()
+    var _edit: ProtoEditPartsRequest.OneOf_Edit?
+    var _origin: ProtoOrigin? = nil
+    var _mutation: ProtoMutation? = nil
+    var _conversationID: Data? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _appID = source._appID
+      _actor = source._actor
+      _messageID = source._messageID
+      _edit = source._edit
+      _origin = source._origin
+      _mutation = source._mutation
+      _conversationID = source._conversationID
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
-      case 2: try { try decoder.decodeSingularStringField(value: &self.actor) }()
-      case 3: try { try decoder.decodeSingularBytesField(value: &self.messageID) }()
-      case 4: try {
-        var v: ProtoMessagePart?
-        var hadOneofValue = false
-        if let current = self.edit {
-          hadOneofValue = true
-          if case .add(let m) = current {v = m}
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularBytesField(value: &_storage._appID) }()
+        case 2: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
+        case 3: try { try decoder.decodeSingularBytesField(value: &_storage._messageID) }()
+        case 4: try {
+          var v: ProtoMessagePart?
+          var hadOneofValue = false
+          if let current = _storage._edit {
+            hadOneofValue = true
+            if case .add(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._edit = .add(v)
+          }
+        }()
+        case 5: try {
+          var v: ProtoEditPartsRequest.Replacement?
+          var hadOneofValue = false
+          if let current = _storage._edit {
+            hadOneofValue = true
+            if case .replace(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._edit = .replace(v)
+          }
+        }()
+        case 6: try {
+          var v: ProtoPartReference?
+          var hadOneofValue = false
+          if let current = _storage._edit {
+            hadOneofValue = true
+            if case .remove(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._edit = .remove(v)
+          }
+        }()
+        case 7: try {
+          var v: ProtoMessageParts?
+          var hadOneofValue = false
+          if let current = _storage._edit {
+            hadOneofValue = true
+            if case .replaceAll(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._edit = .replaceAll(v)
+          }
+        }()
+        case 8: try { try decoder.decodeSingularMessageField(value: &_storage._origin) }()
+        case 260: try { try decoder.decodeSingularMessageField(value: &_storage._mutation) }()
+        case 300: try { try decoder.decodeSingularBytesField(value: &_storage._conversationID) }()
+        default: break
         }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.edit = .add(v)
-        }
-      }()
-      case 5: try {
-        var v: ProtoEditPartsRequest.Replacement?
-        var hadOneofValue = false
-        if let current = self.edit {
-          hadOneofValue = true
-          if case .replace(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.edit = .replace(v)
-        }
-      }()
-      case 6: try {
-        var v: ProtoPartReference?
-        var hadOneofValue = false
-        if let current = self.edit {
-          hadOneofValue = true
-          if case .remove(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.edit = .remove(v)
-        }
-      }()
-      case 7: try {
-        var v: ProtoMessageParts?
-        var hadOneofValue = false
-        if let current = self.edit {
-          hadOneofValue = true
-          if case .replaceAll(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.edit = .replaceAll(v)
-        }
-      }()
-      case 8: try { try decoder.decodeSingularMessageField(value: &self._origin) }()
-      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
-      case 300: try { try decoder.decodeSingularBytesField(value: &self._conversationID) }()
-      default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.appID.isEmpty {
-      try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._appID.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._appID, fieldNumber: 1)
+      }
+      if !_storage._actor.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._actor, fieldNumber: 2)
+      }
+      if !_storage._messageID.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._messageID, fieldNumber: 3)
+      }
+      switch _storage._edit {
+      case .add?: try {
+        guard case .add(let v)? = _storage._edit else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      }()
+      case .replace?: try {
+        guard case .replace(let v)? = _storage._edit else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      }()
+      case .remove?: try {
+        guard case .remove(let v)? = _storage._edit else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+      }()
+      case .replaceAll?: try {
+        guard case .replaceAll(let v)? = _storage._edit else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      }()
+      case nil: break
+      }
+      try { if let v = _storage._origin {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+      } }()
+      try { if let v = _storage._mutation {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+      } }()
+      try { if let v = _storage._conversationID {
+        try visitor.visitSingularBytesField(value: v, fieldNumber: 300)
+      } }()
     }
-    if !self.actor.isEmpty {
-      try visitor.visitSingularStringField(value: self.actor, fieldNumber: 2)
-    }
-    if !self.messageID.isEmpty {
-      try visitor.visitSingularBytesField(value: self.messageID, fieldNumber: 3)
-    }
-    switch self.edit {
-    case .add?: try {
-      guard case .add(let v)? = self.edit else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    }()
-    case .replace?: try {
-      guard case .replace(let v)? = self.edit else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-    }()
-    case .remove?: try {
-      guard case .remove(let v)? = self.edit else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
-    }()
-    case .replaceAll?: try {
-      guard case .replaceAll(let v)? = self.edit else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
-    }()
-    case nil: break
-    }
-    try { if let v = self._origin {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
-    } }()
-    try { if let v = self._mutation {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
-    } }()
-    try { if let v = self._conversationID {
-      try visitor.visitSingularBytesField(value: v, fieldNumber: 300)
-    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoEditPartsRequest, rhs: ProtoEditPartsRequest) -> Bool {
-    if lhs.appID != rhs.appID {return false}
-    if lhs.actor != rhs.actor {return false}
-    if lhs.messageID != rhs.messageID {return false}
-    if lhs.edit != rhs.edit {return false}
-    if lhs._origin != rhs._origin {return false}
-    if lhs._mutation != rhs._mutation {return false}
-    if lhs._conversationID != rhs._conversationID {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._appID != rhs_storage._appID {return false}
+        if _storage._actor != rhs_storage._actor {return false}
+        if _storage._messageID != rhs_storage._messageID {return false}
+        if _storage._edit != rhs_storage._edit {return false}
+        if _storage._origin != rhs_storage._origin {return false}
+        if _storage._mutation != rhs_storage._mutation {return false}
+        if _storage._conversationID != rhs_storage._conversationID {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -8889,7 +9030,7 @@ nonisolated extension ProtoListWebhookDeliveriesResponse: SwiftProtobuf.Message,
 
 nonisolated extension ProtoWriteIdentityRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".WriteIdentityRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}mode\0\u{1}values\0\u{1}metadata\0\u{1}keys\0\u{3}is_bot\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}mode\0\u{1}values\0\u{1}metadata\0\u{1}keys\0\u{3}is_bot\0\u{2}}\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8904,6 +9045,7 @@ nonisolated extension ProtoWriteIdentityRequest: SwiftProtobuf.Message, SwiftPro
       case 5: try { try decoder.decodeSingularMessageField(value: &self._metadata) }()
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.keys) }()
       case 7: try { try decoder.decodeSingularBoolField(value: &self._isBot) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -8935,6 +9077,9 @@ nonisolated extension ProtoWriteIdentityRequest: SwiftProtobuf.Message, SwiftPro
     try { if let v = self._isBot {
       try visitor.visitSingularBoolField(value: v, fieldNumber: 7)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -8946,6 +9091,7 @@ nonisolated extension ProtoWriteIdentityRequest: SwiftProtobuf.Message, SwiftPro
     if lhs._metadata != rhs._metadata {return false}
     if lhs.keys != rhs.keys {return false}
     if lhs._isBot != rhs._isBot {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9022,7 +9168,7 @@ nonisolated extension ProtoIdentityMetadata: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoSuspendUserRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SuspendUserRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}is_suspended\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}is_suspended\0\u{2}A\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9033,12 +9179,17 @@ nonisolated extension ProtoSuspendUserRequest: SwiftProtobuf.Message, SwiftProto
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularBoolField(value: &self.isSuspended) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
@@ -9048,6 +9199,9 @@ nonisolated extension ProtoSuspendUserRequest: SwiftProtobuf.Message, SwiftProto
     if self.isSuspended != false {
       try visitor.visitSingularBoolField(value: self.isSuspended, fieldNumber: 3)
     }
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9055,6 +9209,7 @@ nonisolated extension ProtoSuspendUserRequest: SwiftProtobuf.Message, SwiftProto
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.isSuspended != rhs.isSuspended {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9191,7 +9346,7 @@ nonisolated extension ProtoUserSession: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension ProtoEndSessionsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".EndSessionsRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{1}id\0\u{2}A\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9202,6 +9357,7 @@ nonisolated extension ProtoEndSessionsRequest: SwiftProtobuf.Message, SwiftProto
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self._id) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -9221,6 +9377,9 @@ nonisolated extension ProtoEndSessionsRequest: SwiftProtobuf.Message, SwiftProto
     try { if let v = self._id {
       try visitor.visitSingularBytesField(value: v, fieldNumber: 3)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9228,6 +9387,7 @@ nonisolated extension ProtoEndSessionsRequest: SwiftProtobuf.Message, SwiftProto
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs._id != rhs._id {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9265,7 +9425,7 @@ nonisolated extension ProtoEndSessionsResponse: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".PatchAppRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}session_ttl\0\u{3}badge_counts\0\u{3}badge_announcements\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}session_ttl\0\u{3}badge_counts\0\u{3}badge_announcements\0\u{2}@\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9277,6 +9437,7 @@ nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf
       case 2: try { try decoder.decodeSingularInt64Field(value: &self._sessionTtl) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self._badgeCounts) }()
       case 4: try { try decoder.decodeSingularBoolField(value: &self._badgeAnnouncements) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -9299,6 +9460,9 @@ nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf
     try { if let v = self._badgeAnnouncements {
       try visitor.visitSingularBoolField(value: v, fieldNumber: 4)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9307,6 +9471,7 @@ nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf
     if lhs._sessionTtl != rhs._sessionTtl {return false}
     if lhs._badgeCounts != rhs._badgeCounts {return false}
     if lhs._badgeAnnouncements != rhs._badgeAnnouncements {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9314,7 +9479,7 @@ nonisolated extension ProtoPatchAppRequest: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension ProtoAnnounceRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".AnnounceRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}id\0\u{3}sender_name\0\u{3}sender_user_id\0\u{1}recipients\0\u{1}parts\0\u{1}notification\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}id\0\u{3}sender_name\0\u{3}sender_user_id\0\u{1}recipients\0\u{1}parts\0\u{1}notification\0\u{2}}\u{3}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9343,6 +9508,7 @@ nonisolated extension ProtoAnnounceRequest: SwiftProtobuf.Message, SwiftProtobuf
       case 5: try { try decoder.decodeRepeatedStringField(value: &self.recipients) }()
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.parts) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self._notification) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -9379,6 +9545,9 @@ nonisolated extension ProtoAnnounceRequest: SwiftProtobuf.Message, SwiftProtobuf
     try { if let v = self._notification {
       try visitor.visitSingularStringField(value: v, fieldNumber: 7)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9389,6 +9558,7 @@ nonisolated extension ProtoAnnounceRequest: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.recipients != rhs.recipients {return false}
     if lhs.parts != rhs.parts {return false}
     if lhs._notification != rhs._notification {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9440,7 +9610,7 @@ nonisolated extension ProtoAnnounceResponse: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension ProtoNotifyRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".NotifyRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}recipients\0\u{1}notification\0\u{1}overrides\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{1}recipients\0\u{1}notification\0\u{1}overrides\0\u{2}@\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9452,12 +9622,17 @@ nonisolated extension ProtoNotifyRequest: SwiftProtobuf.Message, SwiftProtobuf._
       case 2: try { try decoder.decodeRepeatedStringField(value: &self.recipients) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.notification) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.overrides) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
@@ -9470,6 +9645,9 @@ nonisolated extension ProtoNotifyRequest: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.overrides.isEmpty {
       try visitor.visitSingularStringField(value: self.overrides, fieldNumber: 4)
     }
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9478,6 +9656,7 @@ nonisolated extension ProtoNotifyRequest: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.recipients != rhs.recipients {return false}
     if lhs.notification != rhs.notification {return false}
     if lhs.overrides != rhs.overrides {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9485,7 +9664,7 @@ nonisolated extension ProtoNotifyRequest: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoBadgeRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".BadgeRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}external_unread_count\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{3}external_unread_count\0\u{2}A\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9496,6 +9675,7 @@ nonisolated extension ProtoBadgeRequest: SwiftProtobuf.Message, SwiftProtobuf._M
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularInt64Field(value: &self._externalUnreadCount) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
@@ -9515,6 +9695,9 @@ nonisolated extension ProtoBadgeRequest: SwiftProtobuf.Message, SwiftProtobuf._M
     try { if let v = self._externalUnreadCount {
       try visitor.visitSingularInt64Field(value: v, fieldNumber: 3)
     } }()
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -9522,6 +9705,7 @@ nonisolated extension ProtoBadgeRequest: SwiftProtobuf.Message, SwiftProtobuf._M
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs._externalUnreadCount != rhs._externalUnreadCount {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9569,7 +9753,7 @@ nonisolated extension ProtoBadgeResponse: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension ProtoEraseUserRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".EraseUserRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}user_id\0\u{2}B\u{4}mutation\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9579,24 +9763,33 @@ nonisolated extension ProtoEraseUserRequest: SwiftProtobuf.Message, SwiftProtobu
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularBytesField(value: &self.appID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 260: try { try decoder.decodeSingularMessageField(value: &self._mutation) }()
       default: break
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.appID.isEmpty {
       try visitor.visitSingularBytesField(value: self.appID, fieldNumber: 1)
     }
     if !self.userID.isEmpty {
       try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
     }
+    try { if let v = self._mutation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 260)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: ProtoEraseUserRequest, rhs: ProtoEraseUserRequest) -> Bool {
     if lhs.appID != rhs.appID {return false}
     if lhs.userID != rhs.userID {return false}
+    if lhs._mutation != rhs._mutation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -17,9 +17,12 @@ public struct MessagePart: Hashable, Sendable {
     public var contentID: ContentID?
     /// When the part was changed last; nil: never.
     public var updatedAt: Timestamp?
+    /// What a request says the size of its rich content is, until the service has looked up ``size``; nil where nothing is said. Never stored or shown.
+    public var statedSize: Int?
     /// `size` is taken as it is: the reader of the request has counted it.
     public init(
-        id: UUID, mimeType: String, body: String?, encoding: String? = nil, size: Int, contentID: ContentID? = nil, updatedAt: Timestamp? = nil
+        id: UUID, mimeType: String, body: String?, encoding: String? = nil, size: Int, contentID: ContentID? = nil, updatedAt: Timestamp? = nil,
+        statedSize: Int? = nil
     ) {
         self.id = id
         self.mimeType = mimeType
@@ -28,6 +31,7 @@ public struct MessagePart: Hashable, Sendable {
         self.size = size
         self.contentID = contentID
         self.updatedAt = updatedAt
+        self.statedSize = statedSize
     }
 }
 

@@ -33,12 +33,33 @@ $$;
 
 -- Whether the app's own server may send a message for this sender, who does not take part in the conversation: under a name, or as a bot. Outcomes: 'ok',
 -- 'access_denied' for a user, 'unknown_sender' for one without an identity.
-CREATE OR REPLACE FUNCTION conversations.outside_sender(p_app uuid, p_user text, p_name text) RETURNS text
-LANGUAGE plpgsql STABLE AS $$
+--
+-- `p_conversation`: it is about to send it there, unless something else is wrong with it. Notes that for a bot who never took part, so that erasing the bot
+-- finds the message. NULL: nothing is noted.
+CREATE OR REPLACE FUNCTION conversations.outside_sender(p_app uuid, p_user text, p_name text, p_conversation uuid DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    bot boolean;
 BEGIN
-    RETURN CASE WHEN p_name IS NOT NULL THEN 'ok' ELSE coalesce(
-        (SELECT CASE WHEN i.is_bot THEN 'ok' ELSE 'access_denied' END
-        FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_user), 'unknown_sender') END;
+    IF p_name IS NOT NULL THEN RETURN 'ok'; END IF;
+    SELECT i.is_bot INTO bot FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_user;
+    IF NOT FOUND THEN RETURN 'unknown_sender'; END IF;
+    IF NOT bot THEN RETURN 'access_denied'; END IF;
+    IF p_conversation IS NULL
+        OR EXISTS (SELECT FROM conversations.participant p WHERE p.conversation_id = p_conversation AND p.user_id = p_user)
+    THEN
+        RETURN 'ok';
+    END IF;
+    IF EXISTS (SELECT FROM conversations.erasure e WHERE e.app_id = p_app AND e.user_id = p_user) THEN
+        -- The erasure forgets what was noted before it was asked for, and leaves what is sent afterwards: that is for the next one.
+        INSERT INTO conversations.outside_sending AS o (conversation_id, user_id, app_id, recorded_at)
+        VALUES (p_conversation, p_user, p_app, clock_timestamp())
+        ON CONFLICT (conversation_id, user_id) DO UPDATE SET recorded_at = excluded.recorded_at;
+    ELSE
+        INSERT INTO conversations.outside_sending (conversation_id, user_id, app_id, recorded_at)
+        VALUES (p_conversation, p_user, p_app, clock_timestamp()) ON CONFLICT DO NOTHING;
+    END IF;
+    RETURN 'ok';
 END
 $$;
 

@@ -66,11 +66,15 @@ $$;
 
 -- Erases what is left when the messages are done: announcements to the user, contents that only the user's messages referred to, and blocks. Returns whether
 -- that was all.
-CREATE OR REPLACE FUNCTION conversations.erase_rest(p_app uuid, p_user text, p_until timestamptz, p_limit bigint) RETURNS boolean
+--
+-- `p_forgets`: this is the end, and where the user sent messages from outside is not needed any more, if it was noted before this time. NULL: it is kept.
+CREATE OR REPLACE FUNCTION conversations.erase_rest(
+    p_app uuid, p_user text, p_until timestamptz, p_limit bigint, p_forgets timestamptz DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     announcements bigint;
     contents bigint;
+    outside bigint;
 BEGIN
     DELETE FROM conversations.announcement_recipient r
     WHERE r.app_id = p_app AND r.user_id = p_user AND r.announcement_id IN (
@@ -84,7 +88,12 @@ BEGIN
         WHERE y.app_id = p_app AND y.owner = p_user AND y.unreferenced_since IS NOT NULL AND y.created_at <= p_until AND NOT y.is_doomed
         LIMIT p_limit FOR UPDATE SKIP LOCKED);
     GET DIAGNOSTICS contents = ROW_COUNT;
-    RETURN announcements < p_limit AND contents < p_limit AND conversations.forget_blocks(p_app, p_user, p_limit) < p_limit;
+    DELETE FROM conversations.outside_sending o
+    WHERE o.app_id = p_app AND o.user_id = p_user AND o.recorded_at <= p_forgets AND o.conversation_id IN (
+        SELECT x.conversation_id FROM conversations.outside_sending x
+        WHERE x.app_id = p_app AND x.user_id = p_user AND x.recorded_at <= p_forgets LIMIT p_limit);
+    GET DIAGNOSTICS outside = ROW_COUNT;
+    RETURN announcements < p_limit AND contents < p_limit AND outside < p_limit AND conversations.forget_blocks(p_app, p_user, p_limit) < p_limit;
 END
 $$;
 
@@ -105,6 +114,7 @@ DECLARE
     next_conversation uuid;
     position_before bigint;
     seen record;
+    is_last boolean;
 BEGIN
     SELECT * INTO e FROM conversations.erasure x WHERE x.not_before <= clock_timestamp() ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
     outcome := CASE WHEN FOUND THEN 'working' ELSE 'idle' END;
@@ -113,10 +123,14 @@ BEGIN
     outcome := NULL;
     app_id := e.app_id;
     user_id := e.user_id;
-    next_conversation := (
-        SELECT u.conversation_id FROM conversations.user_conversation u
+    -- Those that the user takes or took part in, and those into which messages were sent for the user from outside.
+    next_conversation := least(
+        (SELECT u.conversation_id FROM conversations.user_conversation u
         WHERE u.app_id = e.app_id AND u.user_id = e.user_id AND (e.conversation_id IS NULL OR u.conversation_id > e.conversation_id)
-        ORDER BY u.conversation_id LIMIT 1);
+        ORDER BY u.conversation_id LIMIT 1),
+        (SELECT o.conversation_id FROM conversations.outside_sending o
+        WHERE o.app_id = e.app_id AND o.user_id = e.user_id AND (e.conversation_id IS NULL OR o.conversation_id > e.conversation_id)
+        ORDER BY o.conversation_id LIMIT 1));
 
     IF e.conversation_id IS NOT NULL THEN
         -- The lock comes before the look: a message that was being sent is seen, and no position is taken by others meanwhile.
@@ -155,12 +169,16 @@ BEGIN
         END IF;
     END IF;
 
+    -- The second round, which begins when no ended session is used any more, however long the first one took.
+    is_last := e.not_before >= e.requested_at + grace;
     IF next_conversation IS NOT NULL THEN
         UPDATE conversations.erasure x SET conversation_id = next_conversation, ordinal = 0 WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
-    ELSIF NOT conversations.erase_rest(e.app_id, e.user_id, e.requested_at + grace, 1000) THEN
+    ELSIF NOT conversations.erase_rest(
+        e.app_id, e.user_id, e.requested_at + grace, 1000, CASE WHEN is_last THEN e.requested_at END)
+    THEN
         RETURN;
-    ELSIF e.requested_at + grace > clock_timestamp() THEN
-        -- Once more from the beginning, when no ended session is used any more.
+    ELSIF NOT is_last THEN
+        -- Once more from the beginning, then.
         UPDATE conversations.erasure x SET conversation_id = NULL, ordinal = 0, not_before = e.requested_at + grace
         WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
     ELSE

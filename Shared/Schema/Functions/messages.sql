@@ -221,7 +221,7 @@ BEGIN
         FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor;
         IF FOUND THEN outcome := CASE WHEN p.left_position IS NULL THEN 'ok' ELSE 'access_denied' END; END IF;
         IF p_by_server AND outcome <> 'ok' THEN
-            outcome := conversations.outside_sender(p_app, p_actor, p_sender_name);
+            outcome := conversations.outside_sender(p_app, p_actor, p_sender_name, p_conversation);
             SELECT NULL::bigint AS left_position, 0::bigint AS hidden_count, r.user_ids,
                 EXISTS (SELECT FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_actor) AS has_blocks
             INTO p

@@ -77,6 +77,7 @@ BEGIN
         DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = gone;
         DELETE FROM conversations.kept_parts k WHERE k.conversation_id = gone;
         DELETE FROM conversations.roster r WHERE r.conversation_id = gone;
+        DELETE FROM conversations.outside_sending o WHERE o.conversation_id = gone;
         -- Its row stays, so that its id stays taken, but is not looked for again.
         UPDATE conversations.conversation c SET deleted_at = NULL WHERE c.id = gone;
         total := total + 1;

@@ -125,6 +125,15 @@ BEGIN
 END
 $$;
 
+-- The same as one row, so that it can be done once under a name. Outcomes: 'ok'; 'not_found', if the session that is meant there is not.
+CREATE OR REPLACE FUNCTION conversations.end_user_sessions(p_app uuid, p_user text, p_id uuid, OUT outcome text, OUT digests bytea[])
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    SELECT coalesce(array_agg(e.digest), '{}') INTO digests FROM conversations.end_sessions(p_app, p_user, p_id) e;
+    outcome := CASE WHEN p_id IS NULL OR cardinality(digests) > 0 THEN 'ok' ELSE 'not_found' END;
+END
+$$;
+
 -- Settings of an app. What is NULL stays, but a session's time where `p_sets_ttl` says that it is set: then NULL is what the service is set to.
 CREATE OR REPLACE FUNCTION conversations.set_app(
     p_app uuid, p_sets_ttl boolean, p_ttl bigint, p_badge_counts text, p_badge_announcements boolean) RETURNS text
@@ -224,5 +233,5 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.has_identity, conversations.tell_identity, conversations.write_identity, conversations.suspend_user, conversations.session_id,
-    conversations.list_sessions, conversations.end_sessions, conversations.set_app, conversations.shorten_sessions, conversations.unread_totals,
-    conversations.get_badge, conversations.set_badge TO strata_conversations;
+    conversations.list_sessions, conversations.end_sessions, conversations.end_user_sessions, conversations.set_app, conversations.shorten_sessions,
+    conversations.unread_totals, conversations.get_badge, conversations.set_badge TO strata_conversations;

@@ -63,7 +63,7 @@ public enum PartBody {
             guard case .string(let text)? = content["id"], let contentID = ContentID(parsing: text) else {
                 throw members.invalid("content", reason: "must have the id of content that was uploaded")
             }
-            return MessagePart(id: id, mimeType: mimeType, body: nil, size: 0, contentID: contentID)
+            return MessagePart(id: id, mimeType: mimeType, body: nil, size: 0, contentID: contentID, statedSize: statedSize(content["size"]))
         }
         let body = try members.requiredString("body")
         switch try members.string("encoding") {
@@ -79,5 +79,13 @@ public enum PartBody {
             return MessagePart(id: id, mimeType: mimeType, body: body, encoding: "base64", size: size)
         default: throw members.invalid("encoding", reason: "can only be base64")
         }
+    }
+
+    /// Whether the size is right is decided by the service, which knows that of the upload.
+    /// - Returns: nil if nothing is said; -1, which no content has, for what is no number of bytes.
+    private static func statedSize(_ json: JSONValue?) -> Int? {
+        guard let json, !json.isNull else { return nil }
+        guard let size = json.integerValue, size >= 0 else { return -1 }
+        return Int(clamping: size)
     }
 }

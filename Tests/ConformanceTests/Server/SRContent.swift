@@ -64,9 +64,17 @@ enum SRContent {
             let read = try await f.does("GET", f.path(sent, in: conversation))
             f.equal(read["parts"][0]["content"]["id"].string, id)
         },
-        ServerRule(
-            67, "a size of content that is not the one of its upload is 422",
-            except: "the size in a message is not looked at: content has one size, that of its upload, and all are shown that one."),
+        ServerRule(67, "a size of content that is not the one of its upload is 422") { f in
+            try await f.identify("ana")
+            let conversation = try await f.converse("ana", "ben")
+            let id = try await upload(f, in: conversation)["id"].string
+            let path = f.path(conversation) + "/messages"
+            for size in [0, 2999, 3001] {
+                f.refused(try await f.call("POST", path, message(f, id, size: size)), "invalid_property", property: "parts.0.content")
+            }
+            f.equal(try await f.does("GET", path), [])
+            try await f.does("POST", path, message(f, id, size: 3000), status: 201)
+        },
         ServerRule(68, "reading content gives a fresh download_url, which needs no header; what was not uploaded is 404") { f in
             let conversation = try await f.converse("ana", "ben")
             let content = try await upload(f, in: conversation)

@@ -267,5 +267,37 @@ extension StoreTests {
                 #expect(try await found(in: other)?.code == .notFound)
             }
         }
+
+        @Test("a size of content that the server says must be that of the upload, whenever it is sent; what a client says is not looked at")
+        func statedSize() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ana", "ben"], by: server).id
+                let content = try await calls.content()
+                func part(_ size: Int?) -> MessagePart {
+                    MessagePart(id: UUID(), mimeType: "image/png", body: nil, size: 0, contentID: content, statedSize: size)
+                }
+                let first = try await calls.send(id, by: "ana", parts: [.text("look"), part(11)])
+                #expect(first.parts[1].size == 10 && first.parts[1].statedSize == nil)
+                #expect(try await calls.message(first.id, as: "ben") == first)
+
+                for size in [0, 9, 11, -1] {
+                    let parts = [ProtoMessagePart(.text("look")), ProtoMessagePart(part(size))]
+                    let refused = try await calls.refusal { try await calls.sendByServer(id, by: "ana", parts: parts) }
+                    #expect(refused?.code == .invalidProperty && refused?.detail == .property("parts.1.content"))
+                    let delayed = try await calls.refusal { try await calls.delay(id, by: "ana", milliseconds: 1000, parts: parts) }
+                    #expect(delayed?.detail == .property("parts.1.content"))
+                    let edited = try await calls.refusal { try await calls.edit(first.id, by: server, .add(parts[1])) }
+                    #expect(edited?.detail == .property("parts.2.content"))
+                }
+                #expect(try await calls.get(id, as: server).messageCount == 1)
+                #expect(try await calls.message(first.id, as: "ben") == first)
+
+                for size in [nil, 10] {
+                    let sent = try await calls.sendByServer(id, by: "ana", parts: [ProtoMessagePart(part(size))])
+                    #expect(sent.parts[0].size == 10 && sent.parts[0].statedSize == nil)
+                }
+                #expect(try await calls.edit(first.id, by: server, .add(ProtoMessagePart(part(10)))).parts[2].size == 10)
+            }
+        }
     }
 }

@@ -118,6 +118,7 @@ enum Queries {
             Announce(
                 app: app, announcement: announcement, senderName: "Ana", senderUser: user, recipients: [user], parts: [1], notification: "x",
                 digest: digest)),
+        QueryCheck(GetSentAnnouncement(app: app, announcement: announcement)),
         QueryCheck(GetAnnouncement(app: app, user: user, announcement: announcement)),
         QueryCheck(ListAnnouncements(app: app, user: user, pageSize: 1, from: announcement, maxBytes: 1)),
         QueryCheck(GiveAnnouncementReceipt(app: app, user: user, announcement: announcement, status: 2)),

@@ -40,12 +40,12 @@ extension CallsFixture {
     /// Has a message sent later.
     func delay(
         _ conversation: ConversationID, by actor: String = "", name: String? = nil, _ text: String = "later", id: MessageID = .random(),
-        milliseconds: Int64, typing: Int64 = 0
+        milliseconds: Int64, typing: Int64 = 0, parts: [ProtoMessagePart]? = nil
     ) async throws {
         _ = try await call(
             ConversationsAPI.scheduleMessage,
             .with {
-                $0.message = request(conversation, by: actor, name: name, text, id: id, parts: nil)
+                $0.message = request(conversation, by: actor, name: name, text, id: id, parts: parts)
                 $0.delayMs = milliseconds
                 $0.typingMs = typing
             })

@@ -189,6 +189,90 @@ extension StoreTests {
             }
         }
 
+        @Test("there is a second round, too, if the first one took longer than an ended session is used")
+        func long() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana", "ben")
+                let ids = [try await calls.conversation(), try await calls.conversation()].sorted { "\($0)" < "\($1)" }
+                try await calls.execute("DELETE FROM conversations.erasure")
+                try await calls.erase("ana")
+                // The first conversation has been looked at, and the second is the next.
+                for _ in 0..<2 { #expect(try await calls.erasures.step(deadline: .soon)) }
+                let late = try await calls.send(ids[0], by: "ana", parts: [.text("late")])
+                try await calls.execute("UPDATE conversations.message SET sent_at = sent_at - interval '5 seconds' WHERE id = '\(late.id)'")
+                try await calls.execute(
+                    """
+                    UPDATE conversations.erasure
+                    SET requested_at = requested_at - interval '11 seconds', not_before = not_before - interval '11 seconds'
+                    WHERE app_id = '\(calls.app)'
+                    """)
+                try await calls.workOffErasures()
+                #expect(try await calls.message(late.id, as: "ben").parts.isEmpty)
+                #expect(try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'") == 0)
+            }
+        }
+
+        @Test("what a bot sent into conversations that it never joined is taken, too; where that was is forgotten then, where it sent since is not")
+        func outside() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana", "ben")
+                try await calls.bot("robo")
+                let joined = try await calls.create(["ana", "robo"], by: "").id
+                try await calls.patch(joined, by: "", [remove("robo")])
+                let (outside, again) = (try await calls.create(["ana", "ben"], by: "").id, try await calls.create(["ana"], by: "").id)
+                var sent: [StrataModel.Message] = []
+                for id in [outside, joined, again, outside] { sent.append(try await calls.sendByServer(id, by: "robo", "beep")) }
+                let others = [try await calls.sendByServer(outside, name: "robo"), try await calls.sendByServer(outside, by: "ana")]
+                #expect(try await calls.refusal { try await calls.sendByServer(again, by: "ben") }?.code == .accessDenied)
+                func noted() async throws -> [Int64] {
+                    var counts: [Int64] = []
+                    for id in [outside, joined, again] {
+                        counts.append(try await calls.number("SELECT count(*) FROM conversations.outside_sending WHERE conversation_id = '\(id)'"))
+                    }
+                    return counts
+                }
+                #expect(try await noted() == [1, 0, 1])
+
+                let before = try await calls.get(outside, as: "").conversation.position
+                try await calls.erase("robo")
+                try await calls.workOffErasures()
+                for message in sent { #expect(try await calls.message(message.id, as: "").parts.isEmpty) }
+                for message in others { #expect(try await calls.message(message.id, as: "") == message) }
+                let log = try await calls.readLogs(as: "ben", [outside: before]).changes
+                #expect(log.count == 2 && log.allSatisfy { $0.actor == UserID(trusted: "robo") })
+                #expect(try calls.heard(outside).filter { $0.position > before } == log)
+                // Until the second round, nothing is forgotten.
+                #expect(try await noted() == [1, 0, 1])
+
+                #expect(try await calls.refusal { try await calls.sendByServer(again, by: "robo") }?.code == .accessDenied)
+                try await calls.execute(
+                    "UPDATE conversations.outside_sending SET recorded_at = recorded_at - interval '1 minute' WHERE app_id = '\(calls.app)'")
+                try await calls.bot("robo")
+                let new = try await calls.sendByServer(again, by: "robo", "back again")
+                try await calls.ageErasures()
+                try await calls.workOffErasures()
+                #expect(try await calls.message(new.id, as: "") == new)
+                #expect(try await noted() == [0, 0, 1])
+                #expect(try await calls.number("SELECT count(*) FROM conversations.erasure WHERE app_id = '\(calls.app)'") == 0)
+                try await calls.erase("robo")
+                try await calls.workOffErasures()
+                #expect(try await calls.message(new.id, as: "").parts.isEmpty)
+            }
+        }
+
+        @Test("with a conversation that is gone for all, it is forgotten that a bot sent messages there")
+        func outsideOfWhatIsGone() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.bot("robo")
+                let id = try await calls.create(["ana"], by: "").id
+                try await calls.sendByServer(id, by: "robo")
+                try await calls.delete(id, by: "", .allParticipants)
+                try await calls.execute("UPDATE conversations.conversation SET deleted_at = deleted_at - interval '40 days' WHERE id = '\(id)'")
+                while try await calls.number("SELECT conversations.sweep('30 days', 1000)") > 0 {}
+                #expect(try await calls.number("SELECT count(*) FROM conversations.outside_sending WHERE conversation_id = '\(id)'") == 0)
+            }
+        }
+
         @Test("a suspension does not end with the account")
         func suspended() async throws {
             try await CallsFixture.run { calls in

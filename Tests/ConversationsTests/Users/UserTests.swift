@@ -192,15 +192,127 @@ extension StoreTests {
                         $0.token = .with { ($0.deviceID, $0.type, $0.token) = ("d", "apns", "t") }
                     })
                 for count: Int64 in [4, 4] { _ = try await calls.badge(of: "ben", setting: count) }
+                // Under a name it is handed over once.
+                let name = Mutation.random
+                for _ in 0..<2 {
+                    try await calls.named(
+                        name, UsersAPI.notify,
+                        .with {
+                            $0.appID = Data(calls.app)
+                            $0.recipients = ["ana"]
+                            $0.notification = #"{"text":"once"}"#
+                            $0.overrides = "{}"
+                        })
+                }
                 for (users, badges, notification) in [
                     ("{ana}", "{0}", #"{"text":"x","sound":"s"}"#), ("{ben}", "{1}", #"{"text":"y","sound":"s"}"#), ("{ben}", "{5}", nil),
+                    ("{ana}", "{0}", #"{"text":"once"}"#),
                 ] as [(String, String, String?)] {
                     let condition = notification.map { "notification = '\($0)'" } ?? "notification IS NULL"
                     let found = try await calls.number(
                         "SELECT count(*) FROM public.pushed WHERE users = '\(users)' AND badges = '\(badges)' AND \(condition)")
                     #expect(found == 1, "\(users) \(badges)")
                 }
-                #expect(try await calls.number("SELECT count(*) FROM public.pushed") == 3)
+                #expect(try await calls.number("SELECT count(*) FROM public.pushed") == 4)
+            }
+        }
+
+        @Test("what is done to an identity under a name is done once, whatever was done since; what was refused is tried anew")
+        func namedIdentity() async throws {
+            try await CallsFixture.run { calls in
+                let ana = UserID(trusted: "ana")
+                func writing(_ mode: String, _ text: String) -> ProtoWriteIdentityRequest {
+                    .with {
+                        $0.appID = Data(calls.app)
+                        $0.userID = "ana"
+                        $0.mode = mode
+                        $0.values = [.with { ($0.name, $0.value) = ("display_name", text) }]
+                    }
+                }
+                func shown() async throws -> String? {
+                    try await IdentityDirectory(database: calls.database).full([ana], in: calls.app, deadline: .soon)[ana]?.basic.displayName
+                }
+                let (refused, created, patched) = (Mutation.random, Mutation.random, Mutation.random)
+                #expect(try await calls.refusal { try await calls.named(refused, UsersAPI.writeIdentity, writing("patch", "A")) }?.code == .notFound)
+                for _ in 0..<2 { try await calls.named(created, UsersAPI.writeIdentity, writing("create", "Ana")) }
+                try await calls.named(patched, UsersAPI.writeIdentity, writing("patch", "Anna"))
+                try await calls.writeIdentity("patch", of: "ana", ["display_name": "Annika"])
+                try await calls.named(patched, UsersAPI.writeIdentity, writing("patch", "Anna"))
+                #expect(try await shown() == "Annika")
+                let other = Mutation(id: patched.id, fingerprint: patched.fingerprint &+ 1)
+                let wrong = try await calls.refusal { try await calls.named(other, UsersAPI.writeIdentity, writing("patch", "X")) }
+                #expect(wrong?.code == .invalidHeader)
+                #expect(try await shown() == "Annika")
+                try await calls.named(refused, UsersAPI.writeIdentity, writing("patch", "A"))
+                #expect(try await shown() == "A")
+            }
+        }
+
+        @Test("sessions, a suspension, a badge, settings and an erasure under a name happen once, whatever happened since")
+        func named() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.register()
+                try await calls.users("ana")
+                let names = (0..<6).map { _ in Mutation.random }
+
+                let suspending = ProtoSuspendUserRequest.with { ($0.appID, $0.userID, $0.isSuspended) = (Data(calls.app), "ana", true) }
+                try await calls.named(names[0], UsersAPI.suspend, suspending)
+                try await calls.suspend("ana", false)
+                try await calls.named(names[0], UsersAPI.suspend, suspending)
+                #expect(try await calls.number("SELECT count(*) FROM conversations.identity WHERE app_id = '\(calls.app)' AND suspended") == 0)
+
+                try await openSessions(2, of: "ana", calls)
+                let one = try await calls.sessions(of: "ana").sessions[0].id
+                let ending = ProtoEndSessionsRequest.with { ($0.appID, $0.userID) = (Data(calls.app), "ana") }
+                let endingOne = ProtoEndSessionsRequest.with { ($0.appID, $0.userID, $0.id) = (Data(calls.app), "ana", one) }
+                for _ in 0..<2 { #expect(try await calls.named(names[1], UsersAPI.endSessions, endingOne).ended == 1) }
+                #expect(try await calls.sessions(of: "ana").total == 1)
+                try await calls.named(names[2], UsersAPI.endSessions, ending)
+                try await openSessions(2, of: "ana", calls)
+                #expect(try await calls.named(names[2], UsersAPI.endSessions, ending).ended > 0)
+                #expect(try await calls.sessions(of: "ana").total == 2)
+
+                let badge = ProtoBadgeRequest.with { ($0.appID, $0.userID, $0.externalUnreadCount) = (Data(calls.app), "ana", 5) }
+                #expect(try await calls.named(names[3], UsersAPI.badge, badge).externalUnreadCount == 5)
+                _ = try await calls.badge(of: "ana", setting: 7)
+                #expect(try await calls.named(names[3], UsersAPI.badge, badge).externalUnreadCount == 7)
+
+                let setting = ProtoPatchAppRequest.with { ($0.appID, $0.sessionTtl) = (Data(calls.app), 3600) }
+                try await calls.named(names[4], UsersAPI.patchApp, setting)
+                try await calls.patchApp(sessionTTL: 7200)
+                try await calls.named(names[4], UsersAPI.patchApp, setting)
+                #expect(try await calls.number("SELECT session_ttl FROM conversations.app WHERE id = '\(calls.app)'") == 7200)
+
+                let erasing = ProtoEraseUserRequest.with { ($0.appID, $0.userID) = (Data(calls.app), "ana") }
+                try await calls.named(names[5], UsersAPI.erase, erasing)
+                try await calls.users("ana")
+                try await calls.named(names[5], UsersAPI.erase, erasing)
+                #expect(try await calls.refusal { try await calls.users("ana") }?.code == .idInUse)
+            }
+        }
+
+        @Test("an announcement under a name is sent once, and the name is refused for another one")
+        func namedAnnouncement() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.register()
+                try await calls.users("ana")
+                func announcing(_ text: String, as id: AnnouncementID) -> ProtoAnnounceRequest {
+                    .with {
+                        $0.appID = Data(calls.app)
+                        $0.id = Data(id)
+                        $0.senderUserID = "ana"
+                        $0.recipients = ["ana"]
+                        $0.parts = [ProtoMessagePart(.text(text))]
+                    }
+                }
+                let (name, id) = (Mutation.random, AnnouncementID.random())
+                let first = try await calls.named(name, UsersAPI.announce, announcing("news", as: id))
+                let again = try await calls.named(name, UsersAPI.announce, announcing("news", as: id))
+                #expect(again == first && first.sender.displayName == "ANA")
+                let other = Mutation(id: name.id, fingerprint: name.fingerprint &+ 1)
+                let refusal = try await calls.refusal { try await calls.named(other, UsersAPI.announce, announcing("other", as: .random())) }
+                #expect(refusal?.code == .invalidHeader)
+                #expect(try calls.notices("ana").count == 1)
             }
         }
 

@@ -49,7 +49,9 @@ extension EndToEnd {
                 try await cluster.sql(
                     """
                     INSERT INTO conversations.erasure (app_id, user_id, requested_at, not_before)
-                    VALUES ('\(app.app.id)', 'gone', now(), 'infinity')
+                    VALUES ('\(app.app.id)', 'gone', now(), 'infinity');
+                    INSERT INTO conversations.outside_sending (conversation_id, user_id, app_id, recorded_at)
+                    VALUES ('\(conversation.id.suffix(36))', 'bot', '\(app.app.id)', now())
                     """)
             }
 
@@ -89,7 +91,7 @@ extension EndToEnd {
             [
                 "conversation", "roster", "participant", "user_conversation", "message", "kept_receipts", "message_place", "distinct_set", "change",
                 "user_log", "user_change", "app_key", "server_token", "session", "identity", "follow", "announcement", "announcement_recipient",
-                "push_token", "content", "content_reference", "badge", "erasure", "later",
+                "push_token", "content", "content_reference", "badge", "erasure", "outside_sending", "later",
             ]
             .map { "conversations.\($0)" } + ["metadata.leaf", "metadata.tree", "metadata.index_path", "metadata.index_entry", "metadata.later"])
 

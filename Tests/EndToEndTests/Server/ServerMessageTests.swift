@@ -221,8 +221,8 @@ extension EndToEnd {
             let id = try #require(created.json["id"].string)
             let path = scene.path + layerPath(id)
             #expect(outcome(try await scene.server.call("GET", path)) == "404 not_found")
-            func send(to path: String) async throws -> RESTAnswer {
-                let part: JSONValue = ["mime_type": "image/png", "content": ["id": .string(id), "size": .integer(Int64(bytes.count))]]
+            func send(to path: String, size: Int64 = 5000) async throws -> RESTAnswer {
+                let part: JSONValue = ["mime_type": "image/png", "content": ["id": .string(id), "size": .integer(size)]]
                 return try await scene.server.call("POST", path + "/messages", JSONValue.object(["parts": [part]]).merging(scene.sender))
             }
             #expect(outcome(try await send(to: scene.path)) == "422 invalid_property")
@@ -232,6 +232,8 @@ extension EndToEnd {
             let other = try await scene.server.call("POST", "/conversations", ["participants": ["ana"], "distinct": false])
             let elsewhere = layerPath(try #require(other.json["id"].string))
             #expect(outcome(try await send(to: elsewhere)) == "422 invalid_property")
+            let smaller = try await send(to: scene.path, size: 4999)
+            #expect(outcome(smaller) == "422 invalid_property" && smaller.json["data"]["property"].string == "parts.0.content")
             let sent = try await send(to: scene.path)
             #expect(sent.status == 201 && sent.json["parts"][0]["content"]["size"] == 5000)
             let refresh = try #require(sent.json["parts"][0]["content"]["refresh_url"].string?.components(separatedBy: scene.server.appID).last)

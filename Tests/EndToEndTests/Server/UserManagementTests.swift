@@ -298,6 +298,64 @@ extension EndToEnd {
             }
         }
 
+        @Test("what the server does to users under a name is done once, whichever gateway is asked, and whatever was done since")
+        func named() async throws {
+            let app = try await Cluster.shared().app()
+            let ana = try await app.signIn("ana")
+            let server = AppServer(app)
+            /// Asks once, has something else done, and asks again by another gateway.
+            func twice(
+                _ method: String, _ path: String, _ body: JSONValue? = nil, between: () async throws -> Void = {}
+            ) async throws -> (RESTAnswer, RESTAnswer) {
+                let name = ["Strata-Mutation": UUID().uuidString]
+                let first = try await server.call(method, path, body, headers: name)
+                try await between()
+                return (first, try await server.call(method, path, body, headers: name, via: 1))
+            }
+
+            let created = try await twice("POST", "/users/ben/identity", ["display_name": "Ben"])
+            #expect(created.0.status == 201 && created.1.status == 201)
+            #expect(try await server.call("POST", "/users/ben/identity", ["display_name": "Ben"]).status == 409)
+            let deleted = try await twice("DELETE", "/users/ben/identity") {
+                try await succeeds(server.call("PUT", "/users/ben/identity", ["display_name": "Benedict"]), 204)
+            }
+            #expect(deleted.0.status == 204 && deleted.1.status == 204)
+            #expect(try await server.call("GET", "/users/ben/identity").json["display_name"] == "Benedict")
+
+            let suspended = try await twice("PATCH", "/users/ben", [set("suspended", true)]) {
+                try await succeeds(server.call("PATCH", "/users/ben", [set("suspended", false)]), 202)
+            }
+            #expect(suspended.0.status == 202 && suspended.1.status == 202)
+            #expect(try await server.call("GET", "/users/ben").json["suspended"] == false)
+
+            let blocked = try await twice("POST", "/users/ana/blocks", ["user_id": "ben"]) {
+                try await succeeds(server.call("DELETE", "/users/ana/blocks/ben"), 204)
+            }
+            #expect(blocked.0.status == 204 && blocked.1.status == 204)
+            #expect(try await server.call("GET", "/users/ana/blocks").json == [])
+
+            let badge = try await twice("PUT", "/users/ana/badge", ["external_unread_count": 5]) {
+                try await succeeds(server.call("PUT", "/users/ana/badge", ["external_unread_count": 7]), 200)
+            }
+            #expect(badge.0.json["external_unread_count"] == 5 && badge.1.json["external_unread_count"] == 7)
+
+            let news: JSONValue = [
+                "sender_id": "layer:///identities/ben", "recipients": ["ana"], "parts": [["mime_type": "text/plain", "body": "news"]],
+            ]
+            let announced = try await twice("POST", "/announcements", news)
+            #expect(announced.0.status == 202 && announced.1.status == 202 && announced.0.json == announced.1.json)
+            #expect(try await ana.does("GET", "/announcements").json.array?.count == 1)
+
+            // A session that was there is ended under the name again; one that came since is not.
+            let ended = try await twice("DELETE", "/users/ana/sessions") { _ = try await app.signIn("ana") }
+            #expect(ended.0.status == 204 && ended.1.status == 204)
+            let sessions = try await server.call("GET", "/users/ana/sessions")
+            #expect(sessions.header("Layer-Count") == "1")
+            let id = try #require(sessions.json[0]["id"].string?.split(separator: "/").last)
+            let one = try await twice("DELETE", "/users/ana/sessions/\(id)")
+            #expect(one.0.status == 204 && one.1.status == 204)
+        }
+
         @Test("a notification needs recipients and a text or data; with no webhook that sends pushes it is refused with that reason")
         func notifications() async throws {
             let app = try await Cluster.shared().app()
