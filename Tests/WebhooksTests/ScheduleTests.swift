@@ -49,6 +49,38 @@ struct ScheduleTests {
         #expect(room.limits(for: places).map { $0.lanes } == [1, 1, 1])
     }
 
+    @Test("hooks that fail again and again have little room, and half of all together; one success gives it back")
+    func failing() {
+        var room = DeliveryRoom(perHook: 10, perHost: 100, total: 12)
+        let hooks = (0..<5).map { _ in WebhookID.random() }
+        let places = hooks.map { (id: $0, host: "\($0)") }
+        for hook in hooks.dropLast() {
+            for _ in 0..<DeliveryRoom.patience - 1 { room.note(hasFailed: true, hook) }
+        }
+        #expect(room.limits(for: places).map(\.lanes) == [10, 10, 10, 10, 10])
+        for hook in hooks.dropLast() { room.note(hasFailed: true, hook) }
+        #expect(room.limits(for: places).map(\.lanes) == [2, 2, 2, 10])
+        #expect({ room.begin(hooks[0], at: "a") }())
+        #expect(room.limits(for: places).map(\.lanes) == [1, 2, 2, 10])
+        room.note(hasFailed: false, hooks[3])
+        #expect(room.limits(for: places).map(\.lanes) == [1, 2, 2, 10, 10])
+        room.forget(allBut: [])
+        #expect(room.limits(for: places).map(\.lanes) == [9, 10, 10, 10, 10])
+    }
+
+    @Test("work that does not end in time is not waited for")
+    func limited() async {
+        let end = WakeUp()
+        let late = await within(.milliseconds(1)) { () -> Int in
+            // It cannot be cancelled.
+            await Task { await end.wait(atMost: .seconds(3600)) }.value
+            return 1
+        }
+        #expect(late == nil)
+        end.signal()
+        #expect(await within(.seconds(3600)) { 2 } == 2)
+    }
+
     @Test("a pause ends early with a signal, also with one from before it, and otherwise with its time")
     func wakeUp() async {
         let wake = WakeUp()
@@ -57,5 +89,13 @@ struct ScheduleTests {
         Task { wake.signal() }
         await wake.wait(atMost: .seconds(3600))
         await wake.wait(atMost: .milliseconds(1))
+        // The timer of a pause that was ended early does not end the next one.
+        for _ in 0..<20 {
+            wake.signal()
+            await wake.wait(atMost: .seconds(3600))
+            let begun = ContinuousClock.now
+            await wake.wait(atMost: .milliseconds(20))
+            #expect(ContinuousClock.now - begun >= .milliseconds(20))
+        }
     }
 }

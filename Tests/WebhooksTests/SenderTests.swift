@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import Synchronization
 import TestCluster
 import TestSupport
 import Testing
@@ -16,11 +18,13 @@ struct SenderTests {
     private static let local = AddressPolicy(allowed: [AddressBlock("127.0.0.0/8")].compactMap { $0 })
 
     private func with(
-        _ policy: AddressPolicy = local, timeout: Duration = .seconds(20), trusted: [NIOSSLCertificate] = [], receiver: WebhookReceiver,
+        _ policy: AddressPolicy = local, timeout: Duration = .seconds(20), trusted: [NIOSSLCertificate] = [], names: NameLookup = NameLookup(),
+        receiver: WebhookReceiver,
         _ body: (HTTPSender) async throws -> Void
     ) async throws {
         let sender = HTTPSender(
-            policy: policy, timeout: timeout, connectionsPerHost: 4, trustedRoots: trusted, group: MultiThreadedEventLoopGroup.singleton)
+            policy: policy, timeout: timeout, connectionsPerHost: 4, trustedRoots: trusted, group: MultiThreadedEventLoopGroup.singleton,
+            names: names)
         do { try await body(sender) } catch {
             await sender.shutDown()
             await receiver.stop()
@@ -50,12 +54,14 @@ struct SenderTests {
         receiver.set(.answer(500), for: "/500")
         receiver.set(.answer(307, location: receiver.url("/other")), for: "/307")
         receiver.set(.endlessBody, for: "/endless")
+        receiver.set(.unfinishedBody, for: "/unfinished")
         receiver.set(.close, for: "/closes")
         try await with(receiver: receiver) { (sender: HTTPSender) async throws -> Void in
             #expect(try await post(sender, receiver.url("/good")).status == 200)
             #expect(try await post(sender, receiver.url("/500")).status == 500)
             #expect(try await post(sender, receiver.url("/307")).status == 307)
             #expect(try await post(sender, receiver.url("/endless")).status == 200)
+            #expect(try await post(sender, receiver.url("/unfinished")).status == 202)
             #expect(receiver.events(at: "/other").isEmpty)
             #expect(try await problem(sender, receiver.url("/closes")) == "the receiver closed the connection before it answered")
         }
@@ -68,6 +74,51 @@ struct SenderTests {
         try await with(timeout: .milliseconds(200), receiver: receiver) { (sender: HTTPSender) async throws -> Void in
             let reason = try await problem(sender, receiver.url("/hangs"))
             #expect(reason == "no answer within 200 ms" || reason == "no answer in time", "\(reason ?? "nil")")
+        }
+    }
+
+    @Test("a name server that does not answer takes no longer than a receiver, and one thread for each name, whatever is asked")
+    func slowNames() async throws {
+        let receiver = try await WebhookReceiver.start()
+        let asked = Mutex(0)
+        let isOver = DispatchSemaphore(value: 0)
+        let names = NameLookup { _ in
+            asked.withLock { $0 += 1 }
+            isOver.wait()
+            return []
+        }
+        try await with(timeout: .milliseconds(200), names: names, receiver: receiver) { (sender: HTTPSender) async throws -> Void in
+            let reasons = try await withThrowingTaskGroup(of: String?.self) { group in
+                for _ in 0..<40 { group.addTask { try await self.problem(sender, "http://slow.invalid/") } }
+                return try await group.reduce(into: Set<String?>()) { $0.insert($1) }
+            }
+            #expect(reasons == ["the target's name was not resolved within 200 ms"])
+            #expect(asked.withLock { $0 } == 1)
+            isOver.signal()
+        }
+    }
+
+    @Test("a name that cannot be found is not asked for again at once")
+    func unknownName() async throws {
+        let asked = Mutex(0)
+        let names = NameLookup { _ in
+            asked.withLock { $0 += 1 }
+            throw NameResolution.UnknownName()
+        }
+        for _ in 0..<3 { #expect(await names.addresses(of: "gone.invalid") == nil) }
+        #expect(asked.withLock { $0 } == 1)
+        #expect(await names.addresses(of: "127.0.0.1") == [try #require(IPAddress("127.0.0.1"))])
+        await names.shutDown()
+    }
+
+    @Test("if the first address of a name has no server, the next one is called the next time")
+    func addresses() async throws {
+        let receiver = try await WebhookReceiver.start()
+        let addresses = try ["127.0.0.2", "127.0.0.1"].map { try #require(IPAddress($0)) }
+        try await with(names: NameLookup { _ in addresses }, receiver: receiver) { (sender: HTTPSender) async throws -> Void in
+            let url = receiver.url("/good", host: "two.test")
+            #expect(try await problem(sender, url) == "the receiver could not be reached")
+            #expect(try await post(sender, url).status == 200)
         }
     }
 

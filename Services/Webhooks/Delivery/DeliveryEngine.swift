@@ -97,6 +97,7 @@ final class DeliveryEngine: Service {
             guard let target = try? TargetURL(hook.webhook.targetURL, allowsHTTP: settings.allowsHTTP) else { continue }
             ready[hook.webhook.id] = Ready(hook: hook, target: target)
         }
+        room.withLock { $0.forget(allBut: Set(ready.keys)) }
         hooks.withLock { $0 = ready }
     }
 
@@ -158,9 +159,10 @@ final class DeliveryEngine: Service {
             (result.position, result.number) = (event.position, event.number)
             (result.failures, result.pause) = (0, nil)
         }
+        // Before the room is free: who waits for the room to be empty finds that this is still to be noted.
+        finish(result, of: work)
         room.withLock { $0.end(work.lane.hook, at: work.ready.target.authority) }
         inFlight.record(room.withLock { $0.inFlight })
-        finish(result, of: work)
         wake.signal()
     }
 
@@ -188,6 +190,7 @@ final class DeliveryEngine: Service {
         let took = ContinuousClock.now - begun
         latency.recordNanoseconds(Int64(took / .nanoseconds(1)))
         (problem == nil ? delivered : failed).increment()
+        room.withLock { $0.note(hasFailed: problem != nil, work.lane.hook) }
         log.add(
             DeliveryLog.Attempt(
                 hook: work.ready.hook, event: event, attemptedAt: StrataModel.Timestamp(microseconds: Int64(time.timeIntervalSince1970 * 1_000_000)),
@@ -242,9 +245,9 @@ final class WakeUp: Sendable {
 
     /// Waits for a signal, for a time, or for the end of the task. One task may wait at a time.
     func wait(atMost limit: Duration) async {
+        // Not when it is cancelled: that would end the next pause.
         let timer = Task {
-            try? await Task.sleep(for: limit)
-            self.signal()
+            if (try? await Task.sleep(for: limit)) != nil { self.signal() }
         }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -24,13 +24,17 @@ final class HTTPSender: Sendable {
     }
 
     /// Why there is no answer, in words for the app's owner.
-    struct Problem: Error, Sendable {
+    struct Problem: Error, Hashable, Sendable {
+        /// This instance ends; it says nothing about the receiver.
+        static let interrupted = Problem(reason: "interrupted")
+
         let reason: String
     }
 
     private struct Target: Sendable {
         let client: HTTPClient
-        let addresses: [IPAddress]
+        /// The first one is in use.
+        var addresses: [IPAddress]
         var resolvedAt: ContinuousClock.Instant
         var usedAt: ContinuousClock.Instant
         var inUse = 0
@@ -42,8 +46,12 @@ final class HTTPSender: Sendable {
         var retired: [ObjectIdentifier: Int] = [:]
     }
 
-    /// How long an address is used before the name is resolved again.
+    /// How long addresses are used before the name is resolved again, while they go on being used.
     private static let freshness = Duration.seconds(30)
+    /// How long they are used at most without an answer of a name server.
+    private static let longestUse = Duration.seconds(600)
+    /// How long the rest of an answer may take.
+    private static let restPatience = Duration.seconds(1)
     /// How many hosts are remembered.
     private static let mostTargets = 512
     /// Bytes of an answer that are read. The status says whether a delivery succeeded; the rest is of no interest.
@@ -54,51 +62,64 @@ final class HTTPSender: Sendable {
     private let connectionsPerHost: Int
     private let trustedRoots: [NIOSSLCertificate]
     private let group: any EventLoopGroup
-    private let threads = NIOThreadPool(numberOfThreads: 8)
+    private let names: NameLookup
     private let state = Mutex(State())
 
     init(
-        policy: AddressPolicy, timeout: Duration, connectionsPerHost: Int, trustedRoots: [NIOSSLCertificate], group: any EventLoopGroup
+        policy: AddressPolicy, timeout: Duration, connectionsPerHost: Int, trustedRoots: [NIOSSLCertificate], group: any EventLoopGroup,
+        names: NameLookup = NameLookup()
     ) {
         self.policy = policy
         self.timeout = timeout
         self.connectionsPerHost = connectionsPerHost
         self.trustedRoots = trustedRoots
         self.group = group
-        threads.start()
+        self.names = names
     }
 
     /// Sends a request to a receiver and waits for the head of its answer.
     /// - Parameters:
     ///   - url: of the target, perhaps with more in its query.
-    ///   - bodyBytes: of the answer's body that are returned.
+    ///   - bodyBytes: of the answer's body that are waited for and returned.
     ///   - limit: less time than the receiver has otherwise.
     /// - Throws: ``Problem`` if there is no answer in time, or the receiver may not be called.
     func send(
         _ method: HTTPMethod, _ url: String, to target: TargetURL, headers: HTTPHeaders, body: ByteBuffer?, bodyBytes: Int = 0, limit: Duration? = nil
     ) async throws(Problem) -> Answer {
         let timeout = min(self.timeout, limit ?? self.timeout)
-        let result: Result<Answer, Problem>? = await withTaskGroup(of: Result<Answer, Problem>?.self) { group in
-            group.addTask {
-                do throws(Problem) {
-                    return .success(try await self.exchange(method, url, to: target, headers: headers, body: body, bodyBytes: bodyBytes))
-                } catch {
-                    return .failure(error)
-                }
-            }
-            group.addTask {
-                try? await Task.sleep(for: timeout)
-                return nil
-            }
-            let first = await group.next() ?? nil
-            group.cancelAll()
-            return first
+        let end = ContinuousClock.now + timeout
+        let client = try await client(for: target, until: end, of: timeout)
+        defer { release(client, of: target) }
+        guard !Task.isCancelled else { throw .interrupted }
+        var request = HTTPClientRequest(url: url)
+        request.method = method
+        request.headers = headers
+        if let body { request.body = .bytes(body) }
+        // Behind the end of what is waited for: it is for what nothing waits for any more.
+        let deadline = NIODeadline.now() + (timeout + Self.restPatience * 2).timeAmount
+        let head = await within(max(end - .now, .zero)) { [request] () -> Result<HTTPClientResponse, any Error> in
+            do { return .success(try await client.execute(request, deadline: deadline)) } catch { return .failure(error) }
         }
-        switch result {
-        case .success(let answer)?: return answer
-        case .failure(let problem)?: throw problem
-        case nil: throw Problem(reason: Task.isCancelled ? "interrupted" : "no answer within \(timeout.inWords)")
+        switch head {
+        case .success(let response)?:
+            let rest = await rest(of: response, within: bodyBytes > 0 ? max(end - .now, .zero) : Self.restPatience)
+            return Answer(
+                status: Int(response.status.code), reason: response.status.reasonPhrase,
+                body: rest.flatMap { $0.readableBytes <= bodyBytes ? $0 : nil })
+        case .failure(let error)?:
+            if Self.isAboutConnecting(error) { avoidAddress(of: client, for: target) }
+            throw Self.problem(for: error)
+        case nil:
+            if Task.isCancelled { throw .interrupted }
+            avoidAddress(of: client, for: target)
+            throw Problem(reason: "no answer within \(timeout.inWords)")
         }
+    }
+
+    /// What is left of an answer is read, so that the connection can be used again; the status has said all. A receiver that goes on for longer than that has its
+    /// connection closed, and has succeeded all the same.
+    private func rest(of response: HTTPClientResponse, within limit: Duration) async -> ByteBuffer? {
+        await within(limit) { try? await response.body.collect(upTo: Self.answerBytes) } ?? nil
     }
 
     /// Ends all connections.
@@ -108,65 +129,82 @@ final class HTTPSender: Sendable {
             return state.targets.values.map(\.client)
         }
         for client in clients { try? await client.shutdown() }
-        try? await threads.shutdownGracefully()
-    }
-
-    private func exchange(
-        _ method: HTTPMethod, _ url: String, to target: TargetURL, headers: HTTPHeaders, body: ByteBuffer?, bodyBytes: Int
-    ) async throws(Problem) -> Answer {
-        let client = try await client(for: target)
-        defer { release(client, of: target) }
-        var request = HTTPClientRequest(url: url)
-        request.method = method
-        request.headers = headers
-        if let body { request.body = .bytes(body) }
-        do {
-            let response = try await client.execute(request, deadline: .now() + timeout.timeAmount)
-            let status = Int(response.status.code)
-            // What is left of the answer is read, so that the connection can be used again; the status has said all.
-            let rest = try? await response.body.collect(upTo: Self.answerBytes)
-            return Answer(status: status, reason: response.status.reasonPhrase, body: rest.flatMap { $0.readableBytes <= bodyBytes ? $0 : nil })
-        } catch {
-            throw Problem(reason: Self.words(for: error))
-        }
+        await names.shutDown()
     }
 
     // MARK: Clients
 
-    private func client(for target: TargetURL) async throws(Problem) -> HTTPClient {
+    /// The client for a target, to be given back by ``release(_:of:)``.
+    private func client(for target: TargetURL, until end: ContinuousClock.Instant, of timeout: Duration) async throws(Problem) -> HTTPClient {
         let known = state.withLock { state -> Target? in
-            guard var known = state.targets[target.authority], .now < known.resolvedAt + Self.freshness else { return nil }
+            guard var known = state.targets[target.authority], .now < known.resolvedAt + Self.longestUse else { return nil }
             known.usedAt = .now
             known.inUse += 1
             state.targets[target.authority] = known
             return known
         }
-        if let known { return known.client }
-        let addresses = try await addresses(of: target.host).filter { policy.admits($0) }
-        guard let address = addresses.first else {
+        if let known {
+            // Requests do not wait for a name server: what was resolved and checked before is used meanwhile.
+            if .now >= known.resolvedAt + Self.freshness { Task { await self.resolveAgain(target) } }
+            return known.client
+        }
+        let answer = await within(max(end - .now, .zero)) { [names] in await names.addresses(of: target.host) }
+        guard let answer else {
+            throw Task.isCancelled ? .interrupted : Problem(reason: "the target's name was not resolved within \(timeout.inWords)")
+        }
+        guard let addresses = answer else { throw Problem(reason: "the target's name could not be resolved") }
+        guard let client = use(addresses, for: target, isTaken: true) else {
             throw Problem(reason: "the target's address is private or reserved, and is not called")
         }
+        return client
+    }
+
+    private func resolveAgain(_ target: TargetURL) async {
+        guard let addresses = await names.addresses(of: target.host) else { return }
+        _ = use(addresses, for: target, isTaken: false)
+    }
+
+    /// Uses those of these addresses that may be called.
+    /// - Parameter isTaken: the client is used at once, and given back by ``release(_:of:)``.
+    /// - Returns: nil if none of them may be called.
+    private func use(_ resolved: [IPAddress], for target: TargetURL, isTaken: Bool) -> HTTPClient? {
+        let addresses = resolved.filter { policy.admits($0) }
         var idle: [HTTPClient] = []
-        let client = state.withLock { state -> HTTPClient in
+        let client = state.withLock { state -> HTTPClient? in
             if var known = state.targets[target.authority] {
-                known.resolvedAt = .now
-                known.usedAt = .now
                 // An address that is still among those of the name goes on being used, with its connections.
                 if let current = known.addresses.first, addresses.contains(current) {
-                    known.inUse += 1
+                    known.addresses = [current] + addresses.filter { $0 != current }
+                    (known.resolvedAt, known.usedAt) = (.now, .now)
+                    if isTaken { known.inUse += 1 }
                     state.targets[target.authority] = known
                     return known.client
                 }
+                state.targets[target.authority] = nil
                 retire(known, in: &state, idle: &idle)
             }
+            guard let address = addresses.first else { return nil }
             makeRoom(in: &state, idle: &idle)
             let client = makeClient(for: target, at: address)
             state.targets[target.authority] = Target(
-                client: client, addresses: [address], resolvedAt: .now, usedAt: .now, inUse: 1)
+                client: client, addresses: addresses, resolvedAt: .now, usedAt: .now, inUse: isTaken ? 1 : 0)
             return client
         }
         for client in idle { Task { try? await client.shutdown() } }
         return client
+    }
+
+    /// A server could not be reached: the next request goes to another address of the name, if it has one.
+    private func avoidAddress(of client: HTTPClient, for target: TargetURL) {
+        var idle: [HTTPClient] = []
+        state.withLock { state in
+            guard let known = state.targets[target.authority], known.client === client, known.addresses.count > 1 else { return }
+            let addresses = Array(known.addresses.dropFirst()) + known.addresses.prefix(1)
+            retire(known, in: &state, idle: &idle)
+            state.targets[target.authority] = Target(
+                client: makeClient(for: target, at: addresses[0]), addresses: addresses, resolvedAt: known.resolvedAt, usedAt: .now)
+        }
+        for client in idle { Task { try? await client.shutdown() } }
     }
 
     private func release(_ client: HTTPClient, of target: TargetURL) {
@@ -210,31 +248,30 @@ final class HTTPSender: Sendable {
         return HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
     }
 
-    // MARK: Names
+    // MARK: Problems
 
-    private func addresses(of host: String) async throws(Problem) -> [IPAddress] {
-        if let address = IPAddress(host) { return [address] }
-        do {
-            return try await threads.runIfActive { try NameResolution.addresses(of: host) }
-        } catch {
-            throw Problem(reason: "the target's name could not be resolved")
+    private static func isAboutConnecting(_ error: any Error) -> Bool {
+        switch error {
+        case let error as HTTPClientError: error == .connectTimeout || error == .tlsHandshakeTimeout
+        default: error is NIOConnectionError || error is IOError
         }
     }
 
-    private static func words(for error: any Error) -> String {
+    private static func problem(for error: any Error) -> Problem {
         switch error {
         case let error as HTTPClientError:
             switch error {
-            case .connectTimeout, .deadlineExceeded, .readTimeout, .getConnectionFromPoolTimeout: "no answer in time"
-            case .remoteConnectionClosed: "the receiver closed the connection before it answered"
-            case .cancelled: "interrupted"
-            case .tlsHandshakeTimeout: "no TLS handshake in time"
-            default: "the request failed: \(error.shortDescription)"
+            case .connectTimeout, .deadlineExceeded, .readTimeout, .getConnectionFromPoolTimeout: Problem(reason: "no answer in time")
+            case .remoteConnectionClosed: Problem(reason: "the receiver closed the connection before it answered")
+            case .cancelled: .interrupted
+            case .tlsHandshakeTimeout: Problem(reason: "no TLS handshake in time")
+            default: Problem(reason: "the request failed: \(error.shortDescription)")
             }
-        case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError: "the TLS connection could not be made: the certificate may be wrong"
-        case is NIOConnectionError, is IOError: "the receiver could not be reached"
-        case is CancellationError: "interrupted"
-        default: "the answer could not be understood"
+        case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError:
+            Problem(reason: "the TLS connection could not be made: the certificate may be wrong")
+        case is NIOConnectionError, is IOError: Problem(reason: "the receiver could not be reached")
+        case is CancellationError: .interrupted
+        default: Problem(reason: "the answer could not be understood")
         }
     }
 }

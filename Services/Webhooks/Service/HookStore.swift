@@ -11,7 +11,8 @@ struct HookStore: Sendable {
     let pool: PostgresPool
     /// How long ago a hook must have been verified before it becomes active: every service has asked for the apps with hooks since then, and what it began
     /// to write before that is done.
-    static let activationDelay = RecordedApps.lifetime + .seconds(3)
+    /// The gateways' requests may take ten seconds.
+    static let activationDelay = RecordedApps.lifetime + .seconds(12)
     /// Attempts of a hook that are kept.
     static let keptDeliveries: Int64 = 100
 

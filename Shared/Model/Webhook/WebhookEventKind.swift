@@ -44,9 +44,7 @@ public enum WebhookEventKind: String, Hashable, Sendable, CaseIterable {
             if let kind = firstNames[name] { return [kind] }
             return name == push.rawValue ? [.push] : nil
         }
-        if name.hasPrefix("Channel.") || name.hasPrefix("Membership.") {
-            return ["created", "updated", "deleted"].contains { name.hasSuffix(".\($0)") } ? [] : nil
-        }
+        if neverHappening.contains(name) { return [] }
         guard let kind = WebhookEventKind(rawValue: name) else { return nil }
         switch kind {
         case .messageDelivered, .messageRead, .participantsUpdated: return nil
@@ -54,6 +52,9 @@ public enum WebhookEventKind: String, Hashable, Sendable, CaseIterable {
         default: return [kind]
         }
     }
+
+    /// Of channels, which Strata does not have.
+    private static let neverHappening = Set(["Channel", "Membership"].flatMap { kind in ["created", "updated", "deleted"].map { "\(kind).\($0)" } })
 
     private static let firstNames: [String: WebhookEventKind] = [
         "message.sent": .messageCreated, "message.delivered": .messageDelivered, "message.read": .messageRead, "message.deleted": .messageDeleted,

@@ -7,6 +7,8 @@ public struct WebhookBody: Hashable, Sendable {
     public static let urlScalars = 2048
     /// Bytes of a secret.
     public static let secretBytes = 1024
+    /// Names of events.
+    public static let eventNames = 64
     /// Entries of the config, and bytes of each name and value.
     public static let configEntries = 32, configBytes = 2048
 
@@ -42,6 +44,7 @@ public struct WebhookBody: Hashable, Sendable {
     }
 
     private static func events(_ elements: [JSONValue], in property: String, version: WebhookVersion) throws(Failure) -> [String] {
+        guard elements.count <= eventNames else { throw .invalid(property, reason: "has more than \(eventNames) names") }
         var events: [String] = []
         for (index, element) in elements.enumerated() {
             guard let name = element.stringValue, WebhookEventKind.kinds(named: name, in: version) != nil else {

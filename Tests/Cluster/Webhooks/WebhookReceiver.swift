@@ -24,6 +24,8 @@ package final class WebhookReceiver: Sendable {
         case wrongChallenge
         /// Accepts with a body that does not end.
         case endlessBody
+        /// Accepts with a body of which a little comes, and then nothing more.
+        case unfinishedBody
     }
 
     /// An event that came, whatever it was answered with.
@@ -185,6 +187,10 @@ private final class Handler: ChannelInboundHandler {
             context.write(wrapOutboundOut(.head(head)), promise: nil)
             for _ in 0..<64 { context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(repeating: 0x20, count: 4096)))), promise: nil) }
             context.flush()
+        case .unfinishedBody:
+            if let challenge { return answer(context, 200, body: challenge) }
+            context.write(wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .accepted, headers: ["content-length": "9"]))), promise: nil)
+            context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: "{")))), promise: nil)
         }
     }
 
