@@ -7,9 +7,9 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN interval '2500 milliseconds';
 
 -- Takes a message that is to be sent after a delay, before the end of which its sender is shown as typing for a while (both in milliseconds). Outcomes: 'ok',
--- also if it was taken before; and what send_message would refuse now: 'not_found', 'deleted', 'access_denied', 'unknown_sender', 'id_in_use' of a message
--- elsewhere, 'unknown_content' with the first of `p_contents` that cannot be sent; or 'too_many', if the app would have more than `p_quota` (NULL: no limit)
--- that wait. `is_typing`: from now on.
+-- also if it was taken before; and what send_message would refuse now: 'not_found', 'deleted', 'access_denied', 'unknown_sender', 'id_in_use' of a message that
+-- is or waits elsewhere, 'unknown_content' with the first of `p_contents` that cannot be sent; or 'too_many', if the app would have more than `p_quota` (NULL: no
+-- limit) that wait. `is_typing`: from now on.
 CREATE OR REPLACE FUNCTION conversations.delay_message(
     p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_contents uuid[], p_sender_name text,
     p_delay bigint, p_typing bigint, p_quota bigint, OUT outcome text, OUT bad_content uuid, OUT is_typing boolean)
@@ -20,14 +20,18 @@ DECLARE
     typing_at timestamptz;
 BEGIN
     is_typing := false;
-    SELECT x.conversation_id INTO place FROM conversations.message_place x WHERE x.message_id = p_id;
-    IF FOUND THEN
-        outcome := CASE WHEN place = p_conversation THEN 'ok' ELSE 'id_in_use' END;
-        RETURN;
-    END IF;
     PERFORM FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NULL;
     IF NOT FOUND THEN
         outcome := conversations.absence(p_app, p_conversation);
+        RETURN;
+    END IF;
+    -- As send_message does: nothing is sent or scheduled under this id meanwhile.
+    PERFORM pg_advisory_xact_lock(uuid_hash_extended(p_id, 3));
+    place := coalesce(
+        (SELECT x.conversation_id FROM conversations.message_place x WHERE x.message_id = p_id),
+        (SELECT x.conversation_id FROM conversations.delayed_message x WHERE x.id = p_id));
+    IF place IS NOT NULL THEN
+        outcome := CASE WHEN place = p_conversation THEN 'ok' ELSE 'id_in_use' END;
         RETURN;
     END IF;
     PERFORM FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor AND x.left_position IS NULL;
@@ -41,7 +45,6 @@ BEGIN
         END IF;
     END IF;
     PERFORM conversations.lock_quota(p_app, '', 'delayed_message');
-    IF EXISTS (SELECT FROM conversations.delayed_message x WHERE x.id = p_id) THEN RETURN; END IF;
     IF (SELECT count(*) FROM (SELECT FROM conversations.delayed_message x WHERE x.app_id = p_app LIMIT p_quota) x) >= p_quota THEN
         outcome := 'too_many';
         RETURN;
@@ -53,9 +56,7 @@ BEGIN
         id, app_id, conversation_id, actor, sender_name, parts, notification, contents, due_at, next_at, typing_at)
     VALUES (
         p_id, p_app, p_conversation, p_actor, p_sender_name, p_parts, p_notification, p_contents, due, due,
-        CASE WHEN p_typing = 0 OR p_actor IS NULL THEN NULL WHEN is_typing THEN clock_timestamp() + conversations.typing_step() ELSE typing_at END)
-    ON CONFLICT DO NOTHING;
-    is_typing := is_typing AND FOUND;
+        CASE WHEN p_typing = 0 OR p_actor IS NULL THEN NULL WHEN is_typing THEN clock_timestamp() + conversations.typing_step() ELSE typing_at END);
 END
 $$;
 

@@ -173,6 +173,35 @@ extension StoreTests {
             }
         }
 
+        @Test("an id that waits or exists elsewhere is in use, and what waits is not lost to a message that is sent at once under its id")
+        func idInUse() async throws {
+            try await CallsFixture.run { calls in
+                let (id, other) = (try await calls.create(["ana"], by: "").id, try await calls.create(["ana", "ben"], by: "").id)
+                let (waits, sent) = (MessageID.random(), MessageID.random())
+                try await calls.delay(id, name: "C", id: waits, milliseconds: 60_000)
+                try await calls.sendByServer(id, name: "C", id: sent)
+                let elsewhere = calls.with(app: .random())
+                let foreign = try await elsewhere.create(["ana"], by: "").id
+                for taken in [waits, sent] {
+                    try await calls.delay(id, name: "C", id: taken, milliseconds: 1000)
+                    let refusal = try await calls.refusal { try await calls.delay(other, name: "C", id: taken, milliseconds: 1000) }
+                    #expect(refusal?.code == .idInUse)
+                    let strange = try await elsewhere.refusal { try await elsewhere.delay(foreign, name: "C", id: taken, milliseconds: 1000) }
+                    #expect(strange?.code == .idInUse)
+                    // A conversation of another app is not there, whatever has the id.
+                    let hidden = try await elsewhere.refusal { try await elsewhere.delay(id, name: "C", id: taken, milliseconds: 1000) }
+                    #expect(hidden?.code == .notFound)
+                }
+                for place in [id, other] {
+                    #expect(try await calls.refusal { try await calls.sendByServer(place, name: "C", id: waits) }?.code == .idInUse)
+                }
+                try await pass(60_000, calls)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try await calls.messages(id, as: "").messages.map(\.id) == [waits, sent])
+                #expect(try await calls.messages(other, as: "").total == 0)
+            }
+        }
+
         @Test("what cannot be sent is refused at once, and dropped without a word if that is so when its time comes")
         func dropped() async throws {
             try await CallsFixture.run { calls in
