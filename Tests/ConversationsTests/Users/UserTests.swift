@@ -38,7 +38,10 @@ extension StoreTests {
                     """)
                 #expect(digests == 0)
                 let refusal = try await calls.refusal { try await calls.sessions(of: "ana", from: Data(uuid: UUID())) }
-                #expect(refusal?.detail == .property("from_id"))
+                #expect(refusal?.code == .notFound)
+                // One that has ended meanwhile has no place either.
+                _ = try await calls.endSessions(of: "ana", all.sessions[0].id)
+                #expect(try await calls.refusal { try await calls.sessions(of: "ana", from: all.sessions[0].id) }?.code == .notFound)
             }
         }
 
