@@ -50,6 +50,8 @@ BEGIN
         RETURN;
     END IF;
     due := clock_timestamp() + p_delay * interval '1 millisecond';
+    -- No message refers to it until then: it must not be swept before.
+    UPDATE conversations.content x SET unreferenced_since = due WHERE x.id = ANY (p_contents) AND x.unreferenced_since IS NOT NULL;
     typing_at := due - p_typing * interval '1 millisecond';
     is_typing := p_typing > 0 AND p_actor IS NOT NULL AND typing_at <= clock_timestamp();
     INSERT INTO conversations.delayed_message (

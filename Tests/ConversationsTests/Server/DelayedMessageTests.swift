@@ -202,6 +202,22 @@ extension StoreTests {
             }
         }
 
+        @Test("content of a message that waits is not swept as content that nobody has sent")
+        func content() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ana"], by: "").id
+                let content = try await calls.content()
+                try await calls.execute(
+                    "UPDATE conversations.content SET unreferenced_since = unreferenced_since - interval '2 hours' WHERE id = '\(content)'")
+                try await calls.delay(id, by: "ana", milliseconds: 300_000, parts: [ProtoMessagePart(.content(content))])
+                #expect(try await !calls.sweepContents(olderThan: 3600).contains(content))
+                try await pass(300_000, calls)
+                _ = await calls.delayedMessages.workOff()
+                let sent = try await calls.messages(id).messages
+                #expect(sent.first?.parts.first?.contentID == content)
+            }
+        }
+
         @Test("what cannot be sent is refused at once, and dropped without a word if that is so when its time comes")
         func dropped() async throws {
             try await CallsFixture.run { calls in
