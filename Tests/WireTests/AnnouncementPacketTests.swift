@@ -87,6 +87,8 @@ import Testing
             #expect(found?.code == code && found?.property == property, "\(text)")
         }
         #expect(try FollowBody(json(#"["ana","layer:///identities/ben.o","ana"]"#)).users == [ana.userID, ben.userID])
+        #expect(try FollowBody(json(#"["100%","a%2Fb"]"#), from: .server).users == [UserID(trusted: "100%"), UserID(trusted: "a%2Fb")])
+        #expect(failure { _ = try FollowBody(json(#"["100%"]"#)) }?.property == "user_ids.0")
         #expect(failure { _ = try FollowBody(json(#"["ana",1]"#)) }?.property == "user_ids.1")
         #expect(failure { _ = try FollowBody(json(#"{"a":1}"#)) }?.code == .invalidRequest)
     }

@@ -100,6 +100,20 @@ import Testing
         #expect(failure { try UserPatch(json(#"[{"operation":"delete","property":"blocks"}]"#)) }?.code == .invalidOperation)
     }
 
+    @Test("an app's own server spells the users of block lists as they are, or as ids of identities")
+    func blockedAsSpelled() throws {
+        for (text, user) in [("team/ana", "team/ana"), ("100%", "100%"), ("a%2Fb", "a%2Fb"), ("layer:///identities/a%2Fb", "a/b")] {
+            let id = UserID(trusted: user)
+            #expect(try BlockBody(json(#"{"user_id":"\#(text)"}"#)).user == id)
+            let patch = try UserPatch(
+                json(
+                    #"[{"operation":"set","property":"blocks","value":["\#(text)"]},{"operation":"remove","property":"blocks","id":"\#(text)"}]"#
+                ))
+            #expect(patch.blocks == [.set([id]), .remove([id])])
+        }
+        #expect(failure { try BlockBody(json(#"{"user_id":""}"#)) }?.detail == .property("user_id"))
+    }
+
     @Test("a notification keeps what differs for its recipients, by their ids, whatever they are called by")
     func notification() throws {
         let body = try NotificationBody(

@@ -33,6 +33,9 @@ struct BlockHandler: CallHandler {
     }
 
     private func change(_ request: ProtoChangeBlocksRequest, for caller: Caller) async throws -> ChangePlace? {
+        if let mostNames = support.quotas.blocked.map({ 4 * $0 + 1000 }), request.operations.reduce(0, { $0 + $1.userIds.count }) > mostNames {
+            throw Failure.invalid("blocks", reason: "names more than \(mostNames) users in all operations together")
+        }
         for name in request.operations.flatMap(\.userIds) where UserID(name) == nil {
             throw Failure.invalid("blocks", reason: "holds something that is not a user id")
         }

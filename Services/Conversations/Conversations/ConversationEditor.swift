@@ -44,6 +44,11 @@ struct ConversationEditor: Sendable {
 
     private func patchConversation(_ request: ProtoPatchConversationRequest, for caller: Caller) async throws -> ([Change], ChangePlace)? {
         let id = try ConversationID(contract: request.conversationID)
+        // What no conversation could come from costs no more than to read it.
+        let mostNames = 4 * support.participantsLimit + 1000
+        guard request.participants.reduce(0, { $0 + $1.userIds.count }) <= mostNames else {
+            throw Failure.invalid("participants", reason: "names more than \(mostNames) users in all operations together")
+        }
         let metadata = request.metadata.map { MetadataOperation($0) }
         try support.metadataValidation.checkOperations(metadata)
         try await support.ensureUsers(Self.mentioned(request.participants), for: caller) { () throws(Failure) in
@@ -81,14 +86,17 @@ struct ConversationEditor: Sendable {
     }
 
     /// The users whom a patch leaves in the conversation by naming them.
-    static func mentioned(_ operations: [ProtoParticipantOperation]) -> Set<String> {
-        operations.reduce(into: []) { users, operation in
+    static func mentioned(_ operations: [ProtoParticipantOperation]) -> [String] {
+        var users: Set<UserID> = []
+        for operation in operations {
+            let named = operation.userIds.map { UserID(trusted: $0) }
             switch operation.kind {
-            case .remove: users.subtract(operation.userIds)
-            case .set: users = Set(operation.userIds)
-            default: users.formUnion(operation.userIds)
+            case .remove: users.subtract(named)
+            case .set: users = Set(named)
+            default: users.formUnion(named)
             }
         }
+        return users.map(\.rawValue)
     }
 
     private func patched(_ written: Written) throws -> Patched {

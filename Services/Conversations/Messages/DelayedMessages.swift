@@ -10,7 +10,8 @@ import StrataModel
 /// Sends messages of apps' own servers whose delay is over, and shows their senders as typing before that.
 ///
 /// Every instance does it: each is given other messages by the database, which sends a message and forgets it in one transaction. So a message is sent once,
-/// whatever is killed meanwhile. Typing is published as the presence service publishes it, and ends by itself if nothing more is said.
+/// whatever is killed meanwhile. One that cannot be sent now waits with the others of its conversation, and holds up no other. Typing is published as the
+/// presence service publishes it, and ends by itself if nothing more is said.
 struct DelayedMessages: Service {
     private let support: CallSupport
     private let logger: Logger
@@ -20,8 +21,14 @@ struct DelayedMessages: Service {
 
     /// A delay has a second at least: whatever other instances take meanwhile is seen before it is due.
     private static let longestPause = Duration.seconds(1)
-    /// Until a typist is forgotten of whom nothing more is heard: a step of `work_off_delayed`, and some time for a step that is late.
-    static let typingGoodFor = Duration.seconds(12)
+    /// Before looking again at what is due, and is with another instance.
+    private static let shortestPause = Duration.milliseconds(20)
+    /// Until a typist is forgotten of whom nothing more is heard: some steps of `type_delayed`.
+    static let typingGoodFor = Duration.seconds(10)
+    /// Messages that are sent between two looks at who is typing.
+    private static let sendBatch: Int64 = 20
+    /// Typists in one transaction.
+    private static let typingBatch: Int64 = 200
 
     init(_ support: CallSupport, logger: Logger) {
         self.support = support
@@ -41,32 +48,64 @@ struct DelayedMessages: Service {
     func workOff() async -> Duration {
         do {
             while !Task.isCancelled {
-                if let pause = try await step() { return min(pause, Self.longestPause) }
+                if let pause = try await turn() { return min(max(pause, Self.shortestPause), Self.longestPause) }
             }
         } catch {
-            failures.increment()
-            logger.warning("delayed messages could not be sent", metadata: ["error.type": "\(type(of: error))"])
+            report(error)
         }
         return Self.longestPause
     }
 
-    /// Does what is due first.
-    /// - Returns: nil; or, if nothing was due, until when nothing will be.
-    private func step() async throws -> Duration? {
+    private func report(_ error: any Error) {
+        failures.increment()
+        logger.warning("delayed messages could not be sent", metadata: ["error.code": "\(Failure(reading: error).code.id)"])
+    }
+
+    /// Sends some of what is due, and then tells who is typing.
+    /// - Returns: nil; or, if there was nothing to do, until when there will be nothing.
+    private func turn() async throws -> Duration? {
         let deadline = ContinuousClock.now + .seconds(30)
-        let rows = try await support.database.runAlone(WorkOffDelayed(), deadline: deadline)
-        let row = try support.row(rows)
-        let columns = try rows.columns(of: WorkOffDelayed.self)
-        switch try row[columns.kind] {
-        case "sent": try await announce(row, by: columns, deadline: deadline)
-        case "typing":
-            if let actor = try row[optional: columns.actor] {
-                support.publisher.announce(
-                    .started, by: UserID(trusted: actor), in: ConversationID(rawValue: try row[columns.conversation]), goodFor: Self.typingGoodFor)
+        let rows = try await support.database.runAlone(DueDelayed(limit: Self.sendBatch), deadline: deadline)
+        let (row, columns) = (try support.row(rows), try rows.columns(of: DueDelayed.self))
+        var hasDone = false
+        for id in try row[columns.ids] {
+            do {
+                if try await send(id, deadline: deadline) { hasDone = true }
+            } catch {
+                report(error)
+                _ = try await support.database.runAlone(PutOffDelayed(message: id), deadline: deadline)
             }
-        default: return try row[optional: columns.nextIn].map { .microseconds($0) } ?? Self.longestPause
         }
-        return nil
+        if try row[columns.isTyping], try await showTyping(deadline: deadline) { hasDone = true }
+        guard !hasDone else { return nil }
+        return try row[optional: columns.nextIn].map { .microseconds($0) } ?? Self.longestPause
+    }
+
+    /// Says once more who is typing, and of some that they are not.
+    /// - Returns: false if there was nobody.
+    private func showTyping(deadline: ContinuousClock.Instant) async throws -> Bool {
+        let rows = try await support.database.runAlone(TypeDelayed(limit: Self.typingBatch), deadline: deadline)
+        let columns = try rows.columns(of: TypeDelayed.self)
+        for row in rows {
+            guard let actor = try row[optional: columns.actor].map({ UserID(trusted: $0) }) else { continue }
+            let conversation = ConversationID(rawValue: try row[columns.conversation])
+            switch try row[optional: columns.action] {
+            case "started": support.publisher.announce(.started, by: actor, in: conversation, goodFor: Self.typingGoodFor)
+            case "finished": support.publisher.announce(.finished, by: actor, in: conversation, goodFor: nil)
+            default: break
+            }
+        }
+        return !rows.isEmpty
+    }
+
+    /// Sends a message that is due.
+    /// - Returns: false if another instance has it.
+    private func send(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
+        let rows = try await support.database.runAlone(SendDelayed(message: id), deadline: deadline)
+        let (row, columns) = (try support.row(rows), try rows.columns(of: SendDelayed.self))
+        if try row[columns.outcome] == "none" { return false }
+        try await announce(row, by: columns, deadline: deadline)
+        return true
     }
 
     /// Tells what was sent. A publication that is lost here is found by the gateways, as any other.
@@ -145,25 +184,89 @@ struct DelayColumns: ColumnSet {
     }
 }
 
-/// Does what is due first among the delayed messages.
-struct WorkOffDelayed: PostgresQuery {
+/// What is due among the delayed messages.
+struct DueDelayed: PostgresQuery {
+    /// The most messages.
+    let limit: Int64
+
+    typealias Columns = DueDelayedColumns
+
+    static let statement = Statement(
+        "message.due_delayed", sql: "SELECT r.ids, r.is_typing, r.next_in FROM conversations.due_delayed($1) r", isIdempotent: true)
+
+    var parameters: [Value] { [.int8(limit)] }
+}
+
+/// Of ``DueDelayed``.
+struct DueDelayedColumns: ColumnSet {
+    let ids: Column<[UUID]>
+    let isTyping: Column<Bool>
+    let nextIn: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        ids = try names.column("ids")
+        isTyping = try names.column("is_typing")
+        nextIn = try names.column("next_in")
+    }
+}
+
+/// Has a delayed message wait for a moment more.
+struct PutOffDelayed: PostgresQuery {
+    let message: UUID
+
+    typealias Columns = NoColumns
+
+    static let statement = Statement("message.put_off_delayed", sql: "SELECT conversations.put_off_delayed($1)", isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(message)] }
+}
+
+/// Goes on with the typing of the senders of delayed messages.
+struct TypeDelayed: PostgresQuery {
+    /// The most of them.
+    let limit: Int64
+
+    typealias Columns = TypeDelayedColumns
+
+    static let statement = Statement(
+        "message.type_delayed", sql: "SELECT r.conversation_id, r.actor, r.action FROM conversations.type_delayed($1) r")
+
+    var parameters: [Value] { [.int8(limit)] }
+}
+
+/// Of ``TypeDelayed``.
+struct TypeDelayedColumns: ColumnSet {
+    let conversation: Column<UUID>
+    let actor: Column<String>
+    /// NULL: nothing is to be said.
+    let action: Column<String>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        conversation = try names.column("conversation_id")
+        actor = try names.column("actor")
+        action = try names.column("action")
+    }
+}
+
+/// Sends a delayed message that is due.
+struct SendDelayed: PostgresQuery {
+    let message: UUID
+
     typealias Columns = DelayedColumns
 
     /// Of any app: whether webhooks are to be told, the database looks itself.
     static let statement = Statement(
-        "message.work_off_delayed",
+        "message.send_delayed",
         sql: """
-            SELECT r.* FROM conversations.work_off_delayed() r
+            SELECT r.* FROM conversations.send_delayed($1) r
             CROSS JOIN LATERAL webhooks.record(r.app_id, r.conversation_id, r.position, r.position) w
             """)
 
-    var parameters: [Value] { [] }
+    var parameters: [Value] { [.uuid(message)] }
 }
 
-/// Of ``WorkOffDelayed``.
+/// Of ``SendDelayed``.
 struct DelayedColumns: ColumnSet {
-    let kind: Column<String>
-    let nextIn: Column<Int64>
     let app: Column<UUID>
     let conversation: Column<UUID>
     let message: Column<UUID>
@@ -182,8 +285,6 @@ struct DelayedColumns: ColumnSet {
     let kept: KeptColumns
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
-        kind = try names.column("kind")
-        nextIn = try names.column("next_in")
         app = try names.column("app_id")
         conversation = try names.column("conversation_id")
         message = try names.column("message_id")

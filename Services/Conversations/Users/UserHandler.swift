@@ -109,7 +109,8 @@ struct UserHandler: CallHandler {
             ListSessions(app: app, user: user, pageSize: Int64(min(max(request.pageSize, 1), Self.pageLimit)), from: from), deadline: context.deadline
         )
         let (header, columns) = (try support.row(rows), try rows.columns(of: ListSessions.self))
-        guard try header[columns.outcome] == "ok" else { throw Failure.invalid("from_id", reason: "is not the id of a session in this list") }
+        // Of one that has ended, too: where it stood is not known any more.
+        guard try header[columns.outcome] == "ok" else { throw Failure.notFound("session") }
         return try .with {
             $0.total = try header[columns.total]
             $0.sessions = try rows.dropFirst()

@@ -211,7 +211,7 @@ extension IndexBody: RESTRequest {
 
 extension FollowBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try FollowBody(try await request.json(context))
+        self = try FollowBody(try await request.json(context), from: context.isServerRequest ? .server : .client)
     }
 }
 

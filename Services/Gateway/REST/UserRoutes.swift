@@ -50,16 +50,18 @@ struct UserRoutes: RESTFeature {
         }
     }
 
-    /// The properties that a patch can name are carried out here, each by its own call. All were checked before the first is.
+    /// The properties that a patch can name are carried out here, each by its own call. All were checked before the first is, and the one that can still be
+    /// refused comes first.
     private func patch(_ asked: ObjectRequest<OwnerRequest, UserPatch>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        let key = asked.id.key(in: context)
-        if let isSuspended = asked.content.isSuspended {
-            try await services.suspend(key, isSuspended, as: context.mutation, trace: context.request.trace)
-        } else if asked.content.blocks.isEmpty || context.version >= .v2 {
+        let (key, content) = (asked.id.key(in: context), asked.content)
+        if content.isSuspended != nil || content.blocks.isEmpty || context.version >= .v2 {
             _ = try await services.knownUser(key, trace: context.request.trace)
         }
-        if !asked.content.blocks.isEmpty {
-            _ = try await services.changeBlocks(asked.content.blocks, createsUser: context.version < .v2, for: context.namedCall(for: key))
+        if !content.blocks.isEmpty {
+            _ = try await services.changeBlocks(content.blocks, createsUser: context.version < .v2, for: context.namedCall(for: key))
+        }
+        if let isSuspended = content.isSuspended {
+            try await services.suspend(key, isSuspended, as: context.mutation, trace: context.request.trace)
         }
         return RESTAnswer(status: .accepted)
     }

@@ -93,10 +93,10 @@ BEGIN
         CASE operation ->> 'kind'
             WHEN 'add' THEN
                 wanted := wanted || named;
-                unwanted := ARRAY(SELECT u.id FROM unnest(unwanted) u(id) WHERE u.id <> ALL (named));
+                unwanted := ARRAY(SELECT unnest(unwanted) EXCEPT SELECT unnest(named));
             WHEN 'remove' THEN
                 unwanted := unwanted || named;
-                wanted := ARRAY(SELECT u.id FROM unnest(wanted) u(id) WHERE u.id <> ALL (named));
+                wanted := ARRAY(SELECT unnest(wanted) EXCEPT SELECT unnest(named));
             WHEN 'set' THEN
                 is_set := true;
                 wanted := named;
@@ -106,8 +106,8 @@ BEGIN
     used := (SELECT count(*) FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own);
     IF is_set THEN
         unwanted := ARRAY(
-            SELECT b.other_id FROM conversations.block b
-            WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own AND b.other_id <> ALL (wanted));
+            SELECT b.other_id FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own
+            EXCEPT SELECT unnest(wanted));
     END IF;
     blocked := ARRAY(
         SELECT u.id COLLATE "C" FROM unnest(conversations.sorted_users(wanted)) u(id)

@@ -1,10 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Messages that an app's own server has sent later.
 
+-- After how long it is said again that somebody types: stock clients forget a typist of whom they hear nothing for 6 to 11 seconds.
+CREATE OR REPLACE FUNCTION conversations.typing_step() RETURNS interval
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN interval '2500 milliseconds';
+
 -- Takes a message that is to be sent after a delay, before the end of which its sender is shown as typing for a while (both in milliseconds). Outcomes: 'ok',
--- also if it was taken before; and what send_message would refuse now: 'not_found', 'deleted', 'access_denied', 'unknown_sender', 'id_in_use' of a message
--- elsewhere, 'unknown_content' with the first of `p_contents` that cannot be sent; or 'too_many', if the app would have more than `p_quota` (NULL: no limit)
--- that wait. `is_typing`: from now on.
+-- also if it was taken before; and what send_message would refuse now: 'not_found', 'deleted', 'access_denied', 'unknown_sender', 'id_in_use' of a message that
+-- is or waits elsewhere, 'unknown_content' with the first of `p_contents` that cannot be sent; or 'too_many', if the app would have more than `p_quota` (NULL: no
+-- limit) that wait. `is_typing`: from now on.
 CREATE OR REPLACE FUNCTION conversations.delay_message(
     p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_contents uuid[], p_sender_name text,
     p_delay bigint, p_typing bigint, p_quota bigint, OUT outcome text, OUT bad_content uuid, OUT is_typing boolean)
@@ -13,17 +18,20 @@ DECLARE
     place uuid;
     due timestamptz;
     typing_at timestamptz;
-    step CONSTANT interval := interval '8 seconds';
 BEGIN
     is_typing := false;
-    SELECT x.conversation_id INTO place FROM conversations.message_place x WHERE x.message_id = p_id;
-    IF FOUND THEN
-        outcome := CASE WHEN place = p_conversation THEN 'ok' ELSE 'id_in_use' END;
-        RETURN;
-    END IF;
     PERFORM FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NULL;
     IF NOT FOUND THEN
         outcome := conversations.absence(p_app, p_conversation);
+        RETURN;
+    END IF;
+    -- As send_message does: nothing is sent or scheduled under this id meanwhile.
+    PERFORM pg_advisory_xact_lock(uuid_hash_extended(p_id, 3));
+    place := coalesce(
+        (SELECT x.conversation_id FROM conversations.message_place x WHERE x.message_id = p_id),
+        (SELECT x.conversation_id FROM conversations.delayed_message x WHERE x.id = p_id));
+    IF place IS NOT NULL THEN
+        outcome := CASE WHEN place = p_conversation THEN 'ok' ELSE 'id_in_use' END;
         RETURN;
     END IF;
     PERFORM FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor AND x.left_position IS NULL;
@@ -37,44 +45,56 @@ BEGIN
         END IF;
     END IF;
     PERFORM conversations.lock_quota(p_app, '', 'delayed_message');
-    IF EXISTS (SELECT FROM conversations.delayed_message x WHERE x.id = p_id) THEN RETURN; END IF;
     IF (SELECT count(*) FROM (SELECT FROM conversations.delayed_message x WHERE x.app_id = p_app LIMIT p_quota) x) >= p_quota THEN
         outcome := 'too_many';
         RETURN;
     END IF;
     due := clock_timestamp() + p_delay * interval '1 millisecond';
+    -- No message refers to it until then: it must not be swept before.
+    UPDATE conversations.content x SET unreferenced_since = due WHERE x.id = ANY (p_contents) AND x.unreferenced_since IS NOT NULL;
     typing_at := due - p_typing * interval '1 millisecond';
     is_typing := p_typing > 0 AND p_actor IS NOT NULL AND typing_at <= clock_timestamp();
     INSERT INTO conversations.delayed_message (
-        id, app_id, conversation_id, actor, sender_name, parts, notification, contents, due_at, next_at)
+        id, app_id, conversation_id, actor, sender_name, parts, notification, contents, due_at, next_at, typing_at)
     VALUES (
-        p_id, p_app, p_conversation, p_actor, p_sender_name, p_parts, p_notification, p_contents, due,
-        CASE WHEN p_typing = 0 OR p_actor IS NULL THEN due WHEN is_typing THEN least(due, clock_timestamp() + step) ELSE typing_at END)
-    ON CONFLICT DO NOTHING;
-    is_typing := is_typing AND FOUND;
+        p_id, p_app, p_conversation, p_actor, p_sender_name, p_parts, p_notification, p_contents, due, due,
+        CASE WHEN p_typing = 0 OR p_actor IS NULL THEN NULL WHEN is_typing THEN clock_timestamp() + conversations.typing_step() ELSE typing_at END);
 END
 $$;
 
--- Does what is due first among the delayed messages. Kinds: 'typing', the sender is typing, to be said now; 'sent', with what send_message answered: an outcome
--- other than 'ok' means that the message was dropped, since its conversation is gone or its sender has left; 'wait', nothing is due, and `next_in`
--- microseconds until something is (NULL: there is nothing). Several may ask at once: each is given another message.
-CREATE OR REPLACE FUNCTION conversations.work_off_delayed(
-    OUT kind text, OUT next_in bigint, OUT app_id uuid, OUT conversation_id uuid, OUT message_id uuid, OUT actor text, OUT sender_name text,
-    OUT parts bytea, OUT notification text, OUT outcome text, OUT "position" bigint, OUT created_at timestamptz, OUT ordinal bigint,
+-- What is due among the delayed messages: the first `p_limit` that are to be sent, in their order; whether senders are to be shown as typing; and in how many
+-- microseconds the next of all this is due, NULL if there is nothing.
+CREATE OR REPLACE FUNCTION conversations.due_delayed(p_limit bigint, OUT ids uuid[], OUT is_typing boolean, OUT next_in bigint)
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+    moment CONSTANT timestamptz := clock_timestamp();
+    typing_at timestamptz;
+    next timestamptz;
+BEGIN
+    ids := ARRAY(SELECT x.id FROM conversations.delayed_message x WHERE x.next_at <= moment ORDER BY x.next_at, x.due_at, x.id LIMIT p_limit);
+    typing_at := (SELECT x.typing_at FROM conversations.delayed_message x WHERE x.typing_at IS NOT NULL ORDER BY x.typing_at LIMIT 1);
+    is_typing := coalesce(typing_at <= moment, false);
+    next := least(typing_at, (SELECT x.next_at FROM conversations.delayed_message x ORDER BY x.next_at, x.due_at, x.id LIMIT 1));
+    IF next IS NOT NULL THEN next_in := extract(epoch FROM greatest('0', next - moment)) * 1000000; END IF;
+END
+$$;
+
+-- Sends a delayed message that is due. Outcomes: what send_message answers, where anything but 'ok' means that the message was dropped, since its conversation
+-- is gone or its sender has left; 'none', if it is not due any more, or another instance sends it. A conversation that is locked for long is an error.
+CREATE OR REPLACE FUNCTION conversations.send_delayed(
+    p_id uuid,
+    OUT outcome text, OUT app_id uuid, OUT conversation_id uuid, OUT message_id uuid, OUT actor text, OUT sender_name text,
+    OUT parts bytea, OUT notification text, OUT "position" bigint, OUT created_at timestamptz, OUT ordinal bigint,
     OUT recipients text[], OUT uncounted bigint, OUT hidden bigint, OUT receipt_policy bigint, OUT hidden_from text[],
     OUT number_uncounted bigint[], OUT number_hidden bigint[])
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE SET lock_timeout = '500ms' AS $$
 #variable_conflict use_column
 DECLARE
     d conversations.delayed_message;
 BEGIN
-    SELECT * INTO d FROM conversations.delayed_message x
-    WHERE x.next_at <= clock_timestamp() ORDER BY x.next_at, x.id LIMIT 1 FOR UPDATE SKIP LOCKED;
+    SELECT * INTO d FROM conversations.delayed_message x WHERE x.id = p_id AND x.next_at <= clock_timestamp() FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
-        kind := 'wait';
-        next_in := (
-            SELECT greatest(0, (extract(epoch FROM x.next_at - clock_timestamp()) * 1000000)::bigint)
-            FROM conversations.delayed_message x ORDER BY x.next_at LIMIT 1);
+        outcome := 'none';
         RETURN;
     END IF;
     app_id := d.app_id;
@@ -82,24 +102,65 @@ BEGIN
     message_id := d.id;
     actor := d.actor;
     sender_name := d.sender_name;
-    IF d.due_at > clock_timestamp() THEN
-        kind := 'typing';
-        -- Clients forget a typist of whom they hear nothing for longer than this.
-        UPDATE conversations.delayed_message x SET next_at = least(d.due_at, clock_timestamp() + interval '8 seconds') WHERE x.id = d.id;
-        RETURN;
-    END IF;
-    kind := 'sent';
     parts := d.parts;
     notification := d.notification;
     DELETE FROM conversations.delayed_message x WHERE x.id = d.id;
     SELECT s.outcome, s.position, s.created_at, s.ordinal, s.recipients, s.uncounted, s.hidden, s.receipt_policy,
         s.hidden_from, s.number_uncounted, s.number_hidden
-    INTO work_off_delayed.outcome, work_off_delayed.position, work_off_delayed.created_at, work_off_delayed.ordinal, work_off_delayed.recipients,
-        work_off_delayed.uncounted, work_off_delayed.hidden, work_off_delayed.receipt_policy, work_off_delayed.hidden_from,
-        work_off_delayed.number_uncounted, work_off_delayed.number_hidden
+    INTO send_delayed.outcome, send_delayed.position, send_delayed.created_at, send_delayed.ordinal, send_delayed.recipients,
+        send_delayed.uncounted, send_delayed.hidden, send_delayed.receipt_policy, send_delayed.hidden_from,
+        send_delayed.number_uncounted, send_delayed.number_hidden
     FROM conversations.send_message(
         d.app_id, d.actor, d.conversation_id, d.id, d.parts, d.notification, NULL, NULL, d.contents, true, true, d.sender_name) s;
 END
 $$;
 
-GRANT EXECUTE ON FUNCTION conversations.delay_message, conversations.work_off_delayed TO strata_conversations;
+-- Has a delayed message that could not be sent wait for a second more, with all others of its conversation that are due by then: they keep their order.
+CREATE OR REPLACE FUNCTION conversations.put_off_delayed(p_id uuid) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    later CONSTANT timestamptz := clock_timestamp() + interval '1 second';
+BEGIN
+    UPDATE conversations.delayed_message d SET next_at = later
+    WHERE d.id IN (
+        SELECT y.id FROM conversations.delayed_message x
+        JOIN conversations.delayed_message y ON y.app_id = x.app_id AND y.conversation_id = x.conversation_id
+        WHERE x.id = p_id AND y.next_at < later FOR UPDATE OF y SKIP LOCKED);
+END
+$$;
+
+-- Goes on with the typing of those who are to be shown so, at most `p_limit` of them. Actions: 'started', to be said once more; 'finished' of those whose
+-- conversation is gone, or who do not take part in it any more and are no bot: their typing is over. A message that is due ends it in any case.
+CREATE OR REPLACE FUNCTION conversations.type_delayed(p_limit bigint) RETURNS TABLE (conversation_id uuid, actor text, action text)
+LANGUAGE plpgsql VOLATILE ROWS 100 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+DECLARE
+    moment CONSTANT timestamptz := clock_timestamp();
+BEGIN
+    RETURN QUERY
+    WITH due AS MATERIALIZED (
+        SELECT x.id, x.app_id, x.conversation_id, x.actor FROM conversations.delayed_message x
+        WHERE x.typing_at <= moment ORDER BY x.typing_at LIMIT p_limit FOR UPDATE SKIP LOCKED
+    ), judged AS MATERIALIZED (
+        SELECT d.id, c.is_there AND coalesce(p.is_there, i.is_bot, false) AS may_type
+        FROM due d
+        -- Each is looked up by itself.
+        LEFT JOIN LATERAL (
+            SELECT true AS is_there FROM conversations.conversation x
+            WHERE x.id = d.conversation_id AND x.app_id = d.app_id AND x.deleted_position IS NULL OFFSET 0) c ON true
+        LEFT JOIN LATERAL (
+            SELECT true AS is_there FROM conversations.participant x
+            WHERE x.conversation_id = d.conversation_id AND x.user_id = d.actor AND x.left_position IS NULL OFFSET 0) p ON true
+        LEFT JOIN LATERAL (
+            SELECT x.is_bot FROM conversations.identity x WHERE x.app_id = d.app_id AND x.user_id = d.actor OFFSET 0) i ON true
+    )
+    UPDATE conversations.delayed_message m
+    SET typing_at = CASE WHEN j.may_type AND moment + conversations.typing_step() < m.due_at THEN moment + conversations.typing_step() END
+    FROM judged j WHERE m.id = j.id
+    RETURNING m.conversation_id, m.actor::text, CASE WHEN j.may_type IS NOT TRUE THEN 'finished' WHEN m.due_at > moment THEN 'started' END;
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION
+    conversations.typing_step, conversations.delay_message, conversations.due_delayed, conversations.send_delayed, conversations.put_off_delayed,
+    conversations.type_delayed TO strata_conversations;

@@ -64,6 +64,37 @@ BEGIN
 END
 $$;
 
+-- The same in a conversation that is gone for all, without a change: nobody is told of it any more.
+CREATE OR REPLACE FUNCTION conversations.erase_parts_of_gone(p_conversation uuid, p_user text, p_ordinals bigint[]) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    place bigint;
+BEGIN
+    FOREACH place IN ARRAY p_ordinals LOOP
+        UPDATE conversations.message x SET parts = '', notification = NULL
+        WHERE x.conversation_id = p_conversation AND x.ordinal = place AND x.sender = p_user;
+        CONTINUE WHEN NOT FOUND;
+        DELETE FROM conversations.kept_parts k WHERE k.conversation_id = p_conversation AND k.ordinal = place;
+        PERFORM conversations.refer_contents(p_conversation, place, '{}');
+    END LOOP;
+END
+$$;
+
+-- The end of an erasure: what a session that had ended may have written since, while a gateway still knew it. Push tokens of a later sign-in stay; whom the user
+-- follows is not kept with a time, and stays if there was one.
+CREATE OR REPLACE FUNCTION conversations.erase_late(p_app uuid, p_user text, p_until timestamptz) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    -- All sessions of before are gone.
+    signed_in timestamptz := (SELECT min(s.created_at) FROM conversations.session s WHERE s.app_id = p_app AND s.user_id = p_user);
+BEGIN
+    DELETE FROM conversations.push_token t
+    WHERE t.app_id = p_app AND t.user_id = p_user AND t.updated_at <= p_until AND (signed_in IS NULL OR t.updated_at < signed_in);
+    IF signed_in IS NULL THEN DELETE FROM conversations.follow f WHERE f.app_id = p_app AND f.user_id = p_user; END IF;
+    PERFORM webhooks.forget_user(p_app, p_user);
+END
+$$;
+
 -- Erases what is left when the messages are done: announcements to the user, contents that only the user's messages referred to, and blocks. Returns whether
 -- that was all.
 --
@@ -113,6 +144,7 @@ DECLARE
     e conversations.erasure;
     next_conversation uuid;
     position_before bigint;
+    is_gone boolean;
     seen record;
     is_last boolean;
 BEGIN
@@ -134,8 +166,8 @@ BEGIN
 
     IF e.conversation_id IS NOT NULL THEN
         -- The lock comes before the look: a message that was being sent is seen, and no position is taken by others meanwhile.
-        SELECT c.position INTO position_before FROM conversations.conversation c
-        WHERE c.id = e.conversation_id AND c.app_id = e.app_id AND c.deleted_position IS NULL FOR UPDATE;
+        SELECT c.position, c.deleted_position IS NOT NULL INTO position_before, is_gone FROM conversations.conversation c
+        WHERE c.id = e.conversation_id AND c.app_id = e.app_id FOR UPDATE;
         IF FOUND THEN
             SELECT count(*) AS number, max(m.ordinal) AS last,
                 (array_agg(m.ordinal ORDER BY m.ordinal) FILTER (
@@ -152,7 +184,9 @@ BEGIN
                 e.ordinal := NULL;
             END IF;
             conversation_id := e.conversation_id;
-            IF seen.ordinals IS NOT NULL THEN
+            IF is_gone AND seen.ordinals IS NOT NULL THEN
+                PERFORM conversations.erase_parts_of_gone(e.conversation_id, e.user_id, seen.ordinals);
+            ELSIF seen.ordinals IS NOT NULL THEN
                 RETURN QUERY
                 SELECT NULL::text, e.app_id, e.user_id::text, e.conversation_id, p.position, p.created_at, p.message_count, p.message, p.hidden_from
                 FROM conversations.erase_parts(e.conversation_id, e.user_id, seen.ordinals) p;
@@ -182,10 +216,12 @@ BEGIN
         UPDATE conversations.erasure x SET conversation_id = NULL, ordinal = 0, not_before = e.requested_at + grace
         WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
     ELSE
+        PERFORM conversations.erase_late(e.app_id, e.user_id, e.requested_at + grace);
         DELETE FROM conversations.erasure x WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
     END IF;
 END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.erase_user, conversations.erase_parts, conversations.erase_rest, conversations.erase_some TO strata_conversations;
+    conversations.erase_user, conversations.erase_parts, conversations.erase_parts_of_gone, conversations.erase_late, conversations.erase_rest,
+    conversations.erase_some TO strata_conversations;

@@ -240,6 +240,12 @@ BEGIN
                 outcome := 'busy_id';
                 RETURN;
             END IF;
+            IF p_by_server THEN
+                -- What waits under the id would be dropped when its time comes, although the server was told that it will be sent.
+                IF EXISTS (SELECT FROM conversations.delayed_message x WHERE x.id = p_id) THEN outcome := 'id_in_use'; END IF;
+            END IF;
+        END IF;
+        IF outcome = 'ok' THEN
             -- The last thing that can refuse.
             INSERT INTO conversations.message_place (message_id, app_id, conversation_id, ordinal)
             VALUES (p_id, p_app, p_conversation, c.message_count + 1) ON CONFLICT DO NOTHING;

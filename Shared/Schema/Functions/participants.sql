@@ -43,8 +43,7 @@ DECLARE
     kept_from text[];
 BEGIN
     distinct_cleared := c.is_distinct;
-    SELECT coalesce(array_agg(u.id ORDER BY u.id COLLATE "C"), '{}') INTO participants
-    FROM unnest(p_before || p_added) u(id) WHERE u.id <> ALL (p_removed);
+    participants := conversations.sorted_users(ARRAY(SELECT unnest(p_before || p_added) EXCEPT SELECT unnest(p_removed)));
 
     SELECT a.position, a.created_at, a.message_count
     INTO change_roster.position, change_roster.created_at, change_roster.message_count
@@ -87,7 +86,8 @@ BEGIN
 END
 $$;
 
--- Executes [{"kind":"add"|"remove"|"set","users":["a",…]},…] in order over a set of users; returns it sorted.
+-- Executes [{"kind":"add"|"remove"|"set","users":["a",…]},…] in order over a set of users; returns it sorted. Services fold them before, so
+-- that there are two at most.
 CREATE OR REPLACE FUNCTION conversations.patched_users(p_before text[], p_operations jsonb) RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -99,7 +99,7 @@ BEGIN
         named := ARRAY(SELECT jsonb_array_elements_text(operation -> 'users'));
         CASE operation ->> 'kind'
             WHEN 'add' THEN users := users || named;
-            WHEN 'remove' THEN users := ARRAY(SELECT u.id FROM unnest(users) u(id) WHERE u.id <> ALL (named));
+            WHEN 'remove' THEN users := ARRAY(SELECT unnest(users) EXCEPT SELECT unnest(named));
             WHEN 'set' THEN users := named;
         END CASE;
     END LOOP;
@@ -130,8 +130,8 @@ BEGIN
     SELECT r.user_ids INTO before FROM conversations.roster r WHERE r.conversation_id = p_conversation;
 
     participants := conversations.patched_users(before, p_operations);
-    added := ARRAY(SELECT u.id FROM unnest(participants) u(id) WHERE u.id <> ALL (before));
-    removed := ARRAY(SELECT u.id FROM unnest(before) u(id) WHERE u.id <> ALL (participants));
+    added := conversations.sorted_users(ARRAY(SELECT unnest(participants) EXCEPT SELECT unnest(before)));
+    removed := conversations.sorted_users(ARRAY(SELECT unnest(before) EXCEPT SELECT unnest(participants)));
     IF cardinality(added) > 0 AND cardinality(participants) > p_limit THEN
         outcome := 'too_many';
         RETURN;

@@ -6,7 +6,7 @@
 CREATE OR REPLACE FUNCTION conversations.hand_over_push(p_app uuid, p_push uuid, p_user text, p_notification jsonb) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    badge bigint := (SELECT b.badge FROM conversations.get_badge(p_app, p_user) b);
+    badge bigint := (SELECT b.badge FROM conversations.get_badge(p_app, p_user, false) b);
 BEGIN
     RETURN webhooks.push(p_app, p_push, ARRAY[p_user], ARRAY[badge], p_notification) > 0;
 END

@@ -169,9 +169,8 @@ BEGIN
 END
 $$;
 
--- What a user has not read: conversations with unread messages in them, these messages, and announcements. Each conversation is looked up by itself.
-CREATE OR REPLACE FUNCTION conversations.unread_totals(
-    p_app uuid, p_user text, OUT conversations bigint, OUT messages bigint, OUT announcements bigint)
+-- What a user has not read: conversations with unread messages in them, and these messages. Each conversation is looked up by itself.
+CREATE OR REPLACE FUNCTION conversations.unread_totals(p_app uuid, p_user text, OUT conversations bigint, OUT messages bigint)
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
     SELECT count(*) FILTER (WHERE n.unread > 0), coalesce(sum(n.unread) FILTER (WHERE n.unread > 0), 0)
@@ -184,31 +183,40 @@ BEGIN
             WHERE x.conversation_id = u.conversation_id AND x.user_id = p_user OFFSET 0) p
         CROSS JOIN LATERAL (SELECT x.message_count FROM conversations.conversation x WHERE x.id = u.conversation_id OFFSET 0) c
         WHERE u.app_id = p_app AND u.user_id = p_user AND u.is_listed) n;
-    unread_totals.announcements := (
+END
+$$;
+
+-- Announcements that a user has not read.
+CREATE OR REPLACE FUNCTION conversations.unread_announcements(p_app uuid, p_user text) RETURNS bigint
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+    RETURN (
         SELECT count(*) FROM conversations.announcement_recipient r
         WHERE r.app_id = p_app AND r.user_id = p_user AND NOT r.is_removed AND r.status < 2);
 END
 $$;
 
 -- The counts of a user, and the number on the app's icon that follows from them by the app's settings; `badge` NULL: the app shows none. No row: the app has
--- not heard of the user.
-CREATE OR REPLACE FUNCTION conversations.get_badge(p_app uuid, p_user text)
+-- not heard of the user. Not `p_counts`: only the number is wanted, and what it does not need is not counted.
+CREATE OR REPLACE FUNCTION conversations.get_badge(p_app uuid, p_user text, p_counts boolean DEFAULT true)
 RETURNS TABLE (external_unread_count bigint, unread_conversation_count bigint, unread_message_count bigint, badge bigint)
 LANGUAGE plpgsql STABLE ROWS 1 AS $$
 DECLARE
     settings record;
-    unread record;
+    announcements bigint := 0;
 BEGIN
     IF NOT EXISTS (SELECT FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_user) THEN RETURN; END IF;
     SELECT a.badge_counts, a.badge_announcements INTO settings FROM conversations.app a WHERE a.id = p_app;
-    SELECT t.* INTO unread FROM conversations.unread_totals(p_app, p_user) t;
     external_unread_count := coalesce((
         SELECT b.external_unread_count FROM conversations.badge b WHERE b.app_id = p_app AND b.user_id = p_user), 0);
-    unread_conversation_count := unread.conversations;
-    unread_message_count := unread.messages;
-    badge := external_unread_count + CASE settings.badge_counts
-        WHEN 'unread_messages' THEN unread.messages WHEN 'unread_conversations' THEN unread.conversations WHEN 'external' THEN 0 END
-        + CASE WHEN settings.badge_announcements THEN unread.announcements ELSE 0 END;
+    IF p_counts OR settings.badge_counts IN ('unread_messages', 'unread_conversations') THEN
+        SELECT t.conversations, t.messages INTO unread_conversation_count, unread_message_count FROM conversations.unread_totals(p_app, p_user) t;
+    END IF;
+    IF settings.badge_announcements AND settings.badge_counts <> 'disabled' THEN
+        announcements := conversations.unread_announcements(p_app, p_user);
+    END IF;
+    badge := announcements + external_unread_count + CASE settings.badge_counts
+        WHEN 'unread_messages' THEN unread_message_count WHEN 'unread_conversations' THEN unread_conversation_count WHEN 'external' THEN 0 END;
     RETURN NEXT;
 END
 $$;
@@ -234,4 +242,4 @@ $$;
 GRANT EXECUTE ON FUNCTION
     conversations.has_identity, conversations.tell_identity, conversations.write_identity, conversations.suspend_user, conversations.session_id,
     conversations.list_sessions, conversations.end_sessions, conversations.end_user_sessions, conversations.set_app, conversations.shorten_sessions,
-    conversations.unread_totals, conversations.get_badge, conversations.set_badge TO strata_conversations;
+    conversations.unread_totals, conversations.unread_announcements, conversations.get_badge, conversations.set_badge TO strata_conversations;

@@ -125,11 +125,12 @@ public struct FollowBody: Hashable, Sendable {
     /// The most there may be.
     public static let limit = 1000
 
+    /// - Parameter sender: who asks: an app's own server spells ids as they are, also on behalf of a user.
     /// - Throws: ``Failure``: `invalid_request` if this is no array, otherwise naming the element.
-    public init(_ json: JSONValue) throws(Failure) {
+    public init(_ json: JSONValue, from sender: RequestSender = .client) throws(Failure) {
         guard case .array(let elements) = json else { throw Failure(.invalidRequest, "The body must be an array of user ids.") }
         guard elements.count <= FollowBody.limit else { throw .invalid("user_ids", reason: "names more than \(FollowBody.limit) users") }
-        users = try userIDs(elements, in: "user_ids")
+        users = try userIDs(elements, in: "user_ids", from: sender)
     }
 }
 

@@ -46,7 +46,9 @@ public struct UserPatch: Hashable, Sendable {
     }
 
     private static func user(_ value: JSONValue) throws(Failure) -> UserID {
-        guard case .string(let text) = value, let user = UserID(parsing: text) else { throw .invalid("blocks", reason: "must be user ids") }
+        guard case .string(let text) = value, let user = RequestSender.server.userID(text) else {
+            throw .invalid("blocks", reason: "must be user ids")
+        }
         return user
     }
 }

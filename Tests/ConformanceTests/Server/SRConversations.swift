@@ -72,6 +72,12 @@ enum SRConversations {
         ServerRule(42, "the list of a user who was never heard of is 404") { f in
             f.refused(try await f.call("GET", "/users/\(f.user("nobody"))/conversations"), "not_found")
         },
+        ServerRule(
+            42, "conversations that the user has left do not appear on the user's list",
+            except:
+                "they stay until the user deletes them, as in the Client API, and their participants are empty: pages and counts without them would take "
+                + "one more index of every user's conversations, which each change of participants writes."
+        ),
         ServerRule(43, "one conversation is read as a user sees it; for a stranger to it it is 404") { f in
             try await f.identify("ana", "cleo")
             let conversation = try await f.converse("ana", "ben")

@@ -49,6 +49,26 @@ extension StoreTests {
             }
         }
 
+        @Test("many operations come to what each of them in its turn would; with more users than a bound the patch is refused")
+        func manyOperations() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.conversation(["ben"])
+                let most = 4 * CallsFixture.participantsLimit + 1000
+                let pairs = (0..<(most / 2 - 2)).flatMap { [add("user\($0)"), remove("user\($0)")] }
+                // Two spellings of the same accented letter are two users.
+                let some: [ParticipantOperation] = [add("\u{e9}"), remove("e\u{301}"), remove("ben"), add("cleo")]
+                try await calls.patch(id, pairs + some)
+                #expect(names(try await calls.get(id)) == ["ana", "cleo", "\u{e9}"])
+                try await calls.patch(id, [remove("ana"), replace(["ana", "ben"]), add("cleo"), remove("ben")])
+                #expect(names(try await calls.get(id)) == ["ana", "cleo"])
+                let refusal = try await calls.refusal { try await calls.patch(id, pairs + some + [remove("x")]) }
+                #expect(refusal?.code == .invalidProperty && refusal?.detail == .property("participants"))
+                let far = try await calls.refusal { try await calls.patch(id, [replace(Array(repeating: "ben", count: most + 1))]) }
+                #expect(far?.detail == .property("participants"))
+                #expect(names(try await calls.get(id)) == ["ana", "cleo"])
+            }
+        }
+
         @Test("a participant who removes themselves is out, and can do nothing any more; the last one may go too")
         func oneself() async throws {
             try await CallsFixture.run { calls in

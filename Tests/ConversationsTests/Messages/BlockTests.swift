@@ -49,6 +49,28 @@ extension StoreTests {
             }
         }
 
+        @Test("many operations come to what each of them in its turn would; with more users than a bound they are refused")
+        func manyOperations() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.block(["ben", "cleo"])
+                let most = 4 * (try #require(CallsFixture.quotas.blocked)) + 1000
+                var operations: [(kind: ProtoBlockOperation.Kind, users: [String])] = []
+                for number in 0..<(most / 2 - 2) {
+                    operations.append((.add, ["u\(number)"]))
+                    operations.append((.remove, ["u\(number)"]))
+                }
+                operations.append((.remove, ["ben"]))
+                operations.append((.add, ["ben", "dora"]))
+                operations.append((.remove, ["cleo"]))
+                try await calls.changeBlocks(operations)
+                #expect(try await calls.blocks().users == ["ben", "dora"])
+                operations.append((.remove, ["ben"]))
+                let refusal = try await calls.refusal { try await calls.changeBlocks(operations) }
+                #expect(refusal?.code == .invalidProperty && refusal?.detail == .property("blocks"))
+                #expect(try await calls.blocks().users == ["ben", "dora"])
+            }
+        }
+
         private func expectPairs(
             of user: String, blocked: [String] = [], by others: [String] = [], _ calls: CallsFixture, _ line: SourceLocation = #_sourceLocation
         ) async throws {

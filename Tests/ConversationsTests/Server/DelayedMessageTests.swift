@@ -15,8 +15,14 @@ extension StoreTests {
             try await calls.execute(
                 """
                 UPDATE conversations.delayed_message SET due_at = due_at - interval '\(milliseconds) milliseconds',
-                    next_at = next_at - interval '\(milliseconds) milliseconds' WHERE app_id = '\(calls.app)'
+                    next_at = next_at - interval '\(milliseconds) milliseconds',
+                    typing_at = typing_at - interval '\(milliseconds) milliseconds' WHERE app_id = '\(calls.app)'
                 """)
+        }
+
+        /// What was told of a user's typing.
+        private func typing(of user: String, in id: ConversationID, _ calls: CallsFixture) throws -> [TypingAction] {
+            try calls.published.typing().filter { $0.conversationID == id && $0.user.rawValue == user }.map(\.action)
         }
 
         private func waiting(_ calls: CallsFixture) async throws -> Int64 {
@@ -56,25 +62,94 @@ extension StoreTests {
         func typing() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ana", "ben"], by: "").id
-                func signals() throws -> [TypingAction] {
-                    try calls.published.typing().filter { $0.conversationID == id && $0.user.rawValue == "ana" }.map(\.action)
-                }
+                func signals() throws -> [TypingAction] { try typing(of: "ana", in: id, calls) }
                 try await calls.delay(id, by: "ana", milliseconds: 60_000, typing: 20_000)
                 _ = await calls.delayedMessages.workOff()
                 #expect(try signals() == [])
                 try await pass(40_000, calls)
                 _ = await calls.delayedMessages.workOff()
                 #expect(try signals() == [.started])
-                try await pass(8000, calls)
+                // Stock clients forget a typist after 6 s.
+                try await pass(2500, calls)
                 _ = await calls.delayedMessages.workOff()
                 #expect(try signals() == [.started, .started])
-                try await pass(12_000, calls)
+                try await pass(17_500, calls)
                 _ = await calls.delayedMessages.workOff()
                 #expect(try signals() == [.started, .started, .finished])
                 #expect(try await calls.messages(id, as: "").total == 1)
                 // One that types from the beginning is told at once.
                 try await calls.delay(id, by: "ana", milliseconds: 30_000, typing: 30_000)
                 #expect(try signals().last == .started)
+            }
+        }
+
+        @Test("typing ends when its sender leaves the conversation, and when that is deleted; a bot need not take part")
+        func typingEnds() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ana", "ben"], by: "").id
+                try await calls.bot("robo")
+                for user in ["ana", "ben", "robo"] { try await calls.delay(id, by: user, milliseconds: 60_000, typing: 60_000) }
+                try await calls.patch(id, by: "", [remove("ana")])
+                for _ in 1...2 {
+                    try await pass(2500, calls)
+                    _ = await calls.delayedMessages.workOff()
+                }
+                #expect(try typing(of: "ana", in: id, calls) == [.started, .finished])
+                #expect(try typing(of: "ben", in: id, calls) == [.started, .started, .started])
+                #expect(try typing(of: "robo", in: id, calls) == [.started, .started, .started])
+                try await calls.delete(id, by: "", .allParticipants)
+                for _ in 1...2 {
+                    try await pass(2500, calls)
+                    _ = await calls.delayedMessages.workOff()
+                }
+                #expect(try typing(of: "ben", in: id, calls) == [.started, .started, .started, .finished])
+                #expect(try typing(of: "robo", in: id, calls).last == .finished)
+            }
+        }
+
+        @Test("any number of typists are told of, and hold up no message")
+        func manyTypists() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ana", "ben"], by: "").id
+                try await calls.delay(id, name: "C", milliseconds: 1000)
+                try await calls.execute(
+                    """
+                    INSERT INTO conversations.delayed_message (id, app_id, conversation_id, actor, parts, due_at, next_at, typing_at)
+                    SELECT gen_random_uuid(), '\(calls.app)', '\(id)', 'ana', '', now() + interval '1 hour', now() + interval '1 hour', now()
+                    FROM generate_series(1, 450)
+                    """)
+                try await calls.execute(
+                    """
+                    UPDATE conversations.delayed_message SET due_at = now(), next_at = now() WHERE app_id = '\(calls.app)' AND sender_name = 'C'
+                    """)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try typing(of: "ana", in: id, calls).count == 450)
+                #expect(try await calls.messages(id, as: "").total == 1)
+                try await calls.execute("DELETE FROM conversations.delayed_message WHERE app_id = '\(calls.app)'")
+            }
+        }
+
+        @Test("a conversation that is locked holds up no other, and what waits in it keeps its order")
+        func locked() async throws {
+            try await CallsFixture.run { calls in
+                let (busy, other) = (try await calls.create(["ana", "ben"], by: "").id, try await calls.create(["ana"], by: "").id)
+                let (first, second) = (MessageID.random(), MessageID.random())
+                try await calls.delay(busy, name: "C", id: first, milliseconds: 60_000)
+                try await calls.delay(busy, name: "C", id: second, milliseconds: 60_001)
+                try await calls.delay(other, name: "C", milliseconds: 60_002)
+                try await pass(60_002, calls)
+                try await calls.holding(
+                    calls.sqlLock(busy), until: 0,
+                    meanwhile: {
+                        _ = await calls.delayedMessages.workOff()
+                        #expect(try await calls.messages(other, as: "").total == 1)
+                    }
+                ) {}
+                #expect(try await calls.messages(busy, as: "").total == 0)
+                try await pass(1000, calls)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try await calls.messages(busy, as: "").messages.map(\.id) == [second, first])
+                #expect(try await waiting(calls) == 0)
             }
         }
 
@@ -95,6 +170,51 @@ extension StoreTests {
                 _ = await calls.delayedMessages.workOff()
                 #expect(try await calls.messages(id, as: "").total == Int64(most))
                 try await calls.delay(id, name: "C", milliseconds: 1000)
+            }
+        }
+
+        @Test("an id that waits or exists elsewhere is in use, and what waits is not lost to a message that is sent at once under its id")
+        func idInUse() async throws {
+            try await CallsFixture.run { calls in
+                let (id, other) = (try await calls.create(["ana"], by: "").id, try await calls.create(["ana", "ben"], by: "").id)
+                let (waits, sent) = (MessageID.random(), MessageID.random())
+                try await calls.delay(id, name: "C", id: waits, milliseconds: 60_000)
+                try await calls.sendByServer(id, name: "C", id: sent)
+                let elsewhere = calls.with(app: .random())
+                let foreign = try await elsewhere.create(["ana"], by: "").id
+                for taken in [waits, sent] {
+                    try await calls.delay(id, name: "C", id: taken, milliseconds: 1000)
+                    let refusal = try await calls.refusal { try await calls.delay(other, name: "C", id: taken, milliseconds: 1000) }
+                    #expect(refusal?.code == .idInUse)
+                    let strange = try await elsewhere.refusal { try await elsewhere.delay(foreign, name: "C", id: taken, milliseconds: 1000) }
+                    #expect(strange?.code == .idInUse)
+                    // A conversation of another app is not there, whatever has the id.
+                    let hidden = try await elsewhere.refusal { try await elsewhere.delay(id, name: "C", id: taken, milliseconds: 1000) }
+                    #expect(hidden?.code == .notFound)
+                }
+                for place in [id, other] {
+                    #expect(try await calls.refusal { try await calls.sendByServer(place, name: "C", id: waits) }?.code == .idInUse)
+                }
+                try await pass(60_000, calls)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try await calls.messages(id, as: "").messages.map(\.id) == [waits, sent])
+                #expect(try await calls.messages(other, as: "").total == 0)
+            }
+        }
+
+        @Test("content of a message that waits is not swept as content that nobody has sent")
+        func content() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ana"], by: "").id
+                let content = try await calls.content()
+                try await calls.execute(
+                    "UPDATE conversations.content SET unreferenced_since = unreferenced_since - interval '2 hours' WHERE id = '\(content)'")
+                try await calls.delay(id, by: "ana", milliseconds: 300_000, parts: [ProtoMessagePart(.content(content))])
+                #expect(try await !calls.sweepContents(olderThan: 3600).contains(content))
+                try await pass(300_000, calls)
+                _ = await calls.delayedMessages.workOff()
+                let sent = try await calls.messages(id).messages
+                #expect(sent.first?.parts.first?.contentID == content)
             }
         }
 

@@ -189,6 +189,85 @@ extension StoreTests {
             }
         }
 
+        @Test("what a session that a gateway still remembered wrote of the account goes in the second round, and stays if the user has signed in since")
+        func lateAccount() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana", "ben", "cleo")
+                func token(_ device: String) async throws {
+                    _ = try await calls.call(
+                        AccountAPI.setPushToken,
+                        .with {
+                            $0.appID = Data(calls.app)
+                            $0.userID = "ana"
+                            $0.token = .with { ($0.deviceID, $0.type, $0.token) = (device, "gcm", "t") }
+                        })
+                }
+                func age(_ device: String, _ seconds: Int) async throws {
+                    try await calls.execute(
+                        """
+                        UPDATE conversations.push_token SET updated_at = updated_at - interval '\(seconds) seconds'
+                        WHERE app_id = '\(calls.app)' AND device_id = '\(device)'
+                        """)
+                }
+                func left(_ table: String) async throws -> Int64 {
+                    try await calls.number("SELECT count(*) FROM conversations.\(table) WHERE app_id = '\(calls.app)' AND user_id = 'ana'")
+                }
+                try await calls.erase("ana")
+                try await token("late")
+                try await calls.follow(["cleo"], by: "ana")
+                try await age("late", 5)
+                try await calls.ageErasures()
+                try await calls.workOffErasures()
+                #expect(try await left("push_token") == 0)
+                #expect(try await left("follow") == 0)
+
+                try await calls.users("ana")
+                try await calls.erase("ana")
+                try await token("late")
+                try await age("late", 15)
+                try await calls.execute(
+                    """
+                    INSERT INTO conversations.session (digest, app_id, user_id, created_at, expires_at)
+                    VALUES (sha256('\(calls.app)'::bytea), '\(calls.app)', 'ana', now() - interval '8 seconds', now() + interval '1 day')
+                    """)
+                try await token("new")
+                try await age("new", 5)
+                try await calls.follow(["cleo"], by: "ana")
+                try await calls.ageErasures()
+                try await calls.workOffErasures()
+                #expect(
+                    try await calls.number("SELECT count(*) FROM conversations.push_token WHERE app_id = '\(calls.app)' AND device_id = 'new'") == 1)
+                #expect(try await left("push_token") == 1)
+                #expect(try await left("follow") == 1)
+            }
+        }
+
+        @Test("in a conversation that is gone for all, messages lose their parts and contents without a change")
+        func gone() async throws {
+            try await CallsFixture.run { calls in
+                try await calls.users("ana", "ben")
+                let conversation = try await calls.conversation()
+                let content = try await calls.content()
+                _ = try await calls.send(conversation, by: "ana", parts: [.content(content), .text("secret")])
+                _ = try await calls.send(conversation, by: "ben")
+                try await calls.delete(conversation, by: "ben", .allParticipants)
+                let heard = try calls.heard(conversation).count
+                try await calls.erase("ana")
+                try await calls.workOffErasures()
+                func left(of user: String) async throws -> Int64 {
+                    try await calls.number(
+                        """
+                        SELECT count(*) FROM conversations.message
+                        WHERE conversation_id = '\(conversation)' AND sender = '\(user)' AND octet_length(parts) > 0
+                        """)
+                }
+                #expect(try await left(of: "ana") == 0)
+                #expect(try await left(of: "ben") == 1)
+                #expect(try calls.heard(conversation).count == heard)
+                #expect(Set(try await calls.sweepContents(olderThan: 3600)).isSuperset(of: [content]))
+            }
+        }
+
         @Test("there is a second round, too, if the first one took longer than an ended session is used")
         func long() async throws {
             try await CallsFixture.run { calls in

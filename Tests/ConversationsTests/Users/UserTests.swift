@@ -38,7 +38,10 @@ extension StoreTests {
                     """)
                 #expect(digests == 0)
                 let refusal = try await calls.refusal { try await calls.sessions(of: "ana", from: Data(uuid: UUID())) }
-                #expect(refusal?.detail == .property("from_id"))
+                #expect(refusal?.code == .notFound)
+                // One that has ended meanwhile has no place either.
+                _ = try await calls.endSessions(of: "ana", all.sessions[0].id)
+                #expect(try await calls.refusal { try await calls.sessions(of: "ana", from: all.sessions[0].id) }?.code == .notFound)
             }
         }
 
@@ -214,6 +217,24 @@ extension StoreTests {
                     #expect(found == 1, "\(users) \(badges)")
                 }
                 #expect(try await calls.number("SELECT count(*) FROM public.pushed") == 4)
+                // What the number does not need is not counted.
+                try await calls.execute(
+                    """
+                    CREATE OR REPLACE FUNCTION conversations.unread_totals(p_app uuid, p_user text, OUT conversations bigint, OUT messages bigint)
+                    LANGUAGE plpgsql STABLE AS 'BEGIN RAISE EXCEPTION ''counted''; END'
+                    """)
+                for (counts, badges) in [("external", "{4}"), ("disabled", "{NULL}")] {
+                    try await calls.patchApp(counts: counts)
+                    _ = try await calls.call(
+                        UsersAPI.notify,
+                        .with {
+                            $0.appID = Data(calls.app)
+                            $0.recipients = ["ben"]
+                            $0.notification = #"{"text":"cheap"}"#
+                            $0.overrides = "{}"
+                        })
+                    #expect(try await calls.number("SELECT count(*) FROM public.pushed WHERE badges = '\(badges)'") == 1)
+                }
             }
         }
 

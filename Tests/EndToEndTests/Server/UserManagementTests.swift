@@ -131,6 +131,11 @@ extension EndToEnd {
             for patch in [[set("suspended", "yes")], [set("name", "x")]] as [JSONValue] {
                 #expect(try await server.call("PATCH", "/users/ana", patch).errorID == "invalid_property")
             }
+            // All or nothing: more users than one may have blocked are refused.
+            let tooMany = JSONValue.array((0...10_000).map { .string("u\($0)") })
+            let refused = try await server.call("PATCH", "/users/ana", [set("suspended", true), set("blocks", tooMany)])
+            #expect(refused.errorID == "invalid_property" && refused.json["data"]["property"] == "blocks")
+            #expect(try await server.call("GET", "/users/ana").json["suspended"] == false)
             #expect(try await server.call("PATCH", "/users/nobody", [set("suspended", true)]).errorID == "not_found")
             #expect(try await server.call("PATCH", "/users/nobody", []).errorID == "not_found")
         }
