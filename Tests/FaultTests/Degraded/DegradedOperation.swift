@@ -24,18 +24,22 @@ enum DegradedOperation: String, CaseIterable, Sendable {
     case presenceUpdate = "socket: set the own presence"
     case presenceSync = "socket: ask for presence"
     case presenceTold = "presence is told to others"
+    case serverSend = "Server API: send a message"
+    case serverWebhooks = "Server API: list webhooks"
+    case webhookTold = "a webhook is told of a message"
     case gatewayLive = "gateway `/health/live`"
     case gatewayReady = "gateway `/health/ready`"
     case conversationsReady = "conversations `/health/ready`"
     case metadataReady = "metadata `/health/ready`"
     case presenceReady = "presence `/health/ready`"
+    case webhooksReady = "webhooks `/health/ready`"
 
     /// What came of it.
     enum Cell: Equatable, Sendable, CustomStringConvertible {
         case works
         /// `503`, over a socket `service_unavailable`.
         case unavailable
-        /// Accepted, and no client is told.
+        /// Accepted, and nobody is told.
         case silent
         /// There is no process to ask.
         case away
@@ -89,11 +93,13 @@ enum DegradedOperation: String, CaseIterable, Sendable {
         case .readConversation, .listConversations, .listMessages, .identity, .create, .send, .participants, .metadata: try await rest(scene)
         case .sendOnSocket, .replay, .presenceUpdate, .presenceSync: try await socket(scene)
         case .liveDelivery, .typing, .presenceTold: try await told(scene, patience)
+        case .serverSend, .serverWebhooks, .webhookTold: try await server(scene)
         case .gatewayLive: await health(cluster, .gateway, "/health/live")
         case .gatewayReady: await health(cluster, .gateway, "/health/ready")
         case .conversationsReady: await health(cluster, .conversations, "/health/ready")
         case .metadataReady: await health(cluster, .metadata, "/health/ready")
         case .presenceReady: await health(cluster, .presence, "/health/ready")
+        case .webhooksReady: await health(cluster, .webhooks, "/health/ready")
         }
     }
 
@@ -125,7 +131,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
             case .listMessages: try await ana.call("GET", path + "/messages")
             case .identity: try await ana.call("GET", "/identities/ben")
             case .create: try await ana.call("POST", "/conversations", ["participants": [.string(scene.ben.identity)], "distinct": false])
-            case .send: try await ana.call("POST", path + "/messages", TestUser.message("by REST"))
+            case .send: try await scene.send("by REST")
             case .participants:
                 try await ana.call("PATCH", path, [["operation": "add", "property": "participants", "id": "layer:///identities/emil"]])
             default: try await ana.call("PATCH", path, [set("metadata.key", .string(UUID().uuidString))])
@@ -153,7 +159,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
         switch self {
         case .liveDelivery:
             let text = UUID().uuidString
-            let cell = Cell(try await scene.ana.call("POST", scene.conversation.path + "/messages", TestUser.message(text)))
+            let cell = Cell(try await scene.send(text))
             guard cell == .works else { return cell }
             return await heard(scene.bens, within: Self.longPatience) { $0.data["parts"][0]["body"].string == text }
         case .typing:
@@ -174,6 +180,19 @@ enum DegradedOperation: String, CaseIterable, Sendable {
             return await heard(scene.bens, within: patience) {
                 $0.isChange("update", of: "Identity", id: identity) && $0.data.array?.contains { $0["value"].string == status } == true
             }
+        }
+    }
+
+    /// What the app's own server asks for, and what it is told.
+    private func server(_ scene: DegradedScene) async throws -> Cell {
+        switch self {
+        case .serverSend: return Cell(try await scene.server.send("by the server", as: scene.ben, to: scene.conversation))
+        case .serverWebhooks: return Cell(try await scene.server.call("GET", "/webhooks"))
+        default:
+            let answer = try await scene.send("for the webhook")
+            guard answer.isSuccess else { return Cell(answer) }
+            // Always so long: it comes after those before it, which may have to wait until they are due again.
+            return await scene.server.isTold(of: answer, within: Self.patience) ? .works : .silent
         }
     }
 

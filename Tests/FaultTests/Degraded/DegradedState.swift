@@ -5,7 +5,7 @@ import TestCluster
 
 /// What may be away while the rest is there: a column of the table.
 enum DegradedState: CaseIterable, Sendable {
-    case postgresStopped, postgresHangs, redisStopped, redisHangs, conversationsAway, metadataAway, presenceAway
+    case postgresStopped, postgresHangs, redisStopped, redisHangs, conversationsAway, metadataAway, presenceAway, webhooksAway
 
     var title: String {
         switch self {
@@ -16,6 +16,7 @@ enum DegradedState: CaseIterable, Sendable {
         case .conversationsAway: "conversations away"
         case .metadataAway: "metadata away"
         case .presenceAway: "presence away"
+        case .webhooksAway: "webhooks away"
         }
     }
 
@@ -28,6 +29,7 @@ enum DegradedState: CaseIterable, Sendable {
         case .conversationsAway: for process in cluster.instances(of: .conversations) { await process.kill() }
         case .metadataAway: for process in cluster.instances(of: .metadata) { await process.kill() }
         case .presenceAway: for process in cluster.instances(of: .presence) { await process.kill() }
+        case .webhooksAway: for process in cluster.instances(of: .webhooks) { await process.kill() }
         }
     }
 
@@ -41,6 +43,7 @@ enum DegradedState: CaseIterable, Sendable {
         case .conversationsAway: for process in cluster.instances(of: .conversations) { try await process.start() }
         case .metadataAway: for process in cluster.instances(of: .metadata) { try await process.start() }
         case .presenceAway: for process in cluster.instances(of: .presence) { try await process.start() }
+        case .webhooksAway: for process in cluster.instances(of: .webhooks) { try await process.start() }
         }
     }
 
@@ -48,7 +51,7 @@ enum DegradedState: CaseIterable, Sendable {
     var knowsSessions: Bool {
         switch self {
         case .postgresStopped, .postgresHangs, .conversationsAway: false
-        case .redisStopped, .redisHangs, .metadataAway, .presenceAway: true
+        case .redisStopped, .redisHangs, .metadataAway, .presenceAway, .webhooksAway: true
         }
     }
 
@@ -74,14 +77,21 @@ enum DegradedState: CaseIterable, Sendable {
             [
                 Sign(process: .conversations, dependency: "postgres", lines: Self.postgres, count: 3...3),
                 Sign(process: .metadata, dependency: "postgres", lines: Self.postgres, count: 3...3),
+                Sign(process: .webhooks, dependency: "postgres", lines: Self.postgres, count: 1...1),
             ]
-        case .postgresHangs: [Sign(process: .conversations, dependency: "postgres", lines: Self.postgres, count: 1...3)]
+        case .postgresHangs:
+            [
+                Sign(process: .conversations, dependency: "postgres", lines: Self.postgres, count: 1...3),
+                // It has one pool, and asks again and again whether there is something to do.
+                Sign(process: .webhooks, dependency: "postgres", lines: Self.postgres, count: 1...1),
+            ]
         case .redisStopped, .redisHangs:
             [ServiceProcess.Kind.gateway, .conversations, .metadata, .presence]
                 .map { Sign(process: $0, dependency: "redis", lines: Self.redis, count: 1...1) }
         case .conversationsAway: [Sign(process: .gateway, dependency: "conversations", lines: Self.service, count: 1...1)]
         case .metadataAway: [Sign(process: .gateway, dependency: "metadata", lines: Self.service, count: 1...1)]
         case .presenceAway: [Sign(process: .gateway, dependency: "presence", lines: Self.service, count: 1...1)]
+        case .webhooksAway: [Sign(process: .gateway, dependency: "webhooks", lines: Self.service, count: 1...1)]
         }
     }
 }

@@ -48,14 +48,18 @@ struct DegradedTable: Sendable {
             ## What works
 
             * **works**: as usual.
-            * **503**: `service_unavailable`, with `Retry-After` over REST. The answer comes at once if the part is known to be away; if the part hangs, it comes after ten seconds at most, the request's deadline.
-            * **silent**: the request is accepted, but other users are not told. Ephemeral signals may be lost.
+            * **503**: `service_unavailable`, with `Retry-After` over REST. The answer comes at once if the part is known to be away; if the part hangs, it comes after ten seconds at most, the request's deadline,
+              or twelve for a request about webhooks.
+            * **silent**: the request is accepted, but others are not told. Ephemeral signals may be lost; what a webhook is to be told is kept, and it is told when the part is back.
             * **away**: there is no process that could answer.
 
-            Sessions are looked up in PostgreSQL, and a gateway remembers one for five seconds. While PostgreSQL is away, it then refuses every REST request that needs a session; sockets stay open.
+            Sessions and server tokens are looked up in PostgreSQL, and a gateway remembers one for up to five seconds. While PostgreSQL is away, it then refuses every REST request that needs one; sockets stay open.
 
             A replay that a client asks for meanwhile is answered with `success: false`. The client may ask again; if it does not within 30 seconds, its socket is closed with 1013, so that no socket
             stays open without being told of changes. A socket that began without a replay, or whose user was added to a conversation, tries again by itself, and is told everything when the part is back.
+
+            The service `webhooks` tells webhooks of what the other services have written to PostgreSQL. While it is away, nothing is lost: when it is back, they are told of it all, in order. A receiver may be told twice
+            of what was being delivered ([server-api.md](server-api.md#webhooks)).
 
             If PostgreSQL comes back in an older state, or a replica takes its place, gateways close all sockets with 1001 as soon as they learn of it, within about 20 seconds. Clients come back and replay
             ([operating.md](operating.md#back-up-and-restore)).
@@ -65,7 +69,8 @@ struct DegradedTable: Sendable {
             ## How soon it is well again
 
             Seconds from the moment the part is back to the first success, without a restart of any other process. A process counts as back when it says that it is ready. Measured with a debug build on
-            two processors that also did other work. Packets that the server sends unasked may wait until the gateway next looks for changes.
+            two processors that also did other work. Packets that the server sends unasked may wait until the gateway next looks for changes. Where events of a conversation were being
+            delivered when `webhooks` or PostgreSQL went away, the next ones wait for up to 30 seconds; in the test, in which receivers have a second to answer, for up to 12.
 
             \(table { state, operation in
                 guard let cell = cells[state]?[operation], cell != .works else { return "–" }

@@ -37,7 +37,7 @@ struct DegradedTests {
     /// One state after the other, on a system of their own.
     private static func passes(_ states: ArraySlice<DegradedState>) async throws -> [(DegradedState, Cells, [DegradedOperation: Double])] {
         var passes: [(DegradedState, Cells, [DegradedOperation: Double])] = []
-        try await Cluster.with(Cluster.Size()) { cluster in
+        try await Cluster.with(Cluster.Size(settings: DegradedServer.settings)) { cluster in
             for state in states {
                 let (cells, seconds) = try await pass(state, cluster)
                 passes.append((state, cells, seconds))
@@ -61,6 +61,8 @@ struct DegradedTests {
         try await burst(scene)
         try await state.end(cluster)
         let seconds = try await recover(scene, cluster, state)
+        let untold = await scene.server.untold(within: Waiting.limit)
+        #expect(untold.isEmpty, "\(state.title): messages that were accepted, and of which the webhook was not told")
         try await signs.back()
         signs.checkNoise()
         await scene.close()

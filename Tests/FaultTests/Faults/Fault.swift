@@ -15,13 +15,16 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
     case diskFull
     case gatewayOutOfFiles, conversationsOutOfFiles, metadataOutOfFiles, presenceOutOfFiles
     case hostileUsers
+    // Behind those that were there before: the seed of a trial follows from its place.
+    case webhooksKilled, webhooksHangs
 
     /// What excludes each other.
     static let groups: [[Fault]] = [
         [.gatewayKilled, .gatewayHangs, .gatewayOutOfFiles], [.conversationsKilled, .conversationsHangs, .conversationsOutOfFiles],
         [.metadataKilled, .metadataHangs, .metadataOutOfFiles], [.presenceKilled, .presenceHangs, .presenceOutOfFiles],
-        [.redisKilled, .redisHangs], [.postgresRestarted, .postgresKilled, .postgresHangs, .diskFull], [.readersStop], [.hostileUsers],
-        [.connectionsCut, .networkSlow, .networkLossy, .networkDivided], [.clockAhead, .clockBehind, .databaseClockAhead, .databaseClockBehind],
+        [.webhooksKilled, .webhooksHangs], [.redisKilled, .redisHangs], [.postgresRestarted, .postgresKilled, .postgresHangs, .diskFull],
+        [.readersStop], [.hostileUsers], [.connectionsCut, .networkSlow, .networkLossy, .networkDivided],
+        [.clockAhead, .clockBehind, .databaseClockAhead, .databaseClockBehind],
     ]
 
     /// Those that can happen on this machine.
@@ -70,6 +73,8 @@ enum Fault: CaseIterable, Sendable, CustomTestStringConvertible {
         case .metadataOutOfFiles: "an instance of metadata has no descriptors left"
         case .presenceOutOfFiles: "an instance of presence has no descriptors left"
         case .hostileUsers: "hostile users"
+        case .webhooksKilled: "an instance of webhooks is killed"
+        case .webhooksHangs: "an instance of webhooks hangs"
         }
     }
 }

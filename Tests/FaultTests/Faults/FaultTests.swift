@@ -81,7 +81,7 @@ private actor SystemUnderFaults {
 
     func with(_ body: (Cluster) async throws -> Void) async throws {
         var size = Cluster.Size(
-            gateways: 2, conversations: 2, metadata: 2, presence: 2,
+            gateways: 2, conversations: 2, metadata: 2, presence: 2, webhooks: 2,
             // So that a reader that stops is noticed within a few seconds.
             settings: ["STRATA_SOCKET_BACKLOG_BYTES": "65536"])
         size.facilities = Facility.available

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+import StrataCommand
+import Synchronization
+import TestCluster
+
+/// The app's own server: it uses the Server API, and a webhook tells it of messages.
+final class DegradedServer: Sendable {
+    /// So that a receiver on this machine may be called, without TLS, and is called again soon.
+    static let settings = [
+        "STRATA_WEBHOOKS_ALLOW_HTTP": "true", "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8", "STRATA_WEBHOOKS_TIMEOUT": "1s",
+        "STRATA_WEBHOOKS_RETRY_AFTER": "100ms,500ms,1s", "STRATA_WEBHOOKS_RETRY_EVERY": "1s", "STRATA_WEBHOOKS_RETRY_FOR": "1h",
+    ]
+
+    private static let path = "/messages"
+
+    private let app: TestApp
+    private let receiver: WebhookReceiver
+    /// Messages whose sender was told that they are sent.
+    private let accepted = Mutex<Set<String>>([])
+
+    private init(app: TestApp, receiver: WebhookReceiver) {
+        self.app = app
+        self.receiver = receiver
+    }
+
+    /// Registers the webhook, which is not active at once.
+    static func start(_ app: TestApp) async throws -> DegradedServer {
+        let server = DegradedServer(app: app, receiver: try await WebhookReceiver.start())
+        let body: JSONValue = [
+            "version": "3.0", "target_url": .string(server.receiver.url(Self.path)), "events": ["Message.created"], "secret": "s",
+        ]
+        let created = try await server.call("POST", "/webhooks", body)
+        guard created.status == 201 else { throw UnexpectedCell("the webhook is not registered: \(created.status) \(created.json)") }
+        return server
+    }
+
+    /// From then on everything that happens is recorded for the webhook.
+    func awaitActive() async throws {
+        let deadline = Waiting.deadline
+        while ContinuousClock.now < deadline {
+            if try await call("GET", "/webhooks").json[0]["status"].string == "active" { return }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        throw UnexpectedCell("the webhook does not become active")
+    }
+
+    /// - Parameter path: below `/apps/:app`.
+    func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTAnswer {
+        let type = path.hasPrefix("/webhooks") ? "application/vnd.layer.webhooks+json" : "application/vnd.layer+json"
+        let headers = ["Authorization": "Bearer \(app.app.serverToken)", "Accept": "\(type); version=3.0"]
+        return try await app.system.client()
+            .call(method, "/apps/\(app.app.id.uuidString.lowercased())\(path)", body: body, headers: headers, deadline: Waiting.deadline)
+    }
+
+    /// Sends a message in the name of a user.
+    func send(_ text: String, as user: TestUser, to conversation: Conversation) async throws -> RESTAnswer {
+        var message = TestUser.message(text)
+        message["sender_id"] = .string(user.identity)
+        return noted(try await call("POST", conversation.path + "/messages", message))
+    }
+
+    /// An answer to whoever has sent a message: if it was accepted, the webhook has to be told of it, now or later.
+    func noted(_ answer: RESTAnswer) -> RESTAnswer {
+        if answer.isSuccess, let message = Self.message(of: answer) { accepted.withLock { _ = $0.insert(message) } }
+        return answer
+    }
+
+    /// Whether the webhook is told of the message that was accepted with this answer.
+    func isTold(of answer: RESTAnswer, within limit: Duration) async -> Bool {
+        guard let message = Self.message(of: answer) else { return false }
+        let deadline = ContinuousClock.now + limit
+        while !told.contains(message) {
+            guard ContinuousClock.now < deadline, (try? await Task.sleep(for: .milliseconds(20))) != nil else { return false }
+        }
+        return true
+    }
+
+    /// The messages that were accepted, and of which the webhook is not told within this time.
+    func untold(within limit: Duration) async -> Set<String> {
+        let (all, deadline) = (accepted.withLock { $0 }, ContinuousClock.now + limit)
+        while true {
+            let untold = all.subtracting(told)
+            if untold.isEmpty || ContinuousClock.now >= deadline { return untold }
+            guard (try? await Task.sleep(for: .milliseconds(50))) != nil else { return untold }
+        }
+    }
+
+    func stop() async { await receiver.stop() }
+
+    /// The id of an event is that of the message that it tells of.
+    private var told: Set<String> { Set(receiver.events(at: Self.path).compactMap(\.id)) }
+
+    /// The UUID of `layer:///messages/…`.
+    private static func message(of answer: RESTAnswer) -> String? {
+        answer.json["id"].string?.split(separator: "/").last.map { $0.lowercased() }
+    }
+}
