@@ -141,7 +141,7 @@ struct DeleteHook: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue)] }
 }
 
-/// Claims what is due.
+/// Claims what is due. The events are read afterwards, by ``ReadLanes``.
 struct ClaimLanes: PostgresQuery {
     let hooks: [UUID]
     /// One for each hook: lanes, at most.
@@ -150,7 +150,7 @@ struct ClaimLanes: PostgresQuery {
     let total: Int64
     let claim: UUID
     let lease: Int64
-    /// Of each lane: events, and about how many bytes.
+    /// What is read of each lane: events, and about how many bytes.
     let events: Int64
     let bytes: Int64
 
@@ -158,14 +158,30 @@ struct ClaimLanes: PostgresQuery {
 
     static let statement = Statement(
         "webhooks.claim",
-        sql: """
-            SELECT c.hook_id, c.lane, c.attempts, c.position, c.number, c.kind, c.event_id, c.created_at, c.subject, c.facts, c.parts
-            FROM webhooks.claim($1::uuid[], $2::int8[], $3::int8, $4, $5::int8, $6::int8, $7::int8) c
-            """)
+        sql: "SELECT c.hook_id, c.lane, c.attempts FROM webhooks.claim($1::uuid[], $2::int8[], $3::int8, $4, $5::int8) c")
 
-    var parameters: [Value] {
-        [.uuidArray(hooks), .int8Array(limits), .int8(total), .uuid(claim), .int8(lease), .int8(events), .int8(bytes)]
-    }
+    var parameters: [Value] { [.uuidArray(hooks), .int8Array(limits), .int8(total), .uuid(claim), .int8(lease)] }
+}
+
+/// The first events of lanes that were claimed.
+struct ReadLanes: PostgresQuery {
+    let hooks: [UUID]
+    /// One for each hook.
+    let lanes: [UUID]
+    /// Of each lane: events, and about how many bytes.
+    let events: Int64
+    let bytes: Int64
+
+    typealias Columns = LaneEventColumns
+
+    static let statement = Statement(
+        "webhooks.read_lanes",
+        sql: """
+            SELECT c.hook_id, c.lane, c.position, c.number, c.kind, c.event_id, c.created_at, c.subject, c.facts, c.parts
+            FROM webhooks.read_lanes($1::uuid[], $2::uuid[], $3::int8, $4::int8) c
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuidArray(hooks), .uuidArray(lanes), .int8(events), .int8(bytes)] }
 }
 
 /// Ends the work on lanes of one claim.

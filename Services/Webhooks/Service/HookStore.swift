@@ -63,23 +63,24 @@ struct HookStore: Sendable {
         }
     }
 
-    /// Claims lanes.
-    /// - Parameter limits: of each hook, how many.
+    /// Claims lanes, and then reads their first events.
+    /// - Returns: the lanes, also those without events, which are to be ended like all others.
     func claim(_ query: ClaimLanes, deadline: ContinuousClock.Instant) async throws -> [ClaimedLane] {
-        let rows = try await pool.query(query, deadline: deadline)
-        let columns = try rows.columns(of: ClaimLanes.self)
-        var lanes: [ClaimedLane] = []
-        for row in rows {
-            let (hook, lane) = (WebhookID(rawValue: try row[columns.hook]), try row[columns.lane])
-            if lanes.last?.lane != lane || lanes.last?.hook != hook {
-                lanes.append(ClaimedLane(hook: hook, lane: lane, claim: query.claim, failures: Int(try row[columns.attempts])))
-            }
-            lanes[lanes.count - 1].events
-                .append(
-                    RecordedEvent(
-                        position: try row[columns.position], number: try row[columns.number], kind: try row[columns.kind], id: try row[columns.event],
-                        createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds), subject: try row[columns.subject],
-                        facts: try row[columns.facts], parts: try row[optional: columns.parts]))
+        let claimed = try await pool.query(query, deadline: deadline)
+        let columns = try claimed.columns(of: ClaimLanes.self)
+        var lanes = try claimed.map { row in
+            ClaimedLane(
+                hook: WebhookID(rawValue: try row[columns.hook]), lane: try row[columns.lane], claim: query.claim,
+                failures: Int(try row[columns.attempts]))
+        }
+        guard !lanes.isEmpty else { return [] }
+        let read = try await pool.query(
+            ReadLanes(hooks: lanes.map(\.hook.rawValue), lanes: lanes.map(\.lane), events: query.events, bytes: query.bytes), deadline: deadline)
+        let eventColumns = try read.columns(of: ReadLanes.self)
+        let places = Dictionary(uniqueKeysWithValues: lanes.enumerated().map { (LanePlace(hook: $1.hook.rawValue, lane: $1.lane), $0) })
+        for row in read {
+            guard let place = places[LanePlace(hook: try row[eventColumns.hook], lane: try row[eventColumns.lane])] else { throw MalformedAnswer() }
+            lanes[place].events.append(try eventColumns.recorded(row))
         }
         return lanes
     }
@@ -99,6 +100,12 @@ struct HookStore: Sendable {
             guard let row = rows.first, try row[try rows.columns(of: SweepHooks.self).count] > 0 else { return }
         }
     }
+}
+
+/// Which lane.
+private struct LanePlace: Hashable {
+    let hook: UUID
+    let lane: UUID
 }
 
 /// What one hook is owed in one conversation, or a part of it, while this instance works on it.

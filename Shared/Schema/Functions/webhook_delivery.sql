@@ -110,19 +110,16 @@ LANGUAGE sql VOLATILE ROWS 1 AS $$
     RETURNING h.*
 $$;
 
--- Claims lanes that are due, of each of these hooks at most its limit and in all at most `p_total`, until the lease ends; with their first events, at most `p_events` and about `p_bytes`
--- of each lane.
-CREATE OR REPLACE FUNCTION webhooks.claim(
-    p_hooks uuid[], p_limits bigint[], p_total bigint, p_claim uuid, p_lease bigint, p_events bigint, p_bytes bigint)
-RETURNS TABLE (
-    hook_id uuid, lane uuid, attempts bigint, "position" bigint, number bigint, kind text, event_id uuid, created_at timestamptz, subject uuid,
-    facts jsonb, parts bytea, size bigint)
+-- Claims lanes that are due, of each of these hooks at most its limit and in all at most `p_total`, until the lease ends. Their events are read afterwards, by
+-- read_lanes: the lanes are locked for this statement only, so that writers wait for no reading. A lane can be without events; finish removes it.
+CREATE OR REPLACE FUNCTION webhooks.claim(p_hooks uuid[], p_limits bigint[], p_total bigint, p_claim uuid, p_lease bigint)
+RETURNS TABLE (hook_id uuid, lane uuid, attempts bigint)
 LANGUAGE plpgsql VOLATILE ROWS 100 SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
     now_at timestamptz := clock_timestamp();
-    claimed record;
 BEGIN
+    RETURN QUERY
     WITH due AS MATERIALIZED (
         SELECT l.hook_id, l.lane
         FROM unnest(p_hooks, p_limits) h(id, most)
@@ -130,18 +127,24 @@ BEGIN
             SELECT x.hook_id, x.lane FROM webhooks.lane x WHERE x.hook_id = h.id AND x.due_at <= now_at
             ORDER BY x.due_at LIMIT h.most FOR UPDATE SKIP LOCKED) l
         LIMIT p_total
-    ), taken AS (
-        UPDATE webhooks.lane x SET due_at = now_at + p_lease * interval '1 millisecond', claim = p_claim
-        FROM due d WHERE x.hook_id = d.hook_id AND x.lane = d.lane
-        RETURNING x.hook_id, x.lane, x.attempts
     )
-    SELECT array_agg(t.hook_id) AS hooks, array_agg(t.lane) AS lanes, array_agg(t.attempts) AS attempts INTO claimed FROM taken t;
-    IF claimed.hooks IS NULL THEN RETURN; END IF;
-    -- A statement of its own: it sees what was there when the lanes were locked.
+    UPDATE webhooks.lane x SET due_at = now_at + p_lease * interval '1 millisecond', claim = p_claim
+    FROM due d WHERE x.hook_id = d.hook_id AND x.lane = d.lane
+    RETURNING x.hook_id, x.lane, x.attempts;
+END
+$$;
+
+-- The first events of lanes that were claimed, at most `p_events` and about `p_bytes` of each, in their order. Sees what was there when they were claimed, and
+-- locks nothing.
+CREATE OR REPLACE FUNCTION webhooks.read_lanes(p_hooks uuid[], p_lanes uuid[], p_events bigint, p_bytes bigint)
+RETURNS TABLE (
+    hook_id uuid, lane uuid, "position" bigint, number bigint, kind text, event_id uuid, created_at timestamptz, subject uuid, facts jsonb, parts bytea)
+LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off AS $$
+#variable_conflict use_column
+BEGIN
     RETURN QUERY
-    SELECT c.hook_id, c.lane, c.attempts, e.position, e.number, e.kind, e.event_id, e.created_at, coalesce(e.subject, c.lane), e.facts,
-        e.parts, e.size
-    FROM unnest(claimed.hooks, claimed.lanes, claimed.attempts) c(hook_id, lane, attempts)
+    SELECT c.hook_id, c.lane, e.position, e.number, e.kind, e.event_id, e.created_at, coalesce(e.subject, c.lane), e.facts, e.parts
+    FROM unnest(p_hooks, p_lanes) c(hook_id, lane)
     CROSS JOIN LATERAL (
         SELECT f.*, sum(f.size) OVER (ORDER BY f.position, f.number) - f.size AS before
         FROM (
@@ -149,9 +152,6 @@ BEGIN
             WHERE o.hook_id = c.hook_id AND o.lane = c.lane ORDER BY o.position, o.number LIMIT p_events) f) e
     WHERE e.before < p_bytes
     ORDER BY c.hook_id, c.lane, e.position, e.number;
-    DELETE FROM webhooks.lane x USING unnest(claimed.hooks, claimed.lanes) c(hook_id, lane)
-    WHERE x.hook_id = c.hook_id AND x.lane = c.lane
-        AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = c.hook_id AND o.lane = c.lane);
 END
 $$;
 
@@ -281,5 +281,5 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications, webhooks.set_active, webhooks.end_verification, webhooks.settle,
-    webhooks.deactivate, webhooks.claim, webhooks.finish, webhooks.keep_deliveries, webhooks.redeliver, webhooks.sweep, webhooks.backlog
+    webhooks.deactivate, webhooks.claim, webhooks.read_lanes, webhooks.finish, webhooks.keep_deliveries, webhooks.redeliver, webhooks.sweep, webhooks.backlog
 TO strata_webhooks;
