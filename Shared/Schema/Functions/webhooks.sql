@@ -66,26 +66,40 @@ BEGIN
 END
 $$;
 
--- Records an event for each active hook that wants its kind, once. The lane's row is locked after the outbox was written, which says why there. In the order of
--- the hooks, so that two transactions cannot wait for each other.
+-- Locks a lane of each active hook that wants one of these kinds, and makes the lanes that are missing; returns the hooks. In the order of the hooks, so that two
+-- transactions cannot wait for each other.
+CREATE OR REPLACE FUNCTION webhooks.lock_lanes(p_app uuid, p_lane uuid, p_kinds text[]) RETURNS uuid[]
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    hooks uuid[] := ARRAY(
+        SELECT h.id FROM webhooks.hook h WHERE h.app_id = p_app AND h.status = 'active' AND p_kinds && h.kinds ORDER BY h.id);
+BEGIN
+    IF hooks <> '{}' THEN
+        INSERT INTO webhooks.lane AS l (hook_id, lane, app_id)
+        SELECT h.id, p_lane, p_app FROM unnest(hooks) WITH ORDINALITY h(id, n) ORDER BY h.n
+        ON CONFLICT (hook_id, lane) DO UPDATE SET app_id = l.app_id WHERE false;
+    END IF;
+    RETURN hooks;
+END
+$$;
+
+-- Records an event for each active hook that wants its kind, once. `p_position` NULL: what has no conversation's position comes after everything that is in the
+-- lane. Its number is taken while the lane is locked, so that no transaction with a higher one ends before this one.
 CREATE OR REPLACE FUNCTION webhooks.emit(
     p_app uuid, p_lane uuid, p_position bigint, p_number bigint, p_kind text, p_event uuid, p_created_at timestamptz, p_facts jsonb,
     p_parts bytea DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    hooks uuid[] := ARRAY(
-        SELECT h.id FROM webhooks.hook h WHERE h.app_id = p_app AND h.status = 'active' AND p_kind = ANY (h.kinds) ORDER BY h.id);
+    hooks uuid[] := webhooks.lock_lanes(p_app, p_lane, ARRAY[p_kind]);
 BEGIN
     IF hooks = '{}' THEN RETURN; END IF;
+    IF p_position IS NULL THEN p_position := nextval('webhooks.number'); END IF;
     INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, parts, size)
     SELECT h.id, p_lane, p_position, p_number, p_app, p_kind, p_event, p_created_at, p_facts, p_parts,
         octet_length(p_facts::text) + coalesce(octet_length(p_parts), 0)
     FROM unnest(hooks) h(id)
     ON CONFLICT (hook_id, lane, position, number) DO NOTHING;
-    INSERT INTO webhooks.lane AS l (hook_id, lane, app_id)
-    SELECT h.id, p_lane, p_app FROM unnest(hooks) WITH ORDINALITY h(id, n) ORDER BY h.n
-    ON CONFLICT (hook_id, lane) DO UPDATE SET app_id = l.app_id WHERE false;
 END
 $$;
 
@@ -288,7 +302,7 @@ BEGIN
         FROM unnest(p_users, p_badges) u(id, badge) ORDER BY 1
     LOOP
         PERFORM webhooks.emit(
-            p_app, recipient.lane, nextval('webhooks.number'), 0, 'Push', gen_random_uuid(), clock_timestamp(),
+            p_app, recipient.lane, NULL, 0, 'Push', gen_random_uuid(), clock_timestamp(),
             jsonb_build_object(
                 'push', p_id, 'user', recipient.id, 'badge', recipient.badge, 'notification', p_notification, 'conversation_id', p_conversation,
                 'message_id', p_message,

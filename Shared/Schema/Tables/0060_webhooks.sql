@@ -61,8 +61,8 @@ CREATE TABLE webhooks.outbox (
     PRIMARY KEY (hook_id, lane, position, number)
 );
 
--- One row for each lane that has rows in the outbox. A writer locks it after writing to the outbox, and an instance before removing from it: so that neither
--- misses what the other one did.
+-- One row for each lane that has rows in the outbox. A writer locks it before writing to the outbox, and an instance before removing from it: so that neither
+-- misses what the other one did, and what writers add comes in the order in which their transactions end.
 CREATE TABLE webhooks.lane (
     hook_id  uuid NOT NULL,
     lane     uuid NOT NULL,
