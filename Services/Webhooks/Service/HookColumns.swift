@@ -170,7 +170,7 @@ struct OutcomeColumns: ColumnSet {
     init(_ names: inout ColumnNames) throws(PostgresError) { outcome = try names.column("outcome") }
 }
 
-/// Of ``SweepHooks``.
+/// Of ``ResetLanes``.
 struct CountColumns: ColumnSet {
     let count: Column<Int64>
 

@@ -114,6 +114,17 @@ struct SettleHooks: PostgresQuery {
     var parameters: [Value] { [.int8(delay)] }
 }
 
+/// Makes lanes due of a hook that was verified and is not active yet: some of those that have failed.
+struct ResetLanes: PostgresQuery {
+    let limit: Int64
+
+    typealias Columns = CountColumns
+
+    static let statement = Statement("webhooks.reset_lanes", sql: "SELECT r AS count FROM webhooks.reset_lanes($1::int8) r", isIdempotent: true)
+
+    var parameters: [Value] { [.int8(limit)] }
+}
+
 /// Ends the recording for a hook.
 struct DeactivateHook: PostgresQuery {
     let app: AppID

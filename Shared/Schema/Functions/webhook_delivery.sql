@@ -47,17 +47,34 @@ BEGIN
 END
 $$;
 
--- Makes a hook active, and its lanes due: before, so that no writer records for it while its lanes are locked.
-CREATE OR REPLACE FUNCTION webhooks.set_active(p_id uuid) RETURNS void
-LANGUAGE plpgsql VOLATILE AS $$
+-- Whether a hook has lanes whose next event has failed.
+CREATE OR REPLACE FUNCTION webhooks.has_failed_lanes(p_id uuid) RETURNS boolean
+LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+-- By the index of these alone: no other one has this order.
+RETURN (SELECT true FROM webhooks.lane l WHERE l.hook_id = p_id AND l.attempts > 0 ORDER BY l.due_at LIMIT 1) IS NOT NULL;
+
+-- Makes lanes due that had failed before their hook was verified, as if they never had: some of one hook, and only those that nobody has locked. Before the hook
+-- is active, so that no writer records for it meanwhile. Returns how many, to be called again and again.
+CREATE OR REPLACE FUNCTION webhooks.reset_lanes(p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+    verified uuid;
+    count bigint;
 BEGIN
-    UPDATE webhooks.lane l SET due_at = clock_timestamp(), attempts = 0 WHERE l.hook_id = p_id AND l.attempts > 0;
-    UPDATE webhooks.hook h SET status = 'active', status_reason = NULL, inactive_since = NULL WHERE h.id = p_id;
+    -- Any of them: one that has many does not hold up the others.
+    SELECT h.id INTO verified FROM webhooks.hook h
+    WHERE h.status = 'unverified' AND h.verified_at IS NOT NULL AND webhooks.has_failed_lanes(h.id)
+    ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
+    UPDATE webhooks.lane l SET due_at = clock_timestamp(), attempts = 0
+    WHERE l.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM webhooks.lane x WHERE x.hook_id = verified AND x.attempts > 0 ORDER BY x.due_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS count = ROW_COUNT;
+    RETURN count;
 END
 $$;
 
 -- What the receiver answered: `p_reason` NULL, it wants the events. The hook becomes active at once if the app has had an active hook for longer than
--- `p_delay`, since then all services know that the app has hooks; otherwise settle does it later. No row: the hook is gone, or need not be verified any more.
+-- `p_delay`, since then all services know that the app has hooks, and if none of its lanes has failed; otherwise settle does it later. No row: the hook is gone, or need not be verified any more.
 CREATE OR REPLACE FUNCTION webhooks.end_verification(p_id uuid, p_reason text, p_delay bigint) RETURNS SETOF webhooks.hook
 LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
 DECLARE
@@ -76,27 +93,27 @@ BEGIN
             SELECT FROM webhooks.hook o
             WHERE o.app_id = h.app_id AND o.id <> p_id AND o.status = 'active'
                 AND o.verified_at < clock_timestamp() - p_delay * interval '1 millisecond')
+            AND NOT webhooks.has_failed_lanes(p_id)
         THEN
-            PERFORM webhooks.set_active(p_id);
+            UPDATE webhooks.hook x SET status = 'active', status_reason = NULL, inactive_since = NULL WHERE x.id = p_id;
         END IF;
     END IF;
     RETURN QUERY SELECT x.* FROM webhooks.hook x WHERE x.id = p_id;
 END
 $$;
 
--- Makes hooks active whose receivers said longer than `p_delay` ago that they want the events: every service knows by now that their apps have hooks.
+-- Makes hooks active whose receivers said longer than `p_delay` ago that they want the events: every service knows by now that their apps have hooks. Those with
+-- lanes that have failed wait until reset_lanes has been through with them.
 CREATE OR REPLACE FUNCTION webhooks.settle(p_delay bigint) RETURNS SETOF uuid
 LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
-DECLARE
-    settled uuid;
 BEGIN
-    FOR settled IN
-        SELECT h.id FROM webhooks.hook h
-        WHERE h.status = 'unverified' AND h.verified_at < clock_timestamp() - p_delay * interval '1 millisecond' ORDER BY h.id FOR UPDATE SKIP LOCKED
-    LOOP
-        PERFORM webhooks.set_active(settled);
-        RETURN NEXT settled;
-    END LOOP;
+    RETURN QUERY
+    UPDATE webhooks.hook h SET status = 'active', status_reason = NULL, inactive_since = NULL
+    WHERE h.id IN (
+        SELECT x.id FROM webhooks.hook x
+        WHERE x.status = 'unverified' AND x.verified_at < clock_timestamp() - p_delay * interval '1 millisecond' AND NOT webhooks.has_failed_lanes(x.id)
+        ORDER BY x.id FOR UPDATE SKIP LOCKED)
+    RETURNING h.id;
 END
 $$;
 
@@ -280,6 +297,6 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications, webhooks.set_active, webhooks.end_verification, webhooks.settle,
+    webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications, webhooks.has_failed_lanes, webhooks.reset_lanes, webhooks.end_verification, webhooks.settle,
     webhooks.deactivate, webhooks.claim, webhooks.read_lanes, webhooks.finish, webhooks.keep_deliveries, webhooks.redeliver, webhooks.sweep, webhooks.backlog
 TO strata_webhooks;

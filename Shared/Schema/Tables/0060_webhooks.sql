@@ -76,6 +76,7 @@ CREATE TABLE webhooks.lane (
     PRIMARY KEY (hook_id, lane)
 ) WITH (fillfactor = 50);
 CREATE INDEX lane_by_due ON webhooks.lane (hook_id, due_at);
+CREATE INDEX lane_failing ON webhooks.lane (hook_id, due_at) WHERE attempts > 0;
 
 -- The latest attempts of each hook, with what was sent, so that it can be sent again.
 CREATE TABLE webhooks.delivery (
