@@ -45,7 +45,8 @@ struct ActivationTests {
             #expect(try await reset(2, database) == 0)
             try await settle(database)
             #expect(try await status(many, database) == "active")
-            #expect(try await database.claim([(many, 10)]).map(\.failures) == [0, 0, 0, 0, 0])
+            #expect(try await database.claim([(many, 10)]).map { $0.failures } == [0, 0, 0, 0, 0])
+            #expect(try await database.number("SELECT count(*) FROM webhooks.lane WHERE hook_id = '\(many)' AND failed_since IS NOT NULL") == 0)
             #expect(try await database.number("SELECT attempts FROM webhooks.lane WHERE hook_id = '\(other)'") == 3)
         }
     }

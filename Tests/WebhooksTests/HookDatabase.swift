@@ -109,8 +109,9 @@ struct HookDatabase: Sendable {
                 SELECT '\(hook)', l.id, p, 0, '\(app)', 'Message.created', gen_random_uuid(), now(), '{}', 400
                 FROM made l CROSS JOIN generate_series(1, \(events)) p
             )
-            INSERT INTO webhooks.lane (hook_id, lane, app_id, attempts, due_at)
-            SELECT '\(hook)', l.id, '\(app)', \(attempts), now() + \(seconds) * interval '1 second' FROM made l RETURNING lane
+            INSERT INTO webhooks.lane (hook_id, lane, app_id, attempts, failed_since, due_at)
+            SELECT '\(hook)', l.id, '\(app)', \(attempts), \(attempts > 0 ? "now()" : "NULL"), now() + \(seconds) * interval '1 second'
+            FROM made l RETURNING lane
             """
         )
         .map { try $0.get(0, as: UUID.self) }

@@ -77,11 +77,13 @@ struct ClaimColumns: ColumnSet {
     let hook: Column<UUID>
     let lane: Column<UUID>
     let attempts: Column<Int64>
+    let failing: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         hook = try names.column("hook_id")
         lane = try names.column("lane")
         attempts = try names.column("attempts")
+        failing = try names.column("failing_seconds")
     }
 }
 

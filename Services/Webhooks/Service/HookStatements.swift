@@ -169,7 +169,9 @@ struct ClaimLanes: PostgresQuery {
 
     static let statement = Statement(
         "webhooks.claim",
-        sql: "SELECT c.hook_id, c.lane, c.attempts FROM webhooks.claim($1::uuid[], $2::int8[], $3::int8, $4, $5::int8) c")
+        sql: """
+            SELECT c.hook_id, c.lane, c.attempts, c.failing_seconds FROM webhooks.claim($1::uuid[], $2::int8[], $3::int8, $4, $5::int8) c
+            """)
 
     var parameters: [Value] { [.uuidArray(hooks), .int8Array(limits), .int8(total), .uuid(claim), .int8(lease)] }
 }

@@ -71,7 +71,7 @@ struct HookStore: Sendable {
         var lanes = try claimed.map { row in
             ClaimedLane(
                 hook: WebhookID(rawValue: try row[columns.hook]), lane: try row[columns.lane], claim: query.claim,
-                failures: Int(try row[columns.attempts]))
+                failures: Int(try row[columns.attempts]), failingFor: .seconds(try row[columns.failing]))
         }
         guard !lanes.isEmpty else { return [] }
         let read = try await pool.query(
@@ -115,6 +115,8 @@ struct ClaimedLane: Sendable {
     let claim: UUID
     /// How often its first event has failed before.
     let failures: Int
+    /// How long ago that failed first; 0: it has not.
+    var failingFor = Duration.zero
     var events: [RecordedEvent] = []
 }
 

@@ -65,7 +65,7 @@ BEGIN
     SELECT h.id INTO verified FROM webhooks.hook h
     WHERE h.status = 'unverified' AND h.verified_at IS NOT NULL AND webhooks.has_failed_lanes(h.id)
     ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
-    UPDATE webhooks.lane l SET due_at = clock_timestamp(), attempts = 0
+    UPDATE webhooks.lane l SET due_at = clock_timestamp(), attempts = 0, failed_since = NULL
     WHERE l.ctid = ANY (ARRAY(
         SELECT x.ctid FROM webhooks.lane x WHERE x.hook_id = verified AND x.attempts > 0 ORDER BY x.due_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS count = ROW_COUNT;
@@ -129,9 +129,13 @@ $$;
 
 -- Claims lanes that are due, of each of these hooks at most its limit and in all at most `p_total`, until the lease ends. Their events are read afterwards, by
 -- read_lanes: the lanes are locked for this statement only, so that writers wait for no reading. A lane can be without events; finish removes it.
+--
+-- A lane that has failed will most likely fail again, and take long to. So the others come first, and those that have failed get at most half of a hook's limit,
+-- where what they already have counts; but never nothing, as long as the limit is more than one, or there are no others.
 CREATE OR REPLACE FUNCTION webhooks.claim(p_hooks uuid[], p_limits bigint[], p_total bigint, p_claim uuid, p_lease bigint)
-RETURNS TABLE (hook_id uuid, lane uuid, attempts bigint)
-LANGUAGE plpgsql VOLATILE ROWS 100 SET enable_seqscan = off AS $$
+RETURNS TABLE (hook_id uuid, lane uuid, attempts bigint, failing_seconds bigint)
+LANGUAGE plpgsql VOLATILE ROWS 100
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     now_at timestamptz := clock_timestamp();
@@ -141,13 +145,29 @@ BEGIN
         SELECT l.hook_id, l.lane
         FROM unnest(p_hooks, p_limits) h(id, most)
         CROSS JOIN LATERAL (
-            SELECT x.hook_id, x.lane FROM webhooks.lane x WHERE x.hook_id = h.id AND x.due_at <= now_at
-            ORDER BY x.due_at LIMIT h.most FOR UPDATE SKIP LOCKED) l
+            SELECT count(*) FILTER (WHERE y.due_at > now_at) AS claimed
+            FROM (
+                SELECT x.due_at FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts > 0 AND x.claim IS NOT NULL
+                ORDER BY x.claim LIMIT 1000) y) f
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS failing
+            FROM (
+                SELECT FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts > 0 AND x.due_at <= now_at AND f.claimed = 0 AND h.most > 1
+                ORDER BY x.due_at LIMIT 1) y) reserved
+        CROSS JOIN LATERAL (
+            SELECT a.* FROM (
+                SELECT x.hook_id, x.lane FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts = 0 AND x.due_at <= now_at
+                ORDER BY x.due_at LIMIT h.most - reserved.failing FOR UPDATE SKIP LOCKED) a
+            UNION ALL
+            SELECT b.* FROM (
+                SELECT x.hook_id, x.lane FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts > 0 AND x.due_at <= now_at
+                ORDER BY x.due_at LIMIT greatest((h.most - f.claimed) / 2, CASE WHEN f.claimed = 0 THEN 1 ELSE 0 END) FOR UPDATE SKIP LOCKED) b
+            LIMIT h.most) l
         LIMIT p_total
     )
     UPDATE webhooks.lane x SET due_at = now_at + p_lease * interval '1 millisecond', claim = p_claim
     FROM due d WHERE x.hook_id = d.hook_id AND x.lane = d.lane
-    RETURNING x.hook_id, x.lane, x.attempts;
+    RETURNING x.hook_id, x.lane, x.attempts, coalesce(extract(epoch FROM now_at - x.failed_since)::bigint, 0);
 END
 $$;
 
@@ -173,7 +193,7 @@ END
 $$;
 
 -- Ends the work on lanes of a claim: removes what was delivered, up to a position and number (0: nothing). `p_delays`: -1, the lane goes on at once if
--- something is left; otherwise its next event has failed, `p_attempts` times by now, and is tried again after so many milliseconds. Returns the places in the
+-- something is left; otherwise its next event has failed, `p_attempts` times by now (0: it was not tried), and is tried again after so many milliseconds. Returns the places in the
 -- arrays of those that another transaction had locked: they are to be ended again.
 CREATE OR REPLACE FUNCTION webhooks.finish(
     p_claim uuid, p_hooks uuid[], p_lanes uuid[], p_positions bigint[], p_numbers bigint[], p_attempts bigint[], p_delays bigint[])
@@ -194,8 +214,13 @@ BEGIN
     WHERE i.n = ANY (locked) AND x.hook_id = i.hook_id AND x.lane = i.lane
         AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = i.hook_id AND o.lane = i.lane);
     UPDATE webhooks.lane x
-    SET claim = NULL, attempts = CASE WHEN i.delay < 0 THEN 0 ELSE i.attempts END, due_at = now_at + greatest(i.delay, 0) * interval '1 millisecond'
-    FROM unnest(p_hooks, p_lanes, p_attempts, p_delays) WITH ORDINALITY i(hook_id, lane, attempts, delay, n)
+    SET claim = NULL, attempts = CASE WHEN i.delay < 0 THEN 0 ELSE i.attempts END, due_at = now_at + greatest(i.delay, 0) * interval '1 millisecond',
+        failed_since = CASE
+            WHEN i.delay < 0 OR i.attempts = 0 THEN NULL
+            -- Another event than before.
+            WHEN i.position > 0 THEN now_at
+            ELSE coalesce(x.failed_since, now_at) END
+    FROM unnest(p_hooks, p_lanes, p_positions, p_attempts, p_delays) WITH ORDINALITY i(hook_id, lane, position, attempts, delay, n)
     WHERE i.n = ANY (locked) AND x.hook_id = i.hook_id AND x.lane = i.lane;
     RETURN QUERY
     SELECT i.n FROM unnest(p_hooks, p_lanes) WITH ORDINALITY i(hook_id, lane, n)

@@ -71,12 +71,14 @@ CREATE TABLE webhooks.lane (
     due_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- By which instance's turn it was claimed last.
     claim    uuid,
-    -- How often its first event has failed.
+    -- How often its first event has failed, and since when it does; NULL: it has not.
     attempts bigint NOT NULL DEFAULT 0,
+    failed_since timestamptz,
     PRIMARY KEY (hook_id, lane)
 ) WITH (fillfactor = 50);
-CREATE INDEX lane_by_due ON webhooks.lane (hook_id, due_at);
+CREATE INDEX lane_by_due ON webhooks.lane (hook_id, due_at) WHERE attempts = 0;
 CREATE INDEX lane_failing ON webhooks.lane (hook_id, due_at) WHERE attempts > 0;
+CREATE INDEX lane_failing_claimed ON webhooks.lane (hook_id, claim) WHERE attempts > 0 AND claim IS NOT NULL;
 
 -- The latest attempts of each hook, with what was sent, so that it can be sent again.
 CREATE TABLE webhooks.delivery (
