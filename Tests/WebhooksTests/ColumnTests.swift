@@ -25,7 +25,7 @@ private enum Queries {
         QueryCheck(ReadLanes(hooks: [UUID()], lanes: [UUID()], events: 1, bytes: 1)),
         QueryCheck(FinishLanes(claim: UUID(), results: [LaneResult(hook: id, lane: UUID())])), QueryCheck(KeepDeliveries(attempts: "[]", keep: 1)),
         QueryCheck(ReadDeliveries(app: app, id: id, limit: 1)), QueryCheck(RedeliverEvent(app: app, id: id, event: UUID())),
-        QueryCheck(SweepHooks(keep: 1, limit: 1)), QueryCheck(ReadBacklog()),
+        QueryCheck(SweepHooks(keep: 1, limit: 1, after: UUID())), QueryCheck(ReadBacklog()),
     ]
 }
 

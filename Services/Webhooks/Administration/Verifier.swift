@@ -72,7 +72,7 @@ struct Verifier: Service {
                 group.addTask { await self.again(every: .milliseconds(250)) { try await self.verifyWaiting() } }
                 group.addTask { await self.again(every: .milliseconds(250)) { try await self.settle() } }
                 group.addTask {
-                    await self.again(every: .seconds(60)) { try await self.store.sweep(keep: self.settings.keep, deadline: .now + .seconds(30)) }
+                    await self.again(every: .seconds(60)) { _ = try await self.store.sweep(keep: self.settings.keep, deadline: .now + .seconds(30)) }
                 }
             }
         }

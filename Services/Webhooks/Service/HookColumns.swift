@@ -117,7 +117,7 @@ struct LaneEventColumns: ColumnSet {
         RecordedEvent(
             position: try row[position], number: try row[number], kind: try row[kind], id: try row[event],
             createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds), subject: try row[subject], facts: try row[facts],
-            parts: try row[optional: parts])
+            parts: try row[optional: parts], lane: try row[lane])
     }
 }
 
@@ -177,6 +177,17 @@ struct CountColumns: ColumnSet {
     let count: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) { count = try names.column("count") }
+}
+
+/// Of ``SweepHooks``.
+struct SweepColumns: ColumnSet {
+    let removed: Column<Int64>
+    let next: Column<UUID>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        removed = try names.column("removed")
+        next = try names.column("next_after")
+    }
 }
 
 /// Of ``ReadBacklog``.

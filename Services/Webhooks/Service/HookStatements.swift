@@ -261,17 +261,21 @@ struct RedeliverEvent: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .uuid(event)] }
 }
 
-/// Removes what is needed no more.
+/// Removes some of what is needed no more.
 struct SweepHooks: PostgresQuery {
     /// Seconds.
     let keep: Int64
+    /// Rows, at most.
     let limit: Int64
+    /// Where to go on; nil: from the beginning.
+    let after: UUID?
 
-    typealias Columns = CountColumns
+    typealias Columns = SweepColumns
 
-    static let statement = Statement("webhooks.sweep", sql: "SELECT s AS count FROM webhooks.sweep($1::int8, $2::int8) s", isIdempotent: true)
+    static let statement = Statement(
+        "webhooks.sweep", sql: "SELECT s.removed, s.next_after FROM webhooks.sweep($1::int8, $2::int8, $3::uuid) s", isIdempotent: true)
 
-    var parameters: [Value] { [.int8(keep), .int8(limit)] }
+    var parameters: [Value] { [.int8(keep), .int8(limit), Value(after)] }
 }
 
 /// What is waiting.

@@ -93,12 +93,19 @@ struct HookStore: Sendable {
         return try rows.map { row in results[try Int(row[columns.place]) - 1] }
     }
 
-    /// Removes what is needed no more.
-    func sweep(keep: Duration, deadline: ContinuousClock.Instant) async throws {
-        while true {
-            let rows = try await pool.query(SweepHooks(keep: keep.components.seconds, limit: 1000), deadline: deadline)
-            guard let row = rows.first, try row[try rows.columns(of: SweepHooks.self).count] > 0 else { return }
-        }
+    /// Removes what is needed no more, in portions. While another instance is at it, does nothing.
+    /// - Returns: how many rows went.
+    @discardableResult
+    func sweep(keep: Duration, portion: Int64 = 1000, deadline: ContinuousClock.Instant) async throws -> Int64 {
+        var (total, after): (Int64, UUID?) = (0, nil)
+        repeat {
+            let rows = try await pool.query(SweepHooks(keep: keep.components.seconds, limit: portion, after: after), deadline: deadline)
+            let columns = try rows.columns(of: SweepHooks.self)
+            guard let row = rows.first else { throw MalformedAnswer() }
+            total += try row[columns.removed]
+            after = try row[optional: columns.next]
+        } while after != nil
+        return total
     }
 }
 
@@ -131,6 +138,8 @@ struct RecordedEvent: Sendable {
     let subject: UUID
     let facts: String
     let parts: [UInt8]?
+    /// In which lane it is; nil: in that of its subject.
+    var lane: UUID?
 }
 
 /// What came of the work on a lane.

@@ -230,17 +230,19 @@ END
 $$;
 
 -- Keeps attempts, and of each hook the newest `p_keep`. `p_attempts`: [{"hook", "app", "event", "kind", "created_at", "attempted_at", "attempt", "delivered",
--- "status", "latency", "error", "subject", "facts", "parts"}, …]: times in microseconds since 1970, parts in base64.
+-- "status", "latency", "error", "lane", "position", "number", "subject", "facts", "parts"}, …]: times in microseconds since 1970, parts in base64; "lane", "position"
+-- and "number" are the event's place in the outbox.
 CREATE OR REPLACE FUNCTION webhooks.keep_deliveries(p_attempts jsonb, p_keep bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     INSERT INTO webhooks.delivery (
-        hook_id, app_id, event_id, kind, created_at, attempted_at, attempt, is_delivered, response_status, latency_ms, error, subject, facts, parts)
+        hook_id, app_id, event_id, kind, created_at, attempted_at, attempt, is_delivered, response_status, latency_ms, error, lane, lane_position,
+        lane_number, subject, facts, parts)
     SELECT (a.v ->> 'hook')::uuid, (a.v ->> 'app')::uuid, (a.v ->> 'event')::uuid, a.v ->> 'kind',
         timestamptz 'epoch' + (a.v ->> 'created_at')::bigint * interval '1 microsecond',
         timestamptz 'epoch' + (a.v ->> 'attempted_at')::bigint * interval '1 microsecond', (a.v ->> 'attempt')::bigint,
         (a.v ->> 'delivered')::boolean, (a.v ->> 'status')::bigint, (a.v ->> 'latency')::bigint, a.v ->> 'error',
-        (a.v ->> 'subject')::uuid, a.v -> 'facts', decode(a.v ->> 'parts', 'base64')
+        (a.v ->> 'lane')::uuid, (a.v ->> 'position')::bigint, (a.v ->> 'number')::bigint, (a.v ->> 'subject')::uuid, a.v -> 'facts', decode(a.v ->> 'parts', 'base64')
     FROM jsonb_array_elements(p_attempts) WITH ORDINALITY a(v, n)
     WHERE EXISTS (SELECT FROM webhooks.hook h WHERE h.id = (a.v ->> 'hook')::uuid) ORDER BY a.n;
     DELETE FROM webhooks.delivery d
@@ -257,7 +259,6 @@ LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     hook_status text := (SELECT h.status FROM webhooks.hook h WHERE h.id = p_hook AND h.app_id = p_app);
     d webhooks.delivery;
-    waiting uuid;
     own_lane uuid := gen_random_uuid();
 BEGIN
     IF hook_status IS NULL THEN RETURN 'not_found'; END IF;
@@ -265,11 +266,10 @@ BEGIN
     IF NOT FOUND THEN RETURN 'not_found'; END IF;
     IF hook_status <> 'active' THEN RETURN 'inactive'; END IF;
     IF NOT d.is_delivered THEN
-        -- Its lane has failed: there are few of these.
-        SELECT o.lane INTO waiting FROM webhooks.lane l JOIN webhooks.outbox o ON o.hook_id = l.hook_id AND o.lane = l.lane
-        WHERE l.hook_id = p_hook AND l.attempts > 0 AND o.event_id = p_event LIMIT 1;
+        PERFORM FROM webhooks.outbox o
+        WHERE o.hook_id = p_hook AND o.lane = d.lane AND o.position = d.lane_position AND o.number = d.lane_number AND o.event_id = p_event;
         IF FOUND THEN
-            UPDATE webhooks.lane l SET due_at = least(l.due_at, clock_timestamp()) WHERE l.hook_id = p_hook AND l.lane = waiting AND l.claim IS NULL;
+            UPDATE webhooks.lane l SET due_at = least(l.due_at, clock_timestamp()) WHERE l.hook_id = p_hook AND l.lane = d.lane AND l.claim IS NULL;
             RETURN 'ok';
         END IF;
     END IF;
@@ -282,46 +282,109 @@ BEGIN
 END
 $$;
 
--- Removes some of what is needed no more, and returns how many rows went, to be called again while that is not 0: what inactive hooks have not been told
--- for longer than `p_keep` seconds, attempts that are older than that, and what is left of hooks that are gone.
-CREATE OR REPLACE FUNCTION webhooks.sweep(p_keep bigint, p_limit bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE AS $$
+-- Removes some of what is needed no more: what inactive hooks have not been told for longer than `p_keep` seconds, attempts that are older than that, and what is
+-- left of hooks that are gone. Goes through the hooks in the order of their ids, from after `p_after` on (NULL: from the first one), until `p_limit` rows or hooks
+-- have been gone through; `next_after` is where to go on, NULL if that was all. By one at a time: another one has nothing to do.
+CREATE OR REPLACE FUNCTION webhooks.sweep(p_keep bigint, p_limit bigint, p_after uuid, OUT removed bigint, OUT next_after uuid)
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
-    removed bigint := 0;
+    before constant timestamptz := clock_timestamp() - p_keep * interval '1 second';
+    looked_at bigint := 0;
     count bigint;
-    unneeded uuid[] := ARRAY(
-        SELECT h.id FROM webhooks.hook h WHERE h.status = 'inactive' AND h.inactive_since < clock_timestamp() - p_keep * interval '1 second');
+    place uuid := coalesce(p_after, '00000000-0000-0000-0000-000000000000');
+    present uuid;
 BEGIN
-    DELETE FROM webhooks.outbox o WHERE o.ctid IN (
-        SELECT x.ctid FROM webhooks.outbox x
-        WHERE x.hook_id = ANY (unneeded) OR NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = x.hook_id) LIMIT p_limit FOR UPDATE SKIP LOCKED);
-    GET DIAGNOSTICS count = ROW_COUNT;
-    removed := removed + count;
-    DELETE FROM webhooks.lane l WHERE l.ctid IN (
-        SELECT x.ctid FROM webhooks.lane x
-        WHERE (x.hook_id = ANY (unneeded) OR NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = x.hook_id))
-            AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = x.hook_id AND o.lane = x.lane)
-        LIMIT p_limit FOR UPDATE SKIP LOCKED);
-    GET DIAGNOSTICS count = ROW_COUNT;
-    removed := removed + count;
-    DELETE FROM webhooks.delivery d WHERE d.ctid IN (
-        SELECT x.ctid FROM webhooks.delivery x
-        WHERE x.attempted_at < clock_timestamp() - p_keep * interval '1 second' OR NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = x.hook_id)
-        LIMIT p_limit FOR UPDATE SKIP LOCKED);
-    GET DIAGNOSTICS count = ROW_COUNT;
-    RETURN removed + count;
+    removed := 0;
+    IF NOT pg_try_advisory_xact_lock(126943972913260) THEN RETURN; END IF;
+    LOOP
+        -- Each a look at the front of an index.
+        present := least(
+            (SELECT x.hook_id FROM webhooks.outbox x WHERE x.hook_id > place ORDER BY x.hook_id LIMIT 1),
+            (SELECT x.hook_id FROM webhooks.lane x WHERE x.hook_id > place ORDER BY x.hook_id LIMIT 1),
+            (SELECT x.hook_id FROM webhooks.delivery x WHERE x.hook_id > place ORDER BY x.hook_id LIMIT 1));
+        IF present IS NULL THEN RETURN; END IF;
+        -- A hook that is locked is not activated before this transaction ends.
+        IF webhooks.is_gone(present) THEN
+            removed := removed + webhooks.sweep_owed(present, p_limit - removed);
+            DELETE FROM webhooks.delivery d WHERE d.ctid = ANY (ARRAY(
+                SELECT x.ctid FROM webhooks.delivery x WHERE x.hook_id = present ORDER BY x.number LIMIT p_limit - removed FOR UPDATE SKIP LOCKED));
+            GET DIAGNOSTICS count = ROW_COUNT;
+            removed := removed + count;
+        ELSE
+            PERFORM FROM webhooks.hook h WHERE h.id = present AND h.status = 'inactive' AND h.inactive_since < before FOR UPDATE SKIP LOCKED;
+            IF FOUND THEN removed := removed + webhooks.sweep_owed(present, p_limit - removed); END IF;
+            -- Attempts are numbered in about the order of their times.
+            IF (SELECT x.attempted_at FROM webhooks.delivery x WHERE x.hook_id = present ORDER BY x.number LIMIT 1) < before THEN
+                DELETE FROM webhooks.delivery d WHERE d.ctid = ANY (ARRAY(
+                    SELECT x.ctid FROM webhooks.delivery x WHERE x.hook_id = present AND x.attempted_at < before
+                    ORDER BY x.number LIMIT p_limit - removed FOR UPDATE SKIP LOCKED));
+                GET DIAGNOSTICS count = ROW_COUNT;
+                removed := removed + count;
+            END IF;
+        END IF;
+        -- There may be more of this hook.
+        EXIT WHEN removed >= p_limit;
+        place := present;
+        looked_at := looked_at + 1;
+        EXIT WHEN looked_at >= p_limit;
+    END LOOP;
+    next_after := place;
 END
 $$;
 
--- What is waiting, for metrics: lanes of active hooks, and since when the oldest of them could have been sent.
+-- Whether there is no hook of this id any more.
+CREATE OR REPLACE FUNCTION webhooks.is_gone(p_id uuid) RETURNS boolean
+LANGUAGE sql STABLE
+RETURN NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = p_id);
+
+-- Removes some of what a hook has not been told, with the lanes that have no more, and returns how many rows went.
+CREATE OR REPLACE FUNCTION webhooks.sweep_owed(p_hook uuid, p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+    events bigint;
+    lanes bigint;
+BEGIN
+    DELETE FROM webhooks.outbox o WHERE o.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM webhooks.outbox x WHERE x.hook_id = p_hook ORDER BY x.lane, x.position, x.number LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS events = ROW_COUNT;
+    -- While there are events left, nearly all lanes have some.
+    IF events >= p_limit THEN RETURN events; END IF;
+    DELETE FROM webhooks.lane l WHERE l.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM webhooks.lane x
+        WHERE x.hook_id = p_hook AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = x.hook_id AND o.lane = x.lane OFFSET 0)
+        ORDER BY x.lane LIMIT p_limit - events FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS lanes = ROW_COUNT;
+    RETURN events + lanes;
+END
+$$;
+
+-- What is waiting, for metrics: lanes of active hooks, and since when the oldest of them could have been sent. Counts up to 100,000 lanes of each kind, so that it
+-- takes no longer the more there is.
 CREATE OR REPLACE FUNCTION webhooks.backlog(OUT lanes bigint, OUT failing bigint, OUT oldest_seconds bigint)
-LANGUAGE sql STABLE AS $$
-    SELECT count(*), count(*) FILTER (WHERE l.attempts > 0),
-        coalesce(extract(epoch FROM clock_timestamp() - min(l.due_at) FILTER (WHERE l.attempts = 0 AND l.claim IS NULL))::bigint, 0)
-    FROM webhooks.lane l JOIN webhooks.hook h ON h.id = l.hook_id AND h.status = 'active'
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    hooks constant uuid[] := ARRAY(SELECT h.id FROM webhooks.hook h WHERE h.status = 'active');
+    now_at constant timestamptz := clock_timestamp();
+BEGIN
+    SELECT count(*) INTO failing
+    FROM (
+        SELECT FROM unnest(hooks) h(id) CROSS JOIN LATERAL (
+            SELECT FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts > 0 ORDER BY x.due_at OFFSET 0) l
+        LIMIT 100000) y;
+    SELECT count(*) + failing INTO lanes
+    FROM (
+        SELECT FROM unnest(hooks) h(id) CROSS JOIN LATERAL (
+            SELECT FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts = 0 ORDER BY x.due_at OFFSET 0) l
+        LIMIT 100000) y;
+    SELECT coalesce(extract(epoch FROM now_at - min(l.due_at))::bigint, 0) INTO oldest_seconds
+    FROM unnest(hooks) h(id) CROSS JOIN LATERAL (
+        SELECT x.due_at FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts = 0 AND x.due_at <= now_at AND x.claim IS NULL
+        ORDER BY x.due_at LIMIT 1) l;
+END
 $$;
 
 GRANT EXECUTE ON FUNCTION
     webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications, webhooks.has_failed_lanes, webhooks.reset_lanes, webhooks.end_verification, webhooks.settle,
-    webhooks.deactivate, webhooks.claim, webhooks.read_lanes, webhooks.finish, webhooks.keep_deliveries, webhooks.redeliver, webhooks.sweep, webhooks.backlog
+    webhooks.deactivate, webhooks.claim, webhooks.read_lanes, webhooks.finish, webhooks.keep_deliveries, webhooks.redeliver, webhooks.sweep, webhooks.is_gone,
+    webhooks.sweep_owed, webhooks.backlog
 TO strata_webhooks;

@@ -94,6 +94,10 @@ CREATE TABLE webhooks.delivery (
     response_status bigint,
     latency_ms      bigint NOT NULL,
     error           text,
+    -- Where the event was in the outbox.
+    lane            uuid NOT NULL,
+    lane_position   bigint NOT NULL,
+    lane_number     bigint NOT NULL,
     -- The conversation, or what a push goes to.
     subject         uuid NOT NULL,
     facts           jsonb NOT NULL,
