@@ -11,6 +11,12 @@ CREATE OR REPLACE FUNCTION webhooks.create_hook(
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('webhook ' || p_app, 0));
+    -- Asked once more: it is among those that are counted.
+    SELECT h.* INTO hook FROM webhooks.hook h WHERE h.id = p_id AND h.app_id = p_app;
+    IF FOUND THEN
+        outcome := 'ok';
+        RETURN;
+    END IF;
     IF (SELECT count(*) FROM webhooks.hook h WHERE h.app_id = p_app) >= p_limit THEN
         outcome := 'too_many';
         RETURN;
