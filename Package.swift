@@ -118,8 +118,8 @@ let checks: [Target] = [
     tests(
         "WebhooksTests",
         [
-            "Webhooks", "ServiceKit", "Contracts", "Postgres", "StrataModel", "StrataWire", "TestCluster", "TestSupport", swiftProtobuf, nioCore,
-            nioPosix, nioHTTP1, nioSSL,
+            "Webhooks", "ServiceKit", "Contracts", "Postgres", "Schema", "StrataModel", "StrataWire", "TestCluster", "TestSupport", swiftProtobuf,
+            nioCore, nioPosix, nioHTTP1, nioSSL, logging,
         ]),
     tests(
         "GatewayTests",

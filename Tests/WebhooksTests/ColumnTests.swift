@@ -19,11 +19,13 @@ private enum Queries {
         QueryCheck(CreateHook(webhook: webhook, secret: "s", kinds: [.messageCreated], config: "{}", limit: 1, lease: 1)),
         QueryCheck(ReadHooks(app: app, id: id)), QueryCheck(ReadActiveHooks()), QueryCheck(BeginActivation(app: app, id: id, lease: 1)),
         QueryCheck(ClaimVerifications(limit: 1, lease: 1)), QueryCheck(EndVerification(id: id, reason: "r", delay: 1)),
-        QueryCheck(SettleHooks(delay: 1)), QueryCheck(DeactivateHook(app: app, id: id, reason: "r")), QueryCheck(DeleteHook(app: app, id: id)),
+        QueryCheck(SettleHooks(delay: 1)), QueryCheck(ResetLanes(limit: 1)), QueryCheck(DeactivateHook(app: app, id: id, reason: "r")),
+        QueryCheck(DeleteHook(app: app, id: id)),
         QueryCheck(ClaimLanes(hooks: [UUID()], limits: [1], total: 1, claim: UUID(), lease: 1, events: 1, bytes: 1)),
+        QueryCheck(ReadLanes(hooks: [UUID()], lanes: [UUID()], events: 1, bytes: 1)),
         QueryCheck(FinishLanes(claim: UUID(), results: [LaneResult(hook: id, lane: UUID())])), QueryCheck(KeepDeliveries(attempts: "[]", keep: 1)),
         QueryCheck(ReadDeliveries(app: app, id: id, limit: 1)), QueryCheck(RedeliverEvent(app: app, id: id, event: UUID())),
-        QueryCheck(SweepHooks(keep: 1, limit: 1)), QueryCheck(ReadBacklog()),
+        QueryCheck(SweepHooks(keep: 1, limit: 1, after: UUID())), QueryCheck(ReadBacklog()),
     ]
 }
 

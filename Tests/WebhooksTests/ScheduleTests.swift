@@ -15,6 +15,9 @@ struct ScheduleTests {
         #expect(schedule.pause(after: 6) == .seconds(3600))
         #expect(schedule.pause(after: 5 + 72) == .seconds(3600))
         #expect(schedule.pause(after: 5 + 73) == nil)
+        // Also if there was no time for so many.
+        #expect(schedule.pause(after: 20, failingFor: .seconds(3 * 86_400)) == .seconds(3600))
+        #expect(schedule.pause(after: 20, failingFor: .seconds(3 * 86_400 + 1660 + 3601)) == nil)
     }
 
     @Test("an operator can set other pauses; wrong ones are refused by name")

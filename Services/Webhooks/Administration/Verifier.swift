@@ -17,6 +17,8 @@ struct Verifier: Service {
 
     /// The app's server waits for the answer, which comes through a gateway.
     private static let longest = Duration.seconds(9)
+    /// Lanes, in one transaction.
+    private static let mostReset: Int64 = 5000
 
     /// For how long a verification is this instance's.
     var lease: Int64 { Int64((settings.timeout + .seconds(10)) / .milliseconds(1)) }
@@ -64,25 +66,40 @@ struct Verifier: Service {
         }
     }
 
-    /// Verifies hooks whose instance has not done so in time, makes verified ones active, and removes what is needed no more; until the service stops.
+    /// Verifies hooks whose instance has not done so in time, makes verified ones active, and removes what is needed no more; until the service stops. None of
+    /// these waits for another one: receivers can be slow, and rows many.
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            var sweptAt = ContinuousClock.now
-            while (try? await Task.sleep(for: Duration.milliseconds(250) * Double.random(in: 0.8...1.2))) != nil {
-                do {
-                    _ = try await store.pool.query(SettleHooks(delay: delay), deadline: .now + .seconds(5))
-                    let waiting = try await store.hooks(ClaimVerifications(limit: 8, lease: lease), deadline: .now + .seconds(5))
-                    await withDiscardingTaskGroup { group in
-                        for hook in waiting { group.addTask { _ = try? await self.verify(hook) } }
-                    }
-                    if .now > sweptAt + .seconds(60) {
-                        sweptAt = .now
-                        try await store.sweep(keep: settings.keep, deadline: .now + .seconds(30))
-                    }
-                } catch {
-                    logger.debug("hooks could not be looked after", metadata: ["error.message": "\(error)"])
+            await withDiscardingTaskGroup { group in
+                group.addTask { await self.again(every: .milliseconds(250)) { try await self.verifyWaiting() } }
+                group.addTask { await self.again(every: .milliseconds(250)) { try await self.settle() } }
+                group.addTask {
+                    await self.again(every: .seconds(60)) { _ = try await self.store.sweep(keep: self.settings.keep, deadline: .now + .seconds(30)) }
                 }
             }
         }
+    }
+
+    private func again(every pause: Duration, _ work: @Sendable () async throws -> Void) async {
+        while (try? await Task.sleep(for: pause * Double.random(in: 0.8...1.2))) != nil {
+            do {
+                try await work()
+            } catch {
+                logger.debug("hooks could not be looked after", metadata: ["error.message": "\(error)"])
+            }
+        }
+    }
+
+    private func verifyWaiting() async throws {
+        let waiting = try await store.hooks(ClaimVerifications(limit: 8, lease: lease), deadline: .now + .seconds(5))
+        await withDiscardingTaskGroup { group in
+            for hook in waiting { group.addTask { _ = try? await self.verify(hook) } }
+        }
+    }
+
+    /// Makes verified hooks active; those with conversations that have failed, when all of these have been made due, some thousands at a time.
+    private func settle() async throws {
+        _ = try await store.pool.query(SettleHooks(delay: delay), deadline: .now + .seconds(5))
+        _ = try await store.pool.query(ResetLanes(limit: Self.mostReset), deadline: .now + .seconds(5))
     }
 }

@@ -200,7 +200,7 @@ final class DeliveryEngine: Service {
 
     private func note(_ problem: String, of event: RecordedEvent, failures: Int, of work: Work, in result: inout LaneResult) async {
         result.failures = failures
-        if let pause = settings.retries.pause(after: failures) {
+        if let pause = settings.retries.pause(after: failures, failingFor: failures > 1 ? work.lane.failingFor : .zero) {
             result.pause = pause
             return
         }

@@ -37,7 +37,9 @@ public struct RetrySchedule: Hashable, Sendable {
     }
 
     /// The pause after the nth failure in a row, counted from 1; nil: there are no more retries.
-    func pause(after failures: Int) -> Duration? {
+    /// - Parameter failing: since the first of them. Where a receiver has more to fail than it can be asked in time, that ends the retries before their number does.
+    func pause(after failures: Int, failingFor failing: Duration = .zero) -> Duration? {
+        guard failing <= first.reduce(patience, +) + period else { return nil }
         guard failures > first.count else { return failures < 1 ? .zero : first[failures - 1] }
         return period * (failures - first.count) <= patience ? period : nil
     }

@@ -77,6 +77,20 @@ struct ClaimColumns: ColumnSet {
     let hook: Column<UUID>
     let lane: Column<UUID>
     let attempts: Column<Int64>
+    let failing: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        hook = try names.column("hook_id")
+        lane = try names.column("lane")
+        attempts = try names.column("attempts")
+        failing = try names.column("failing_seconds")
+    }
+}
+
+/// Of ``ReadLanes``.
+struct LaneEventColumns: ColumnSet {
+    let hook: Column<UUID>
+    let lane: Column<UUID>
     let position: Column<Int64>
     let number: Column<Int64>
     let kind: Column<String>
@@ -89,7 +103,6 @@ struct ClaimColumns: ColumnSet {
     init(_ names: inout ColumnNames) throws(PostgresError) {
         hook = try names.column("hook_id")
         lane = try names.column("lane")
-        attempts = try names.column("attempts")
         position = try names.column("position")
         number = try names.column("number")
         kind = try names.column("kind")
@@ -98,6 +111,13 @@ struct ClaimColumns: ColumnSet {
         subject = try names.column("subject")
         facts = try names.column("facts")
         parts = try names.column("parts")
+    }
+
+    func recorded(_ row: Row) throws(PostgresError) -> RecordedEvent {
+        RecordedEvent(
+            position: try row[position], number: try row[number], kind: try row[kind], id: try row[event],
+            createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds), subject: try row[subject], facts: try row[facts],
+            parts: try row[optional: parts], lane: try row[lane])
     }
 }
 
@@ -152,11 +172,22 @@ struct OutcomeColumns: ColumnSet {
     init(_ names: inout ColumnNames) throws(PostgresError) { outcome = try names.column("outcome") }
 }
 
-/// Of ``SweepHooks``.
+/// Of ``ResetLanes``.
 struct CountColumns: ColumnSet {
     let count: Column<Int64>
 
     init(_ names: inout ColumnNames) throws(PostgresError) { count = try names.column("count") }
+}
+
+/// Of ``SweepHooks``.
+struct SweepColumns: ColumnSet {
+    let removed: Column<Int64>
+    let next: Column<UUID>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) {
+        removed = try names.column("removed")
+        next = try names.column("next_after")
+    }
 }
 
 /// Of ``ReadBacklog``.

@@ -114,6 +114,17 @@ struct SettleHooks: PostgresQuery {
     var parameters: [Value] { [.int8(delay)] }
 }
 
+/// Makes lanes due of a hook that was verified and is not active yet: some of those that have failed.
+struct ResetLanes: PostgresQuery {
+    let limit: Int64
+
+    typealias Columns = CountColumns
+
+    static let statement = Statement("webhooks.reset_lanes", sql: "SELECT r AS count FROM webhooks.reset_lanes($1::int8) r", isIdempotent: true)
+
+    var parameters: [Value] { [.int8(limit)] }
+}
+
 /// Ends the recording for a hook.
 struct DeactivateHook: PostgresQuery {
     let app: AppID
@@ -141,7 +152,7 @@ struct DeleteHook: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue)] }
 }
 
-/// Claims what is due.
+/// Claims what is due. The events are read afterwards, by ``ReadLanes``.
 struct ClaimLanes: PostgresQuery {
     let hooks: [UUID]
     /// One for each hook: lanes, at most.
@@ -150,7 +161,7 @@ struct ClaimLanes: PostgresQuery {
     let total: Int64
     let claim: UUID
     let lease: Int64
-    /// Of each lane: events, and about how many bytes.
+    /// What is read of each lane: events, and about how many bytes.
     let events: Int64
     let bytes: Int64
 
@@ -159,13 +170,31 @@ struct ClaimLanes: PostgresQuery {
     static let statement = Statement(
         "webhooks.claim",
         sql: """
-            SELECT c.hook_id, c.lane, c.attempts, c.position, c.number, c.kind, c.event_id, c.created_at, c.subject, c.facts, c.parts
-            FROM webhooks.claim($1::uuid[], $2::int8[], $3::int8, $4, $5::int8, $6::int8, $7::int8) c
+            SELECT c.hook_id, c.lane, c.attempts, c.failing_seconds FROM webhooks.claim($1::uuid[], $2::int8[], $3::int8, $4, $5::int8) c
             """)
 
-    var parameters: [Value] {
-        [.uuidArray(hooks), .int8Array(limits), .int8(total), .uuid(claim), .int8(lease), .int8(events), .int8(bytes)]
-    }
+    var parameters: [Value] { [.uuidArray(hooks), .int8Array(limits), .int8(total), .uuid(claim), .int8(lease)] }
+}
+
+/// The first events of lanes that were claimed.
+struct ReadLanes: PostgresQuery {
+    let hooks: [UUID]
+    /// One for each hook.
+    let lanes: [UUID]
+    /// Of each lane: events, and about how many bytes.
+    let events: Int64
+    let bytes: Int64
+
+    typealias Columns = LaneEventColumns
+
+    static let statement = Statement(
+        "webhooks.read_lanes",
+        sql: """
+            SELECT c.hook_id, c.lane, c.position, c.number, c.kind, c.event_id, c.created_at, c.subject, c.facts, c.parts
+            FROM webhooks.read_lanes($1::uuid[], $2::uuid[], $3::int8, $4::int8) c
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuidArray(hooks), .uuidArray(lanes), .int8(events), .int8(bytes)] }
 }
 
 /// Ends the work on lanes of one claim.
@@ -232,17 +261,21 @@ struct RedeliverEvent: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .uuid(event)] }
 }
 
-/// Removes what is needed no more.
+/// Removes some of what is needed no more.
 struct SweepHooks: PostgresQuery {
     /// Seconds.
     let keep: Int64
+    /// Rows, at most.
     let limit: Int64
+    /// Where to go on; nil: from the beginning.
+    let after: UUID?
 
-    typealias Columns = CountColumns
+    typealias Columns = SweepColumns
 
-    static let statement = Statement("webhooks.sweep", sql: "SELECT s AS count FROM webhooks.sweep($1::int8, $2::int8) s", isIdempotent: true)
+    static let statement = Statement(
+        "webhooks.sweep", sql: "SELECT s.removed, s.next_after FROM webhooks.sweep($1::int8, $2::int8, $3::uuid) s", isIdempotent: true)
 
-    var parameters: [Value] { [.int8(keep), .int8(limit)] }
+    var parameters: [Value] { [.int8(keep), .int8(limit), Value(after)] }
 }
 
 /// What is waiting.

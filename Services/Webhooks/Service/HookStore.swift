@@ -64,23 +64,24 @@ struct HookStore: Sendable {
         }
     }
 
-    /// Claims lanes.
-    /// - Parameter limits: of each hook, how many.
+    /// Claims lanes, and then reads their first events.
+    /// - Returns: the lanes, also those without events, which are to be ended like all others.
     func claim(_ query: ClaimLanes, deadline: ContinuousClock.Instant) async throws -> [ClaimedLane] {
-        let rows = try await pool.query(query, deadline: deadline)
-        let columns = try rows.columns(of: ClaimLanes.self)
-        var lanes: [ClaimedLane] = []
-        for row in rows {
-            let (hook, lane) = (WebhookID(rawValue: try row[columns.hook]), try row[columns.lane])
-            if lanes.last?.lane != lane || lanes.last?.hook != hook {
-                lanes.append(ClaimedLane(hook: hook, lane: lane, claim: query.claim, failures: Int(try row[columns.attempts])))
-            }
-            lanes[lanes.count - 1].events
-                .append(
-                    RecordedEvent(
-                        position: try row[columns.position], number: try row[columns.number], kind: try row[columns.kind], id: try row[columns.event],
-                        createdAt: StrataModel.Timestamp(microseconds: try row[columns.createdAt].microseconds), subject: try row[columns.subject],
-                        facts: try row[columns.facts], parts: try row[optional: columns.parts]))
+        let claimed = try await pool.query(query, deadline: deadline)
+        let columns = try claimed.columns(of: ClaimLanes.self)
+        var lanes = try claimed.map { row in
+            ClaimedLane(
+                hook: WebhookID(rawValue: try row[columns.hook]), lane: try row[columns.lane], claim: query.claim,
+                failures: Int(try row[columns.attempts]), failingFor: .seconds(try row[columns.failing]))
+        }
+        guard !lanes.isEmpty else { return [] }
+        let read = try await pool.query(
+            ReadLanes(hooks: lanes.map(\.hook.rawValue), lanes: lanes.map(\.lane), events: query.events, bytes: query.bytes), deadline: deadline)
+        let eventColumns = try read.columns(of: ReadLanes.self)
+        let places = Dictionary(uniqueKeysWithValues: lanes.enumerated().map { (LanePlace(hook: $1.hook.rawValue, lane: $1.lane), $0) })
+        for row in read {
+            guard let place = places[LanePlace(hook: try row[eventColumns.hook], lane: try row[eventColumns.lane])] else { throw MalformedAnswer() }
+            lanes[place].events.append(try eventColumns.recorded(row))
         }
         return lanes
     }
@@ -93,13 +94,26 @@ struct HookStore: Sendable {
         return try rows.map { row in results[try Int(row[columns.place]) - 1] }
     }
 
-    /// Removes what is needed no more.
-    func sweep(keep: Duration, deadline: ContinuousClock.Instant) async throws {
-        while true {
-            let rows = try await pool.query(SweepHooks(keep: keep.components.seconds, limit: 1000), deadline: deadline)
-            guard let row = rows.first, try row[try rows.columns(of: SweepHooks.self).count] > 0 else { return }
-        }
+    /// Removes what is needed no more, in portions. While another instance is at it, does nothing.
+    /// - Returns: how many rows went.
+    @discardableResult
+    func sweep(keep: Duration, portion: Int64 = 1000, deadline: ContinuousClock.Instant) async throws -> Int64 {
+        var (total, after): (Int64, UUID?) = (0, nil)
+        repeat {
+            let rows = try await pool.query(SweepHooks(keep: keep.components.seconds, limit: portion, after: after), deadline: deadline)
+            let columns = try rows.columns(of: SweepHooks.self)
+            guard let row = rows.first else { throw MalformedAnswer() }
+            total += try row[columns.removed]
+            after = try row[optional: columns.next]
+        } while after != nil
+        return total
     }
+}
+
+/// Which lane.
+private struct LanePlace: Hashable {
+    let hook: UUID
+    let lane: UUID
 }
 
 /// What one hook is owed in one conversation, or a part of it, while this instance works on it.
@@ -109,6 +123,8 @@ struct ClaimedLane: Sendable {
     let claim: UUID
     /// How often its first event has failed before.
     let failures: Int
+    /// How long ago that failed first; 0: it has not.
+    var failingFor = Duration.zero
     var events: [RecordedEvent] = []
 }
 
@@ -123,6 +139,8 @@ struct RecordedEvent: Sendable {
     let subject: UUID
     let facts: String
     let parts: [UInt8]?
+    /// In which lane it is; nil: in that of its subject.
+    var lane: UUID?
 }
 
 /// What came of the work on a lane.

@@ -11,6 +11,12 @@ CREATE OR REPLACE FUNCTION webhooks.create_hook(
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('webhook ' || p_app, 0));
+    -- Asked once more: it is among those that are counted.
+    SELECT h.* INTO hook FROM webhooks.hook h WHERE h.id = p_id AND h.app_id = p_app;
+    IF FOUND THEN
+        outcome := 'ok';
+        RETURN;
+    END IF;
     IF (SELECT count(*) FROM webhooks.hook h WHERE h.app_id = p_app) >= p_limit THEN
         outcome := 'too_many';
         RETURN;
@@ -47,17 +53,34 @@ BEGIN
 END
 $$;
 
--- Makes a hook active, and its lanes due: before, so that no writer records for it while its lanes are locked.
-CREATE OR REPLACE FUNCTION webhooks.set_active(p_id uuid) RETURNS void
-LANGUAGE plpgsql VOLATILE AS $$
+-- Whether a hook has lanes whose next event has failed.
+CREATE OR REPLACE FUNCTION webhooks.has_failed_lanes(p_id uuid) RETURNS boolean
+LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+-- By the index of these alone: no other one has this order.
+RETURN (SELECT true FROM webhooks.lane l WHERE l.hook_id = p_id AND l.attempts > 0 ORDER BY l.due_at LIMIT 1) IS NOT NULL;
+
+-- Makes lanes due that had failed before their hook was verified, as if they never had: some of one hook, and only those that nobody has locked. Before the hook
+-- is active, so that no writer records for it meanwhile. Returns how many, to be called again and again.
+CREATE OR REPLACE FUNCTION webhooks.reset_lanes(p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+    verified uuid;
+    count bigint;
 BEGIN
-    UPDATE webhooks.lane l SET due_at = clock_timestamp(), attempts = 0 WHERE l.hook_id = p_id AND l.attempts > 0;
-    UPDATE webhooks.hook h SET status = 'active', status_reason = NULL, inactive_since = NULL WHERE h.id = p_id;
+    -- Any of them: one that has many does not hold up the others.
+    SELECT h.id INTO verified FROM webhooks.hook h
+    WHERE h.status = 'unverified' AND h.verified_at IS NOT NULL AND webhooks.has_failed_lanes(h.id)
+    ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
+    UPDATE webhooks.lane l SET due_at = clock_timestamp(), attempts = 0, failed_since = NULL
+    WHERE l.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM webhooks.lane x WHERE x.hook_id = verified AND x.attempts > 0 ORDER BY x.due_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS count = ROW_COUNT;
+    RETURN count;
 END
 $$;
 
 -- What the receiver answered: `p_reason` NULL, it wants the events. The hook becomes active at once if the app has had an active hook for longer than
--- `p_delay`, since then all services know that the app has hooks; otherwise settle does it later. No row: the hook is gone, or need not be verified any more.
+-- `p_delay`, since then all services know that the app has hooks, and if none of its lanes has failed; otherwise settle does it later. No row: the hook is gone, or need not be verified any more.
 CREATE OR REPLACE FUNCTION webhooks.end_verification(p_id uuid, p_reason text, p_delay bigint) RETURNS SETOF webhooks.hook
 LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
 DECLARE
@@ -76,27 +99,27 @@ BEGIN
             SELECT FROM webhooks.hook o
             WHERE o.app_id = h.app_id AND o.id <> p_id AND o.status = 'active'
                 AND o.verified_at < clock_timestamp() - p_delay * interval '1 millisecond')
+            AND NOT webhooks.has_failed_lanes(p_id)
         THEN
-            PERFORM webhooks.set_active(p_id);
+            UPDATE webhooks.hook x SET status = 'active', status_reason = NULL, inactive_since = NULL WHERE x.id = p_id;
         END IF;
     END IF;
     RETURN QUERY SELECT x.* FROM webhooks.hook x WHERE x.id = p_id;
 END
 $$;
 
--- Makes hooks active whose receivers said longer than `p_delay` ago that they want the events: every service knows by now that their apps have hooks.
+-- Makes hooks active whose receivers said longer than `p_delay` ago that they want the events: every service knows by now that their apps have hooks. Those with
+-- lanes that have failed wait until reset_lanes has been through with them.
 CREATE OR REPLACE FUNCTION webhooks.settle(p_delay bigint) RETURNS SETOF uuid
 LANGUAGE plpgsql VOLATILE ROWS 1 AS $$
-DECLARE
-    settled uuid;
 BEGIN
-    FOR settled IN
-        SELECT h.id FROM webhooks.hook h
-        WHERE h.status = 'unverified' AND h.verified_at < clock_timestamp() - p_delay * interval '1 millisecond' ORDER BY h.id FOR UPDATE SKIP LOCKED
-    LOOP
-        PERFORM webhooks.set_active(settled);
-        RETURN NEXT settled;
-    END LOOP;
+    RETURN QUERY
+    UPDATE webhooks.hook h SET status = 'active', status_reason = NULL, inactive_since = NULL
+    WHERE h.id IN (
+        SELECT x.id FROM webhooks.hook x
+        WHERE x.status = 'unverified' AND x.verified_at < clock_timestamp() - p_delay * interval '1 millisecond' AND NOT webhooks.has_failed_lanes(x.id)
+        ORDER BY x.id FOR UPDATE SKIP LOCKED)
+    RETURNING h.id;
 END
 $$;
 
@@ -110,38 +133,61 @@ LANGUAGE sql VOLATILE ROWS 1 AS $$
     RETURNING h.*
 $$;
 
--- Claims lanes that are due, of each of these hooks at most its limit and in all at most `p_total`, until the lease ends; with their first events, at most `p_events` and about `p_bytes`
--- of each lane.
-CREATE OR REPLACE FUNCTION webhooks.claim(
-    p_hooks uuid[], p_limits bigint[], p_total bigint, p_claim uuid, p_lease bigint, p_events bigint, p_bytes bigint)
-RETURNS TABLE (
-    hook_id uuid, lane uuid, attempts bigint, "position" bigint, number bigint, kind text, event_id uuid, created_at timestamptz, subject uuid,
-    facts jsonb, parts bytea, size bigint)
-LANGUAGE plpgsql VOLATILE ROWS 100 SET enable_seqscan = off AS $$
+-- Claims lanes that are due, of each of these hooks at most its limit and in all at most `p_total`, until the lease ends. Their events are read afterwards, by
+-- read_lanes: the lanes are locked for this statement only, so that writers wait for no reading. A lane can be without events; finish removes it.
+--
+-- A lane that has failed will most likely fail again, and take long to. So the others come first, and those that have failed get at most half of a hook's limit,
+-- where what they already have counts; but never nothing, as long as the limit is more than one, or there are no others.
+CREATE OR REPLACE FUNCTION webhooks.claim(p_hooks uuid[], p_limits bigint[], p_total bigint, p_claim uuid, p_lease bigint)
+RETURNS TABLE (hook_id uuid, lane uuid, attempts bigint, failing_seconds bigint)
+LANGUAGE plpgsql VOLATILE ROWS 100
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     now_at timestamptz := clock_timestamp();
-    claimed record;
 BEGIN
+    RETURN QUERY
     WITH due AS MATERIALIZED (
         SELECT l.hook_id, l.lane
         FROM unnest(p_hooks, p_limits) h(id, most)
         CROSS JOIN LATERAL (
-            SELECT x.hook_id, x.lane FROM webhooks.lane x WHERE x.hook_id = h.id AND x.due_at <= now_at
-            ORDER BY x.due_at LIMIT h.most FOR UPDATE SKIP LOCKED) l
+            SELECT count(*) FILTER (WHERE y.due_at > now_at) AS claimed
+            FROM (
+                SELECT x.due_at FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts > 0 AND x.claim IS NOT NULL
+                ORDER BY x.claim LIMIT 1000) y) f
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS failing
+            FROM (
+                SELECT FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts > 0 AND x.due_at <= now_at AND f.claimed = 0 AND h.most > 1
+                ORDER BY x.due_at LIMIT 1) y) reserved
+        CROSS JOIN LATERAL (
+            SELECT a.* FROM (
+                SELECT x.hook_id, x.lane FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts = 0 AND x.due_at <= now_at
+                ORDER BY x.due_at LIMIT h.most - reserved.failing FOR UPDATE SKIP LOCKED) a
+            UNION ALL
+            SELECT b.* FROM (
+                SELECT x.hook_id, x.lane FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts > 0 AND x.due_at <= now_at
+                ORDER BY x.due_at LIMIT greatest((h.most - f.claimed) / 2, CASE WHEN f.claimed = 0 THEN 1 ELSE 0 END) FOR UPDATE SKIP LOCKED) b
+            LIMIT h.most) l
         LIMIT p_total
-    ), taken AS (
-        UPDATE webhooks.lane x SET due_at = now_at + p_lease * interval '1 millisecond', claim = p_claim
-        FROM due d WHERE x.hook_id = d.hook_id AND x.lane = d.lane
-        RETURNING x.hook_id, x.lane, x.attempts
     )
-    SELECT array_agg(t.hook_id) AS hooks, array_agg(t.lane) AS lanes, array_agg(t.attempts) AS attempts INTO claimed FROM taken t;
-    IF claimed.hooks IS NULL THEN RETURN; END IF;
-    -- A statement of its own: it sees what was there when the lanes were locked.
+    UPDATE webhooks.lane x SET due_at = now_at + p_lease * interval '1 millisecond', claim = p_claim
+    FROM due d WHERE x.hook_id = d.hook_id AND x.lane = d.lane
+    RETURNING x.hook_id, x.lane, x.attempts, coalesce(extract(epoch FROM now_at - x.failed_since)::bigint, 0);
+END
+$$;
+
+-- The first events of lanes that were claimed, at most `p_events` and about `p_bytes` of each, in their order. Sees what was there when they were claimed, and
+-- locks nothing.
+CREATE OR REPLACE FUNCTION webhooks.read_lanes(p_hooks uuid[], p_lanes uuid[], p_events bigint, p_bytes bigint)
+RETURNS TABLE (
+    hook_id uuid, lane uuid, "position" bigint, number bigint, kind text, event_id uuid, created_at timestamptz, subject uuid, facts jsonb, parts bytea)
+LANGUAGE plpgsql STABLE ROWS 100 SET enable_seqscan = off AS $$
+#variable_conflict use_column
+BEGIN
     RETURN QUERY
-    SELECT c.hook_id, c.lane, c.attempts, e.position, e.number, e.kind, e.event_id, e.created_at, coalesce(e.subject, c.lane), e.facts,
-        e.parts, e.size
-    FROM unnest(claimed.hooks, claimed.lanes, claimed.attempts) c(hook_id, lane, attempts)
+    SELECT c.hook_id, c.lane, e.position, e.number, e.kind, e.event_id, e.created_at, coalesce(e.subject, c.lane), e.facts, e.parts
+    FROM unnest(p_hooks, p_lanes) c(hook_id, lane)
     CROSS JOIN LATERAL (
         SELECT f.*, sum(f.size) OVER (ORDER BY f.position, f.number) - f.size AS before
         FROM (
@@ -149,14 +195,11 @@ BEGIN
             WHERE o.hook_id = c.hook_id AND o.lane = c.lane ORDER BY o.position, o.number LIMIT p_events) f) e
     WHERE e.before < p_bytes
     ORDER BY c.hook_id, c.lane, e.position, e.number;
-    DELETE FROM webhooks.lane x USING unnest(claimed.hooks, claimed.lanes) c(hook_id, lane)
-    WHERE x.hook_id = c.hook_id AND x.lane = c.lane
-        AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = c.hook_id AND o.lane = c.lane);
 END
 $$;
 
 -- Ends the work on lanes of a claim: removes what was delivered, up to a position and number (0: nothing). `p_delays`: -1, the lane goes on at once if
--- something is left; otherwise its next event has failed, `p_attempts` times by now, and is tried again after so many milliseconds. Returns the places in the
+-- something is left; otherwise its next event has failed, `p_attempts` times by now (0: it was not tried), and is tried again after so many milliseconds. Returns the places in the
 -- arrays of those that another transaction had locked: they are to be ended again.
 CREATE OR REPLACE FUNCTION webhooks.finish(
     p_claim uuid, p_hooks uuid[], p_lanes uuid[], p_positions bigint[], p_numbers bigint[], p_attempts bigint[], p_delays bigint[])
@@ -177,8 +220,13 @@ BEGIN
     WHERE i.n = ANY (locked) AND x.hook_id = i.hook_id AND x.lane = i.lane
         AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = i.hook_id AND o.lane = i.lane);
     UPDATE webhooks.lane x
-    SET claim = NULL, attempts = CASE WHEN i.delay < 0 THEN 0 ELSE i.attempts END, due_at = now_at + greatest(i.delay, 0) * interval '1 millisecond'
-    FROM unnest(p_hooks, p_lanes, p_attempts, p_delays) WITH ORDINALITY i(hook_id, lane, attempts, delay, n)
+    SET claim = NULL, attempts = CASE WHEN i.delay < 0 THEN 0 ELSE i.attempts END, due_at = now_at + greatest(i.delay, 0) * interval '1 millisecond',
+        failed_since = CASE
+            WHEN i.delay < 0 OR i.attempts = 0 THEN NULL
+            -- Another event than before.
+            WHEN i.position > 0 THEN now_at
+            ELSE coalesce(x.failed_since, now_at) END
+    FROM unnest(p_hooks, p_lanes, p_positions, p_attempts, p_delays) WITH ORDINALITY i(hook_id, lane, position, attempts, delay, n)
     WHERE i.n = ANY (locked) AND x.hook_id = i.hook_id AND x.lane = i.lane;
     RETURN QUERY
     SELECT i.n FROM unnest(p_hooks, p_lanes) WITH ORDINALITY i(hook_id, lane, n)
@@ -188,17 +236,19 @@ END
 $$;
 
 -- Keeps attempts, and of each hook the newest `p_keep`. `p_attempts`: [{"hook", "app", "event", "kind", "created_at", "attempted_at", "attempt", "delivered",
--- "status", "latency", "error", "subject", "facts", "parts"}, …]: times in microseconds since 1970, parts in base64.
+-- "status", "latency", "error", "lane", "position", "number", "subject", "facts", "parts"}, …]: times in microseconds since 1970, parts in base64; "lane", "position"
+-- and "number" are the event's place in the outbox.
 CREATE OR REPLACE FUNCTION webhooks.keep_deliveries(p_attempts jsonb, p_keep bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     INSERT INTO webhooks.delivery (
-        hook_id, app_id, event_id, kind, created_at, attempted_at, attempt, is_delivered, response_status, latency_ms, error, subject, facts, parts)
+        hook_id, app_id, event_id, kind, created_at, attempted_at, attempt, is_delivered, response_status, latency_ms, error, lane, lane_position,
+        lane_number, subject, facts, parts)
     SELECT (a.v ->> 'hook')::uuid, (a.v ->> 'app')::uuid, (a.v ->> 'event')::uuid, a.v ->> 'kind',
         timestamptz 'epoch' + (a.v ->> 'created_at')::bigint * interval '1 microsecond',
         timestamptz 'epoch' + (a.v ->> 'attempted_at')::bigint * interval '1 microsecond', (a.v ->> 'attempt')::bigint,
         (a.v ->> 'delivered')::boolean, (a.v ->> 'status')::bigint, (a.v ->> 'latency')::bigint, a.v ->> 'error',
-        (a.v ->> 'subject')::uuid, a.v -> 'facts', decode(a.v ->> 'parts', 'base64')
+        (a.v ->> 'lane')::uuid, (a.v ->> 'position')::bigint, (a.v ->> 'number')::bigint, (a.v ->> 'subject')::uuid, a.v -> 'facts', decode(a.v ->> 'parts', 'base64')
     FROM jsonb_array_elements(p_attempts) WITH ORDINALITY a(v, n)
     WHERE EXISTS (SELECT FROM webhooks.hook h WHERE h.id = (a.v ->> 'hook')::uuid) ORDER BY a.n;
     DELETE FROM webhooks.delivery d
@@ -215,7 +265,6 @@ LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     hook_status text := (SELECT h.status FROM webhooks.hook h WHERE h.id = p_hook AND h.app_id = p_app);
     d webhooks.delivery;
-    waiting uuid;
     own_lane uuid := gen_random_uuid();
 BEGIN
     IF hook_status IS NULL THEN RETURN 'not_found'; END IF;
@@ -223,11 +272,10 @@ BEGIN
     IF NOT FOUND THEN RETURN 'not_found'; END IF;
     IF hook_status <> 'active' THEN RETURN 'inactive'; END IF;
     IF NOT d.is_delivered THEN
-        -- Its lane has failed: there are few of these.
-        SELECT o.lane INTO waiting FROM webhooks.lane l JOIN webhooks.outbox o ON o.hook_id = l.hook_id AND o.lane = l.lane
-        WHERE l.hook_id = p_hook AND l.attempts > 0 AND o.event_id = p_event LIMIT 1;
+        PERFORM FROM webhooks.outbox o
+        WHERE o.hook_id = p_hook AND o.lane = d.lane AND o.position = d.lane_position AND o.number = d.lane_number AND o.event_id = p_event;
         IF FOUND THEN
-            UPDATE webhooks.lane l SET due_at = least(l.due_at, clock_timestamp()) WHERE l.hook_id = p_hook AND l.lane = waiting AND l.claim IS NULL;
+            UPDATE webhooks.lane l SET due_at = least(l.due_at, clock_timestamp()) WHERE l.hook_id = p_hook AND l.lane = d.lane AND l.claim IS NULL;
             RETURN 'ok';
         END IF;
     END IF;
@@ -240,46 +288,109 @@ BEGIN
 END
 $$;
 
--- Removes some of what is needed no more, and returns how many rows went, to be called again while that is not 0: what inactive hooks have not been told
--- for longer than `p_keep` seconds, attempts that are older than that, and what is left of hooks that are gone.
-CREATE OR REPLACE FUNCTION webhooks.sweep(p_keep bigint, p_limit bigint) RETURNS bigint
-LANGUAGE plpgsql VOLATILE AS $$
+-- Removes some of what is needed no more: what inactive hooks have not been told for longer than `p_keep` seconds, attempts that are older than that, and what is
+-- left of hooks that are gone. Goes through the hooks in the order of their ids, from after `p_after` on (NULL: from the first one), until `p_limit` rows or hooks
+-- have been gone through; `next_after` is where to go on, NULL if that was all. By one at a time: another one has nothing to do.
+CREATE OR REPLACE FUNCTION webhooks.sweep(p_keep bigint, p_limit bigint, p_after uuid, OUT removed bigint, OUT next_after uuid)
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
-    removed bigint := 0;
+    before constant timestamptz := clock_timestamp() - p_keep * interval '1 second';
+    looked_at bigint := 0;
     count bigint;
-    unneeded uuid[] := ARRAY(
-        SELECT h.id FROM webhooks.hook h WHERE h.status = 'inactive' AND h.inactive_since < clock_timestamp() - p_keep * interval '1 second');
+    place uuid := coalesce(p_after, '00000000-0000-0000-0000-000000000000');
+    present uuid;
 BEGIN
-    DELETE FROM webhooks.outbox o WHERE o.ctid IN (
-        SELECT x.ctid FROM webhooks.outbox x
-        WHERE x.hook_id = ANY (unneeded) OR NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = x.hook_id) LIMIT p_limit FOR UPDATE SKIP LOCKED);
-    GET DIAGNOSTICS count = ROW_COUNT;
-    removed := removed + count;
-    DELETE FROM webhooks.lane l WHERE l.ctid IN (
-        SELECT x.ctid FROM webhooks.lane x
-        WHERE (x.hook_id = ANY (unneeded) OR NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = x.hook_id))
-            AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = x.hook_id AND o.lane = x.lane)
-        LIMIT p_limit FOR UPDATE SKIP LOCKED);
-    GET DIAGNOSTICS count = ROW_COUNT;
-    removed := removed + count;
-    DELETE FROM webhooks.delivery d WHERE d.ctid IN (
-        SELECT x.ctid FROM webhooks.delivery x
-        WHERE x.attempted_at < clock_timestamp() - p_keep * interval '1 second' OR NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = x.hook_id)
-        LIMIT p_limit FOR UPDATE SKIP LOCKED);
-    GET DIAGNOSTICS count = ROW_COUNT;
-    RETURN removed + count;
+    removed := 0;
+    IF NOT pg_try_advisory_xact_lock(126943972913260) THEN RETURN; END IF;
+    LOOP
+        -- Each a look at the front of an index.
+        present := least(
+            (SELECT x.hook_id FROM webhooks.outbox x WHERE x.hook_id > place ORDER BY x.hook_id LIMIT 1),
+            (SELECT x.hook_id FROM webhooks.lane x WHERE x.hook_id > place ORDER BY x.hook_id LIMIT 1),
+            (SELECT x.hook_id FROM webhooks.delivery x WHERE x.hook_id > place ORDER BY x.hook_id LIMIT 1));
+        IF present IS NULL THEN RETURN; END IF;
+        -- A hook that is locked is not activated before this transaction ends.
+        IF webhooks.is_gone(present) THEN
+            removed := removed + webhooks.sweep_owed(present, p_limit - removed);
+            DELETE FROM webhooks.delivery d WHERE d.ctid = ANY (ARRAY(
+                SELECT x.ctid FROM webhooks.delivery x WHERE x.hook_id = present ORDER BY x.number LIMIT p_limit - removed FOR UPDATE SKIP LOCKED));
+            GET DIAGNOSTICS count = ROW_COUNT;
+            removed := removed + count;
+        ELSE
+            PERFORM FROM webhooks.hook h WHERE h.id = present AND h.status = 'inactive' AND h.inactive_since < before FOR UPDATE SKIP LOCKED;
+            IF FOUND THEN removed := removed + webhooks.sweep_owed(present, p_limit - removed); END IF;
+            -- Attempts are numbered in about the order of their times.
+            IF (SELECT x.attempted_at FROM webhooks.delivery x WHERE x.hook_id = present ORDER BY x.number LIMIT 1) < before THEN
+                DELETE FROM webhooks.delivery d WHERE d.ctid = ANY (ARRAY(
+                    SELECT x.ctid FROM webhooks.delivery x WHERE x.hook_id = present AND x.attempted_at < before
+                    ORDER BY x.number LIMIT p_limit - removed FOR UPDATE SKIP LOCKED));
+                GET DIAGNOSTICS count = ROW_COUNT;
+                removed := removed + count;
+            END IF;
+        END IF;
+        -- There may be more of this hook.
+        EXIT WHEN removed >= p_limit;
+        place := present;
+        looked_at := looked_at + 1;
+        EXIT WHEN looked_at >= p_limit;
+    END LOOP;
+    next_after := place;
 END
 $$;
 
--- What is waiting, for metrics: lanes of active hooks, and since when the oldest of them could have been sent.
+-- Whether there is no hook of this id any more.
+CREATE OR REPLACE FUNCTION webhooks.is_gone(p_id uuid) RETURNS boolean
+LANGUAGE sql STABLE
+RETURN NOT EXISTS (SELECT FROM webhooks.hook h WHERE h.id = p_id);
+
+-- Removes some of what a hook has not been told, with the lanes that have no more, and returns how many rows went.
+CREATE OR REPLACE FUNCTION webhooks.sweep_owed(p_hook uuid, p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+    events bigint;
+    lanes bigint;
+BEGIN
+    DELETE FROM webhooks.outbox o WHERE o.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM webhooks.outbox x WHERE x.hook_id = p_hook ORDER BY x.lane, x.position, x.number LIMIT p_limit FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS events = ROW_COUNT;
+    -- While there are events left, nearly all lanes have some.
+    IF events >= p_limit THEN RETURN events; END IF;
+    DELETE FROM webhooks.lane l WHERE l.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM webhooks.lane x
+        WHERE x.hook_id = p_hook AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = x.hook_id AND o.lane = x.lane OFFSET 0)
+        ORDER BY x.lane LIMIT p_limit - events FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS lanes = ROW_COUNT;
+    RETURN events + lanes;
+END
+$$;
+
+-- What is waiting, for metrics: lanes of active hooks, and since when the oldest of them could have been sent. Counts up to 100,000 lanes of each kind, so that it
+-- takes no longer the more there is.
 CREATE OR REPLACE FUNCTION webhooks.backlog(OUT lanes bigint, OUT failing bigint, OUT oldest_seconds bigint)
-LANGUAGE sql STABLE AS $$
-    SELECT count(*), count(*) FILTER (WHERE l.attempts > 0),
-        coalesce(extract(epoch FROM clock_timestamp() - min(l.due_at) FILTER (WHERE l.attempts = 0 AND l.claim IS NULL))::bigint, 0)
-    FROM webhooks.lane l JOIN webhooks.hook h ON h.id = l.hook_id AND h.status = 'active'
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    hooks constant uuid[] := ARRAY(SELECT h.id FROM webhooks.hook h WHERE h.status = 'active');
+    now_at constant timestamptz := clock_timestamp();
+BEGIN
+    SELECT count(*) INTO failing
+    FROM (
+        SELECT FROM unnest(hooks) h(id) CROSS JOIN LATERAL (
+            SELECT FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts > 0 ORDER BY x.due_at OFFSET 0) l
+        LIMIT 100000) y;
+    SELECT count(*) + failing INTO lanes
+    FROM (
+        SELECT FROM unnest(hooks) h(id) CROSS JOIN LATERAL (
+            SELECT FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts = 0 ORDER BY x.due_at OFFSET 0) l
+        LIMIT 100000) y;
+    SELECT coalesce(extract(epoch FROM now_at - min(l.due_at))::bigint, 0) INTO oldest_seconds
+    FROM unnest(hooks) h(id) CROSS JOIN LATERAL (
+        SELECT x.due_at FROM webhooks.lane x WHERE x.hook_id = h.id AND x.attempts = 0 AND x.due_at <= now_at AND x.claim IS NULL
+        ORDER BY x.due_at LIMIT 1) l;
+END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications, webhooks.set_active, webhooks.end_verification, webhooks.settle,
-    webhooks.deactivate, webhooks.claim, webhooks.finish, webhooks.keep_deliveries, webhooks.redeliver, webhooks.sweep, webhooks.backlog
+    webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications, webhooks.has_failed_lanes, webhooks.reset_lanes, webhooks.end_verification, webhooks.settle,
+    webhooks.deactivate, webhooks.claim, webhooks.read_lanes, webhooks.finish, webhooks.keep_deliveries, webhooks.redeliver, webhooks.sweep, webhooks.is_gone,
+    webhooks.sweep_owed, webhooks.backlog
 TO strata_webhooks;

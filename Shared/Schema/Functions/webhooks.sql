@@ -44,14 +44,19 @@ BEGIN
 END
 $$;
 
--- A message as it is now, without its parts, with the names of its sender and of another user; NULL if there is none.
+-- A message as it is now, without its parts.
+CREATE OR REPLACE FUNCTION webhooks.message_object(m conversations.message_row) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN to_jsonb(m) - '{parts,conversation_id,sent_at,updated_at}'::text[] || jsonb_build_object(
+    'sent_at', webhooks.microseconds((m).sent_at), 'updated_at', webhooks.microseconds((m).updated_at));
+
+-- The same with the names of its sender and of another user; NULL if there is none.
 CREATE OR REPLACE FUNCTION webhooks.message_facts(p_app uuid, m conversations.message_row, p_user text) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF m.message_id IS NULL THEN RETURN NULL; END IF;
     RETURN jsonb_build_object(
-        'message', to_jsonb(m) - '{parts,conversation_id,sent_at,updated_at}'::text[] || jsonb_build_object(
-            'sent_at', webhooks.microseconds(m.sent_at), 'updated_at', webhooks.microseconds(m.updated_at)),
+        'message', webhooks.message_object(m),
         'identities', webhooks.identities(p_app, CASE WHEN m.sender = p_user THEN ARRAY[p_user] ELSE ARRAY[m.sender, p_user] END));
 END
 $$;
@@ -66,42 +71,62 @@ BEGIN
 END
 $$;
 
--- Records an event for each active hook that wants its kind, once. The lane's row is locked after the outbox was written, which says why there. In the order of
--- the hooks, so that two transactions cannot wait for each other.
+-- Locks a lane of each active hook that wants one of these kinds, and makes the lanes that are missing; returns the hooks. In the order of the hooks, so that two
+-- transactions cannot wait for each other.
+CREATE OR REPLACE FUNCTION webhooks.lock_lanes(p_app uuid, p_lane uuid, p_kinds text[]) RETURNS uuid[]
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    hooks uuid[] := ARRAY(
+        SELECT h.id FROM webhooks.hook h WHERE h.app_id = p_app AND h.status = 'active' AND p_kinds && h.kinds ORDER BY h.id);
+BEGIN
+    IF hooks <> '{}' THEN
+        INSERT INTO webhooks.lane AS l (hook_id, lane, app_id)
+        SELECT h.id, p_lane, p_app FROM unnest(hooks) WITH ORDINALITY h(id, n) ORDER BY h.n
+        ON CONFLICT (hook_id, lane) DO UPDATE SET app_id = l.app_id WHERE false;
+    END IF;
+    RETURN hooks;
+END
+$$;
+
+-- Records an event for each active hook that wants its kind, once. `p_position` NULL: what has no conversation's position comes after everything that is in the
+-- lane. Its number is taken while the lane is locked, so that no transaction with a higher one ends before this one.
 CREATE OR REPLACE FUNCTION webhooks.emit(
     p_app uuid, p_lane uuid, p_position bigint, p_number bigint, p_kind text, p_event uuid, p_created_at timestamptz, p_facts jsonb,
     p_parts bytea DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    hooks uuid[] := ARRAY(
-        SELECT h.id FROM webhooks.hook h WHERE h.app_id = p_app AND h.status = 'active' AND p_kind = ANY (h.kinds) ORDER BY h.id);
+    hooks uuid[] := webhooks.lock_lanes(p_app, p_lane, ARRAY[p_kind]);
 BEGIN
     IF hooks = '{}' THEN RETURN; END IF;
+    IF p_position IS NULL THEN p_position := nextval('webhooks.number'); END IF;
     INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, parts, size)
     SELECT h.id, p_lane, p_position, p_number, p_app, p_kind, p_event, p_created_at, p_facts, p_parts,
         octet_length(p_facts::text) + coalesce(octet_length(p_parts), 0)
     FROM unnest(hooks) h(id)
     ON CONFLICT (hook_id, lane, position, number) DO NOTHING;
-    INSERT INTO webhooks.lane AS l (hook_id, lane, app_id)
-    SELECT h.id, p_lane, p_app FROM unnest(hooks) WITH ORDINALITY h(id, n) ORDER BY h.n
-    ON CONFLICT (hook_id, lane) DO UPDATE SET app_id = l.app_id WHERE false;
 END
 $$;
 
--- The events of receipts, numbered from `p_number`: of each user and status a Receipt.created for each run of messages, and a message.… for each message.
+-- The events of receipts: of each user and status a Receipt.created for each run of messages; then a message.… for each message, in the order of the receipts.
+-- Each is one statement, whatever their number: a 1.0 hook is told of up to a thousand messages in one transaction of a writer.
 -- `p_receipts`: [{"user": …, "message_id": …, "ordinal": …, "status": 1|2}, …].
 CREATE OR REPLACE FUNCTION webhooks.record_receipts(
-    p_app uuid, p_conversation uuid, p_position bigint, p_created_at timestamptz, p_receipts jsonb, p_wanted text[], p_number bigint)
-RETURNS bigint
+    p_app uuid, p_conversation uuid, p_position bigint, p_created_at timestamptz, p_receipts jsonb, p_wanted text[])
+RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    run record;
-    m conversations.message_row;
-    facts jsonb;
+    -- Of one message, that are wanted.
+    single constant text[] := ARRAY(
+        SELECT DISTINCT k.kind FROM jsonb_array_elements(p_receipts) e(v)
+        CROSS JOIN LATERAL (SELECT CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind) k
+        WHERE k.kind = ANY (p_wanted));
+    hooks uuid[];
 BEGIN
+    IF jsonb_array_length(p_receipts) = 0 THEN RETURN; END IF;
+    hooks := webhooks.lock_lanes(p_app, p_conversation, single || ARRAY['Receipt.created']);
     IF 'Receipt.created' = ANY (p_wanted) THEN
-        FOR run IN
+        WITH run AS MATERIALIZED (
             SELECT g.user_id, g.status, min(g.position) AS first, max(g.position) AS last
             FROM (
                 SELECT r.user_id, r.status, r.ordinal, x.position,
@@ -112,33 +137,47 @@ BEGIN
                 CROSS JOIN LATERAL (
                     SELECT y.position FROM conversations.message y
                     WHERE y.conversation_id = p_conversation AND y.ordinal = r.ordinal OFFSET 0) x) g
-            GROUP BY g.user_id, g.status, g.run ORDER BY min(g.position), g.user_id, g.status
-        LOOP
-            PERFORM webhooks.emit(
-                p_app, p_conversation, p_position, p_number, 'Receipt.created', gen_random_uuid(), p_created_at,
+            GROUP BY g.user_id, g.status, g.run
+        ), event AS MATERIALIZED (
+            SELECT row_number() OVER (ORDER BY r.first, r.user_id, r.status) - 1 AS number, gen_random_uuid() AS id,
                 jsonb_build_object(
-                    'actor', run.user_id, 'status', run.status, 'from', run.first, 'to', run.last,
-                    'identities', webhooks.identities(p_app, ARRAY[run.user_id])));
-            p_number := p_number + 1;
-        END LOOP;
+                    'actor', r.user_id, 'status', r.status, 'from', r.first, 'to', r.last,
+                    'identities', webhooks.identities(p_app, ARRAY[r.user_id])) AS facts
+            FROM run r
+        )
+        INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, size)
+        SELECT h.id, p_conversation, p_position, e.number, p_app, 'Receipt.created', e.id, p_created_at, e.facts, octet_length(e.facts::text)
+        FROM event e CROSS JOIN webhooks.hook h
+        WHERE h.id = ANY (hooks) AND 'Receipt.created' = ANY (h.kinds)
+        ON CONFLICT (hook_id, lane, position, number) DO NOTHING;
     END IF;
-    IF p_wanted && '{message.delivered,message.read}' THEN
-        FOR run IN
-            SELECT e.v ->> 'user' AS user_id, CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind,
-                (e.v ->> 'ordinal')::bigint AS ordinal
-            FROM jsonb_array_elements(p_receipts) WITH ORDINALITY e(v, n) ORDER BY e.n
-        LOOP
-            CONTINUE WHEN run.kind <> ALL (p_wanted);
-            m := conversations.message_at(p_conversation, run.ordinal);
-            facts := webhooks.message_facts(p_app, m, run.user_id);
-            CONTINUE WHEN facts IS NULL;
-            PERFORM webhooks.emit(
-                p_app, p_conversation, p_position, p_number, run.kind, gen_random_uuid(), p_created_at,
-                facts || jsonb_build_object('actor', run.user_id), m.parts);
-            p_number := p_number + 1;
-        END LOOP;
+    IF single <> '{}' THEN
+        WITH receipt AS MATERIALIZED (
+            SELECT e.n, e.v ->> 'user' AS user_id, (e.v ->> 'ordinal')::bigint AS ordinal, k.kind
+            FROM jsonb_array_elements(p_receipts) WITH ORDINALITY e(v, n)
+            CROSS JOIN LATERAL (SELECT CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind) k
+            WHERE k.kind = ANY (single)
+        ), message AS MATERIALIZED (
+            SELECT m.ordinal, m.sender, m.parts, webhooks.message_object(m) AS object
+            FROM conversations.messages_at(p_conversation, ARRAY(SELECT DISTINCT r.ordinal FROM receipt r)) m
+        ), people AS MATERIALIZED (
+            SELECT webhooks.identities(p_app, ARRAY(SELECT r.user_id FROM receipt r UNION SELECT m.sender FROM message m)) AS names
+        ), event AS MATERIALIZED (
+            -- After the runs, of which there are not more than receipts.
+            SELECT jsonb_array_length(p_receipts) + r.n AS number, gen_random_uuid() AS id, r.kind, m.parts,
+                jsonb_build_object(
+                    'message', m.object, 'actor', r.user_id, 'identities', (
+                        SELECT coalesce(jsonb_object_agg(u.id, p.names -> u.id), '{}')
+                        FROM (SELECT r.user_id AS id UNION SELECT m.sender) u WHERE p.names ? u.id)) AS facts
+            FROM receipt r JOIN message m ON m.ordinal = r.ordinal CROSS JOIN people p
+        )
+        INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, parts, size)
+        SELECT h.id, p_conversation, p_position, e.number, p_app, e.kind, e.id, p_created_at, e.facts, e.parts,
+            octet_length(e.facts::text) + coalesce(octet_length(e.parts), 0)
+        FROM event e CROSS JOIN webhooks.hook h
+        WHERE h.id = ANY (hooks) AND e.kind = ANY (h.kinds)
+        ON CONFLICT (hook_id, lane, position, number) DO NOTHING;
     END IF;
-    RETURN p_number;
 END
 $$;
 
@@ -175,11 +214,11 @@ BEGIN
         IF facts IS NULL THEN RETURN; END IF;
         PERFORM webhooks.emit(p_app, h.conversation_id, h.position, number, 'Message.created', m.message_id, h.created_at, facts, m.parts);
     ELSIF h.kind IN (7, 8) THEN
-        number := webhooks.record_receipts(
+        PERFORM webhooks.record_receipts(
             p_app, h.conversation_id, h.position, h.created_at,
             CASE h.kind WHEN 7 THEN h.operations ELSE webhooks.all_read(
                 h.conversation_id, h.actor, coalesce((h.operations ->> 'from')::bigint, 1), (h.operations ->> 'up_to')::bigint) END,
-            p_wanted, number);
+            p_wanted);
     ELSIF h.kind = 9 THEN
         m := conversations.message_at(h.conversation_id, h.ordinal);
         facts := webhooks.message_facts(p_app, m, h.actor) || actor;
@@ -288,7 +327,7 @@ BEGIN
         FROM unnest(p_users, p_badges) u(id, badge) ORDER BY 1
     LOOP
         PERFORM webhooks.emit(
-            p_app, recipient.lane, nextval('webhooks.number'), 0, 'Push', gen_random_uuid(), clock_timestamp(),
+            p_app, recipient.lane, NULL, 0, 'Push', gen_random_uuid(), clock_timestamp(),
             jsonb_build_object(
                 'push', p_id, 'user', recipient.id, 'badge', recipient.badge, 'notification', p_notification, 'conversation_id', p_conversation,
                 'message_id', p_message,

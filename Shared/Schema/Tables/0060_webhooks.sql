@@ -61,8 +61,8 @@ CREATE TABLE webhooks.outbox (
     PRIMARY KEY (hook_id, lane, position, number)
 );
 
--- One row for each lane that has rows in the outbox. A writer locks it after writing to the outbox, and an instance before removing from it: so that neither
--- misses what the other one did.
+-- One row for each lane that has rows in the outbox. A writer locks it before writing to the outbox, and an instance before removing from it: so that neither
+-- misses what the other one did, and what writers add comes in the order in which their transactions end.
 CREATE TABLE webhooks.lane (
     hook_id  uuid NOT NULL,
     lane     uuid NOT NULL,
@@ -71,11 +71,14 @@ CREATE TABLE webhooks.lane (
     due_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- By which instance's turn it was claimed last.
     claim    uuid,
-    -- How often its first event has failed.
+    -- How often its first event has failed, and since when it does; NULL: it has not.
     attempts bigint NOT NULL DEFAULT 0,
+    failed_since timestamptz,
     PRIMARY KEY (hook_id, lane)
 ) WITH (fillfactor = 50);
-CREATE INDEX lane_by_due ON webhooks.lane (hook_id, due_at);
+CREATE INDEX lane_by_due ON webhooks.lane (hook_id, due_at) WHERE attempts = 0;
+CREATE INDEX lane_failing ON webhooks.lane (hook_id, due_at) WHERE attempts > 0;
+CREATE INDEX lane_failing_claimed ON webhooks.lane (hook_id, claim) WHERE attempts > 0 AND claim IS NOT NULL;
 
 -- The latest attempts of each hook, with what was sent, so that it can be sent again.
 CREATE TABLE webhooks.delivery (
@@ -91,6 +94,10 @@ CREATE TABLE webhooks.delivery (
     response_status bigint,
     latency_ms      bigint NOT NULL,
     error           text,
+    -- Where the event was in the outbox.
+    lane            uuid NOT NULL,
+    lane_position   bigint NOT NULL,
+    lane_number     bigint NOT NULL,
     -- The conversation, or what a push goes to.
     subject         uuid NOT NULL,
     facts           jsonb NOT NULL,

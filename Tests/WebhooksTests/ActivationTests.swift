@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Postgres
+import StrataModel
+import Testing
+
+@testable import Webhooks
+
+/// How hooks become active, against PostgreSQL.
+@Suite("activation of webhooks")
+struct ActivationTests {
+    private func settle(_ database: HookDatabase) async throws {
+        _ = try await database.store.pool.query(SettleHooks(delay: 1000), deadline: HookDatabase.soon)
+    }
+
+    private func reset(_ limit: Int64, _ database: HookDatabase) async throws -> Int64 {
+        let rows = try await database.store.pool.query(ResetLanes(limit: limit), deadline: HookDatabase.soon)
+        let row = try #require(rows.first)
+        return try row[try rows.columns(of: ResetLanes.self).count]
+    }
+
+    private func status(_ hook: WebhookID, _ database: HookDatabase) async throws -> String {
+        try #require(try await database.texts("SELECT status FROM webhooks.hook WHERE id = '\(hook)'").first)
+    }
+
+    @Test("a hook with lanes that have failed becomes active when they were made due, in portions; others do not wait for it")
+    func portions() async throws {
+        try await HookDatabase.run { database in
+            let (many, none) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
+            try await database.owe(many, lanes: 5, attempts: 3, dueIn: 3600)
+            try await database.owe(none, lanes: 1)
+            // Of a hook that is not verified, nothing is made due.
+            let other = try await database.hook(status: "inactive")
+            try await database.owe(other, lanes: 1, attempts: 3, dueIn: 3600)
+            try await settle(database)
+            #expect(try await status(none, database) == "active")
+            var counts: [Int64] = []
+            for _ in 0..<3 {
+                #expect(try await status(many, database) == "unverified")
+                counts.append(try await reset(2, database))
+                if counts.count < 3 { try await settle(database) }
+            }
+            #expect(counts == [2, 2, 1])
+            #expect(try await reset(2, database) == 0)
+            try await settle(database)
+            #expect(try await status(many, database) == "active")
+            #expect(try await database.claim([(many, 10)]).map { $0.failures } == [0, 0, 0, 0, 0])
+            #expect(try await database.number("SELECT count(*) FROM webhooks.lane WHERE hook_id = '\(many)' AND failed_since IS NOT NULL") == 0)
+            #expect(try await database.number("SELECT attempts FROM webhooks.lane WHERE hook_id = '\(other)'") == 3)
+        }
+    }
+
+    @Test("a lane that somebody has locked holds up its own hook only")
+    func locked() async throws {
+        try await HookDatabase.run { database in
+            let (held, free) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))
+            for hook in [held, free] { try await database.owe(hook, attempts: 1, dueIn: 3600) }
+            try await database.during("SELECT FROM webhooks.lane WHERE hook_id = '\(held)' FOR UPDATE") {
+                // Any of the hooks is looked at.
+                while try await status(free, database) != "active" {
+                    _ = try await reset(10, database)
+                    try await settle(database)
+                }
+                #expect(try await status(held, database) == "unverified")
+            }
+            #expect(try await reset(10, database) == 1)
+            try await settle(database)
+            #expect(try await status(held, database) == "active")
+        }
+    }
+
+    @Test("when the receiver has answered, a hook is active at once beside another one, unless its lanes have failed")
+    func verified() async throws {
+        try await HookDatabase.run { database in
+            _ = try await database.hook()
+            for attempts in [0, 2] {
+                let hook = try await database.hook(status: "inactive")
+                try await database.owe(hook, attempts: attempts, dueIn: 3600)
+                _ = try await database.store.hooks(BeginActivation(app: database.app, id: hook, lease: 60_000), deadline: HookDatabase.soon)
+                let ended = try await database.store.hooks(EndVerification(id: hook, reason: nil, delay: 1000), deadline: HookDatabase.soon)
+                let status: Webhook.Status = attempts == 0 ? .active : .unverified
+                #expect(ended.map(\.webhook.status) == [status])
+                #expect(try await reset(10, database) == (attempts == 0 ? 0 : 1))
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import Postgres
+import Schema
+import StrataModel
+import TestSupport
+
+@testable import Webhooks
+
+/// A database with the whole schema and an app with hooks; the service's way into it, and the superuser's.
+struct HookDatabase: Sendable {
+    /// As the service's role, which may do no more than it was granted.
+    let store: HookStore
+    private let url: String
+    private let admin: PostgresPool
+    /// One connection.
+    private let gate: PostgresPool
+    let app = AppID(rawValue: UUID())
+
+    static var soon: ContinuousClock.Instant { .now + .seconds(20) }
+    private static var quiet: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
+
+    /// Runs `body` with a database of its own.
+    static func run(_ body: @Sendable (HookDatabase) async throws -> Void) async throws {
+        let url = try await TestServers.postgres()
+        _ = try await Migrator(configuration: PostgresConfiguration(url: url)).migrate(Schema.migrations, functions: Schema.functions, logger: quiet)
+        func pool(as role: String?, _ connections: Int) throws -> PostgresPool {
+            var configuration = try PostgresConfiguration(url: url)
+            if let role { configuration.role = role }
+            configuration.connections = connections
+            (configuration.lockTimeout, configuration.statementTimeout) = (.seconds(60), .seconds(60))
+            return PostgresPool(configuration: configuration, mode: .exclusive, logger: quiet)
+        }
+        let database = HookDatabase(
+            store: HookStore(pool: try pool(as: "strata_webhooks", 2)), url: url, admin: try pool(as: nil, 3), gate: try pool(as: nil, 1))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for pool in [database.store.pool, database.admin, database.gate] { group.addTask { try await pool.run() } }
+            defer { group.cancelAll() }
+            try await body(database)
+        }
+    }
+
+    // MARK: As the superuser
+
+    @discardableResult
+    func sql(_ text: String) async throws -> Rows {
+        try await admin.query(Statement("test.\(UUID())", sql: text), deadline: Self.soon)
+    }
+
+    func number(_ text: String) async throws -> Int64 {
+        guard let row = try await sql("SELECT (\(text))::int8").first else { throw CancellationError() }
+        return try row.get(0, as: Int64.self)
+    }
+
+    /// The first column of the rows, a text.
+    func texts(_ text: String) async throws -> [String] { try await sql(text).map { try $0.get(0, as: String.self) } }
+
+    /// Any number of statements, in one transaction.
+    func execute(_ script: String) async throws { try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: script) }
+
+    /// Runs `body` while a transaction has executed `script` and has not ended; before it ends, it executes `rest`.
+    func during<Value: Sendable>(_ script: String, then rest: String = "", _ body: @Sendable () async throws -> Value) async throws -> Value {
+        _ = try await gate.query(Statement("test.close", sql: "SELECT pg_advisory_lock(1)"), deadline: Self.soon)
+        async let transaction: Void = execute("\(script); SELECT pg_advisory_xact_lock(1); \(rest)")
+        try await waiting(1)
+        let value = try await body()
+        _ = try await gate.query(Statement("test.open", sql: "SELECT pg_advisory_unlock(1)"), deadline: Self.soon)
+        try await transaction
+        return value
+    }
+
+    /// Waits until so many sessions wait for a lock.
+    func waiting(_ count: Int64) async throws {
+        let limit = Self.soon
+        while try await number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") < count {
+            guard .now < limit else { throw CancellationError() }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    // MARK: Hooks
+
+    /// A hook that was verified a minute ago.
+    func hook(status: String = "active", kinds: [WebhookEventKind] = [.messageCreated], inactiveFor seconds: Int? = nil) async throws -> WebhookID {
+        let id = WebhookID.random()
+        try await sql(
+            """
+            INSERT INTO webhooks.hook (id, app_id, version, target_url, secret, events, kinds, status, verified_at, inactive_since)
+            VALUES (
+                '\(id)', '\(app)', '3.0', 'https://example.org/', 's', '{}', '{\(kinds.map(\.rawValue).joined(separator: ","))}', '\(status)',
+                now() - interval '1 minute', now() - \(seconds.map(String.init) ?? "NULL") * interval '1 second')
+            """)
+        return id
+    }
+
+    /// Owes a hook events, the same number in each of some lanes.
+    /// - Parameters:
+    ///   - attempts: how often the first one of each lane has failed.
+    ///   - dueIn: seconds until the lanes are due; negative: since when they are.
+    /// - Returns: the lanes.
+    @discardableResult
+    func owe(_ hook: WebhookID, lanes: Int = 1, events: Int = 1, attempts: Int = 0, dueIn seconds: Int = -1) async throws -> [UUID] {
+        try await sql(
+            """
+            WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id FROM generate_series(1, \(lanes))), owed AS (
+                INSERT INTO webhooks.outbox (hook_id, lane, position, number, app_id, kind, event_id, created_at, facts, size)
+                SELECT '\(hook)', l.id, p, 0, '\(app)', 'Message.created', gen_random_uuid(), now(), '{}', 400
+                FROM made l CROSS JOIN generate_series(1, \(events)) p
+            )
+            INSERT INTO webhooks.lane (hook_id, lane, app_id, attempts, failed_since, due_at)
+            SELECT '\(hook)', l.id, '\(app)', \(attempts), \(attempts > 0 ? "now()" : "NULL"), now() + \(seconds) * interval '1 second'
+            FROM made l RETURNING lane
+            """
+        )
+        .map { try $0.get(0, as: UUID.self) }
+    }
+
+    /// Claims as an instance does, from the first of these hooks on.
+    func claim(_ limits: [(hook: WebhookID, lanes: Int)], total: Int = 100, events: Int = 32, bytes: Int = 1 << 20) async throws -> [ClaimedLane] {
+        try await store.claim(
+            ClaimLanes(
+                hooks: limits.map(\.hook.rawValue), limits: limits.map { Int64($0.lanes) }, total: Int64(total), claim: UUID(), lease: 60_000,
+                events: Int64(events), bytes: Int64(bytes)), deadline: Self.soon)
+    }
+
+    /// Ends the work on a lane.
+    /// - Returns: whether it was told; false: another transaction has locked the lane.
+    @discardableResult
+    func finish(_ lane: ClaimedLane, upTo event: RecordedEvent? = nil, failures: Int = 0, pause: Duration? = nil) async throws -> Bool {
+        let result = LaneResult(
+            hook: lane.hook, lane: lane.lane, position: event?.position ?? 0, number: event?.number ?? 0, failures: failures, pause: pause)
+        return try await store.finish([result], of: lane.claim, deadline: Self.soon).isEmpty
+    }
+}

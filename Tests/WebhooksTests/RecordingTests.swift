@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StrataModel
+import Testing
+
+@testable import Webhooks
+
+/// What is recorded of changes, against PostgreSQL.
+@Suite("recording for webhooks")
+struct RecordingTests {
+    private static let conversation = "22222222-0000-4000-8000-000000000000"
+
+    /// A conversation of ana, ben and cleo with ten messages of ana's and ben's, of which the fifth is gone.
+    private static func scene(in app: AppID) -> String {
+        """
+        DO $$ BEGIN
+            PERFORM conversations.ensure_identities('\(app)', ARRAY['ana', 'ben', 'cleo']);
+            UPDATE conversations.identity SET display_name = upper(user_id) WHERE app_id = '\(app)';
+            PERFORM conversations.create_conversation(
+                '\(app)', 'ana', '\(conversation)', ARRAY['ben', 'cleo'], false, '{}', '{}', 250, NULL, NULL);
+            FOR n IN 1..10 LOOP
+                PERFORM conversations.send_message(
+                    '\(app)', CASE n % 2 WHEN 0 THEN 'ana' ELSE 'ben' END, '\(conversation)', gen_random_uuid(), decode('ab', 'hex'), NULL, NULL, NULL,
+                    NULL, true);
+            END LOOP;
+            DELETE FROM conversations.message WHERE conversation_id = '\(conversation)' AND ordinal = 5;
+        END $$
+        """
+    }
+
+    /// Receipts of cleo's, which read the messages 2 to 7, and then of ana's, to whom 9 and 1 were delivered.
+    private static let receipts = """
+        (SELECT jsonb_agg(jsonb_build_object('user', r.user_id, 'ordinal', r.ordinal, 'status', r.status) ORDER BY r.n)
+        FROM (
+            SELECT o AS n, 'cleo' AS user_id, o AS ordinal, 2 AS status FROM generate_series(2, 7) o
+            UNION ALL VALUES (8, 'ana', 9, 1), (9, 'ana', 1, 1)) r)
+        """
+
+    private static func record(_ kinds: [WebhookEventKind], in app: AppID) -> String {
+        """
+        PERFORM webhooks.record_receipts(
+            '\(app)', '\(conversation)', 100, '2026-01-02', \(receipts), '{\(kinds.map(\.rawValue).joined(separator: ","))}');
+        """
+    }
+
+    @Test("receipts are recorded in their order, with the messages as they are, for each hook what it wants; of what is gone there is none")
+    func content() async throws {
+        try await HookDatabase.run { database in
+            let both = try await database.hook(kinds: [.messageRead, .messageDelivered])
+            let read = try await database.hook(kinds: [.messageRead])
+            let runs = try await database.hook(kinds: [.receiptCreated])
+            let none = try await database.hook()
+            try await database.execute(Self.scene(in: database.app))
+            let kinds: [WebhookEventKind] = [.messageCreated, .messageRead, .messageDelivered, .receiptCreated]
+            try await database.execute("DO $$ BEGIN \(Self.record(kinds, in: database.app)) END $$")
+            func told(_ hook: WebhookID) async throws -> [String] {
+                try await database.texts(
+                    """
+                    SELECT o.kind || ' ' || coalesce(o.facts -> 'message' ->> 'ordinal', (o.facts ->> 'from') || '-' || (o.facts ->> 'to'))
+                    FROM webhooks.outbox o WHERE o.hook_id = '\(hook)' ORDER BY o.position, o.number
+                    """)
+            }
+            let readings = [2, 3, 4, 6, 7].map { "message.read \($0)" }
+            #expect(try await told(both) == readings + ["message.delivered 9", "message.delivered 1"])
+            #expect(try await told(read) == readings)
+            // By positions: the conversation's creation is the first one.
+            #expect(
+                try await told(runs) == ["Receipt.created 2-2", "Receipt.created 3-5", "Receipt.created 7-8", "Receipt.created 10-10"])
+            #expect(try await told(none).isEmpty)
+            let different = try await database.number(
+                """
+                SELECT count(*) FROM webhooks.outbox o
+                CROSS JOIN LATERAL conversations.message_at(o.lane, (o.facts -> 'message' ->> 'ordinal')::int8) m
+                WHERE o.kind LIKE 'message.%' AND (
+                    o.facts <> webhooks.message_facts(o.app_id, m, o.facts ->> 'actor') || jsonb_build_object('actor', o.facts ->> 'actor')
+                    OR o.parts <> m.parts OR o.created_at <> '2026-01-02' OR o.size <> octet_length(o.facts::text) + octet_length(o.parts)
+                    OR o.facts -> 'identities' -> 'ana' IS NULL AND o.facts -> 'identities' -> 'ben' ->> 'display_name' IS DISTINCT FROM 'BEN')
+                """)
+            #expect(different == 0)
+            // One event has one id, whomever it is told.
+            #expect(try await database.number("SELECT count(DISTINCT event_id) FROM webhooks.outbox") == 7 + 4)
+            #expect(try await database.number("SELECT count(*) FROM webhooks.lane") == 3)
+        }
+    }
+
+    @Test("however many messages receipts are of, the lane is locked once, and messages and names are read once")
+    func work() async throws {
+        try await HookDatabase.run { database in
+            for _ in 0..<2 { _ = try await database.hook(kinds: [.messageRead, .messageDelivered]) }
+            try await database.execute(Self.scene(in: database.app))
+            try await database.execute(
+                """
+                DO $$ BEGIN
+                    SET LOCAL track_functions = 'all';
+                    \(Self.record([.messageRead, .messageDelivered], in: database.app))
+                    CREATE TABLE public.calls AS
+                    SELECT p.proname::text AS name, pg_stat_get_xact_function_calls(p.oid) AS calls FROM pg_proc p
+                    WHERE p.proname IN ('lock_lanes', 'emit', 'message_at', 'messages_at', 'message_facts', 'identities')
+                        AND p.pronamespace IN ('webhooks'::regnamespace, 'conversations'::regnamespace);
+                END $$
+                """)
+            let calls = try await database.texts("SELECT name || ' ' || calls FROM public.calls WHERE calls > 0 ORDER BY name")
+            #expect(calls == ["identities 1", "lock_lanes 1", "messages_at 1"])
+        }
+    }
+
+    @Test("a hook that an app asks for once more is the one that it has, also where it may have no other")
+    func creation() async throws {
+        try await HookDatabase.run { database in
+            func create(_ id: WebhookID) async throws(Failure) -> Hook {
+                try await database.store.create(
+                    CreateHook(
+                        webhook: Webhook(
+                            id: id, app: database.app, version: .v3, targetURL: "https://example.org/", events: ["Message.created"], config: [:],
+                            status: .unverified, statusReason: nil, createdAt: Timestamp(microseconds: 0)), secret: "s", kinds: [.messageCreated],
+                        config: "{}", limit: 1, lease: 60_000), deadline: HookDatabase.soon)
+            }
+            let id = WebhookID.random()
+            let first = try await create(id)
+            #expect(try await create(id) == first)
+            await #expect(throws: Failure.self) { try await create(.random()) }
+            #expect(try await database.number("SELECT count(*) FROM webhooks.hook") == 1)
+        }
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import Postgres
+import StrataModel
+import Testing
+
+@testable import Webhooks
+
+/// What is removed, kept and sent again, against PostgreSQL.
+@Suite("what webhooks keep")
+struct SweepTests {
+    private static let week = 7 * 86_400
+
+    private func rows(_ hook: WebhookID, _ database: HookDatabase) async throws -> [Int64] {
+        var counts: [Int64] = []
+        for table in ["outbox", "lane", "delivery"] {
+            counts.append(try await database.number("SELECT count(*) FROM webhooks.\(table) WHERE hook_id = '\(hook)'"))
+        }
+        return counts
+    }
+
+    /// Attempts that were made some days ago, the oldest first.
+    private func attempt(_ hook: WebhookID, days: [Int], _ database: HookDatabase) async throws {
+        for days in days {
+            try await database.sql(
+                """
+                INSERT INTO webhooks.delivery (
+                    hook_id, app_id, event_id, kind, created_at, attempted_at, attempt, is_delivered, latency_ms, lane, lane_position, lane_number,
+                    subject, facts)
+                VALUES (
+                    '\(hook)', '\(database.app)', gen_random_uuid(), 'Message.created', now(), now() - \(days) * interval '1 day', 1, true, 1,
+                    gen_random_uuid(), 1, 0, gen_random_uuid(), '{}')
+                """)
+        }
+    }
+
+    private func sweep(_ database: HookDatabase, portion: Int64 = 3) async throws -> Int64 {
+        try await database.store.sweep(keep: .seconds(Self.week), portion: portion, deadline: HookDatabase.soon)
+    }
+
+    @Test("what is left of hooks that are gone goes, and what hooks were not told that are inactive for a week; of all, attempts that are older")
+    func swept() async throws {
+        try await HookDatabase.run { database in
+            let (active, young) = (try await database.hook(), try await database.hook(status: "inactive", inactiveFor: Self.week - 60))
+            let (old, gone) = (try await database.hook(status: "inactive", inactiveFor: Self.week + 60), WebhookID.random())
+            for hook in [active, young, old, gone] {
+                try await database.owe(hook, lanes: 2, events: 5)
+                try await attempt(hook, days: [8, 8, 8, 8, 6], database)
+            }
+            #expect(try await sweep(database) == 4 + 4 + (4 + 12) + (5 + 12))
+            #expect(try await rows(active, database) == [10, 2, 1])
+            #expect(try await rows(young, database) == [10, 2, 1])
+            #expect(try await rows(old, database) == [0, 0, 1])
+            #expect(try await rows(gone, database) == [0, 0, 0])
+            #expect(try await sweep(database) == 0)
+        }
+    }
+
+    @Test("more hooks than a portion are gone through")
+    func many() async throws {
+        try await HookDatabase.run { database in
+            for _ in 0..<7 { try await database.owe(try await database.hook()) }
+            for _ in 0..<7 { try await database.owe(WebhookID.random()) }
+            #expect(try await sweep(database) == 14)
+            #expect(try await database.number("SELECT count(*) FROM webhooks.outbox") == 7)
+        }
+    }
+
+    @Test("a hook that is being activated loses nothing, and one instance sweeps at a time")
+    func meanwhile() async throws {
+        try await HookDatabase.run { database in
+            let hook = try await database.hook(status: "inactive", inactiveFor: Self.week + 60)
+            try await database.owe(hook)
+            let activation = "SELECT webhooks.begin_activation('\(database.app)', '\(hook)', 60000)"
+            try await database.during(activation) { #expect(try await sweep(database) == 0) }
+            #expect(try await rows(hook, database) == [1, 1, 0])
+            try await database.execute("DELETE FROM webhooks.outbox; DELETE FROM webhooks.lane")
+            for _ in 0..<2 { try await database.owe(WebhookID.random()) }
+            try await database.during("SELECT webhooks.sweep(\(Self.week), 1, NULL)") { #expect(try await sweep(database) == 0) }
+            #expect(try await sweep(database) == 3)
+        }
+    }
+
+    @Test("the backlog counts the lanes of active hooks, those that fail, and since when the oldest of the others could have been sent")
+    func backlog() async throws {
+        try await HookDatabase.run { database in
+            let (hook, inactive) = (try await database.hook(), try await database.hook(status: "inactive"))
+            try await database.owe(hook, lanes: 2, dueIn: -100)
+            try await database.owe(hook, lanes: 3, attempts: 1, dueIn: -1000)
+            try await database.owe(inactive, lanes: 4, dueIn: -1000)
+            func read() async throws -> [Int64] {
+                let rows = try await database.store.pool.query(ReadBacklog(), deadline: HookDatabase.soon)
+                let columns = try rows.columns(of: ReadBacklog.self)
+                let row = try #require(rows.first)
+                return [try row[columns.lanes], try row[columns.failing], try row[columns.oldest] / 100]
+            }
+            #expect(try await read() == [5, 3, 1])
+            #expect(try await database.claim([(hook, 3)]).filter { $0.failures == 0 }.count == 2)
+            #expect(try await read() == [5, 3, 0])
+        }
+    }
+
+    // MARK: Sending again
+
+    private func redeliver(_ event: UUID, _ hook: WebhookID, _ database: HookDatabase) async throws -> String? {
+        try await database.store.outcome(RedeliverEvent(app: database.app, id: hook, event: event), deadline: HookDatabase.soon)
+    }
+
+    @Test("an event that waits for another attempt is tried at once, also one that is sent again; one that was delivered gets a lane of its own")
+    func redelivered() async throws {
+        try await HookDatabase.run { database in
+            let hook = try await database.hook()
+            try await database.owe(hook)
+            let owner = try #require(try await database.store.hooks(ReadHooks(app: database.app, id: hook), deadline: HookDatabase.soon).first)
+            let log = DeliveryLog(store: database.store, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            let writing = Task { try await log.run() }
+            defer { writing.cancel() }
+            /// Notes an attempt, and ends the lane.
+            func tried(_ lane: ClaimedLane, isDelivered: Bool) async throws {
+                let before = try await database.number("SELECT count(*) FROM webhooks.delivery")
+                log.add(
+                    DeliveryLog.Attempt(
+                        hook: owner, event: lane.events[0], attemptedAt: StrataModel.Timestamp(microseconds: 0), number: 1, isDelivered: isDelivered,
+                        status: nil, latency: .zero, error: nil))
+                while try await database.number("SELECT count(*) FROM webhooks.delivery") == before { try await Task.sleep(for: .milliseconds(10)) }
+                if isDelivered {
+                    try await database.finish(lane, upTo: lane.events[0])
+                } else {
+                    try await database.finish(lane, failures: lane.failures + 1, pause: .seconds(3600))
+                }
+                #expect(try await database.claim([(hook, 10)]).isEmpty)
+            }
+            let first = try #require(try await database.claim([(hook, 10)]).first)
+            let event = first.events[0].id
+            #expect(try await redeliver(event, hook, database) == "not_found")
+            try await tried(first, isDelivered: false)
+            #expect(try await redeliver(event, hook, database) == "ok")
+            let again = try #require(try await database.claim([(hook, 10)]).first)
+            #expect(again.lane == first.lane && again.failures == 1)
+            try await tried(again, isDelivered: true)
+            #expect(try await redeliver(event, hook, database) == "ok")
+            let own = try #require(try await database.claim([(hook, 10)]).first)
+            #expect(own.lane != first.lane && own.events.map(\.id) == [event] && own.events[0].subject == first.lane)
+            try await tried(own, isDelivered: false)
+            #expect(try await redeliver(event, hook, database) == "ok")
+            let last = try await database.claim([(hook, 10)])
+            #expect(last.map(\.lane) == [own.lane] && last.map(\.failures) == [1])
+            #expect(try await database.number("SELECT count(*) FROM webhooks.outbox") == 1)
+        }
+    }
+}
