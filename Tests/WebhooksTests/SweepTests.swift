@@ -74,11 +74,11 @@ struct SweepTests {
             let hook = try await database.hook(status: "inactive", inactiveFor: Self.week + 60)
             try await database.owe(hook)
             let activation = "SELECT webhooks.begin_activation('\(database.app)', '\(hook)', 60000)"
-            try await database.during(activation) { #expect(try await sweep(database) == 0) }
+            #expect(try await database.during(activation) { try await sweep(database) } == 0)
             #expect(try await rows(hook, database) == [1, 1, 0])
             try await database.execute("DELETE FROM webhooks.outbox; DELETE FROM webhooks.lane")
             for _ in 0..<2 { try await database.owe(WebhookID.random()) }
-            try await database.during("SELECT webhooks.sweep(\(Self.week), 1, NULL)") { #expect(try await sweep(database) == 0) }
+            #expect(try await database.during("SELECT webhooks.sweep(\(Self.week), 1, NULL)") { try await sweep(database) } == 0)
             #expect(try await sweep(database) == 3)
         }
     }

@@ -142,7 +142,8 @@ extension StoreTests {
                     calls.sqlLock(busy), until: 0,
                     meanwhile: {
                         _ = await calls.delayedMessages.workOff()
-                        #expect(try await calls.messages(other, as: "").total == 1)
+                        let sent = try await calls.messages(other, as: "").total
+                        #expect(sent == 1)
                     }
                 ) {}
                 #expect(try await calls.messages(busy, as: "").total == 0)
