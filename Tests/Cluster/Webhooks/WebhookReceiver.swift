@@ -189,7 +189,8 @@ private final class Handler: ChannelInboundHandler {
             context.flush()
         case .unfinishedBody:
             if let challenge { return answer(context, 200, body: challenge) }
-            context.write(wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .accepted, headers: ["content-length": "9"]))), promise: nil)
+            let head = HTTPResponseHead(version: .http1_1, status: .accepted, headers: ["content-length": "9"])
+            context.write(wrapOutboundOut(.head(head)), promise: nil)
             context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: "{")))), promise: nil)
         }
     }

@@ -189,7 +189,7 @@ extension StoreTests {
             }
         }
 
-        @Test("what a session that a gateway still remembered wrote of the account goes in the second round, and stays if the user has signed in since")
+        @Test("what a session that a gateway still remembered wrote goes in the second round, and stays if the user has signed in since")
         func lateAccount() async throws {
             try await CallsFixture.run { calls in
                 try await calls.users("ana", "ben", "cleo")
