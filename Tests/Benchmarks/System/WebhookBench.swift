@@ -38,7 +38,7 @@ enum WebhookBench {
         // All services know by then that the app has a hook.
         try await Task.sleep(for: .seconds(5))
         var lines: [String] = []
-        for round in 1...6 { lines.append(try await drain(round, hook, system, receiver)) }
+        for round in 1...12 { lines.append(try await drain(round, hook, system, receiver)) }
         lines.append(try await live(system, receiver))
         return lines
     }
