@@ -26,6 +26,8 @@ package final class WebhookReceiver: Sendable {
         case endlessBody
         /// Accepts with a body of which a little comes, and then nothing more.
         case unfinishedBody
+        /// Answers 500 to events that hold this text, and accepts all others.
+        case refuse(String)
     }
 
     /// An event that came, whatever it was answered with.
@@ -159,14 +161,19 @@ private final class Handler: ChannelInboundHandler {
             } else {
                 let headers = Dictionary(head.headers.map { ($0.name.lowercased(), $0.value) }) { $1 }
                 let json = (try? JSONValue(parsing: body)) ?? .null
-                act(receiver.received(.init(path: path, headers: headers, body: body, json: json)), context, challenge: nil)
+                let behaviour = receiver.received(.init(path: path, headers: headers, body: body, json: json))
+                if case .refuse(let text) = behaviour {
+                    answer(context, String(decoding: body, as: UTF8.self).contains(text) ? 500 : 200)
+                } else {
+                    act(behaviour, context, challenge: nil)
+                }
             }
         }
     }
 
     private func act(_ behaviour: WebhookReceiver.Behaviour, _ context: ChannelHandlerContext, challenge: String?) {
         switch behaviour {
-        case .accept: answer(context, 200, body: challenge ?? "")
+        case .accept, .refuse: answer(context, 200, body: challenge ?? "")
         case .answer(let status, let location):
             // Paths that fail with events are healthy when they are asked.
             if let challenge, !(300..<400).contains(status) { return answer(context, 200, body: challenge) }
