@@ -51,7 +51,7 @@ struct ActivationTests {
         }
     }
 
-    @Test("a lane that somebody has locked holds up its own hook only")
+    @Test("a lane that another transaction has locked holds up its own hook only")
     func locked() async throws {
         try await HookDatabase.run { database in
             let (held, free) = (try await database.hook(status: "unverified"), try await database.hook(status: "unverified"))

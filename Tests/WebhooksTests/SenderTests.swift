@@ -98,6 +98,17 @@ struct SenderTests {
         }
     }
 
+    @Test("a request that comes when the service ends is interrupted, which is no verdict about the receiver")
+    func shutDown() async throws {
+        let receiver = try await WebhookReceiver.start()
+        let sender = HTTPSender(
+            policy: Self.local, timeout: .seconds(20), connectionsPerHost: 4, trustedRoots: [], group: MultiThreadedEventLoopGroup.singleton)
+        await sender.shutDown()
+        #expect(try await problem(sender, receiver.url("/")) == HTTPSender.Problem.interrupted.reason)
+        #expect(receiver.events(at: "/").isEmpty)
+        await receiver.stop()
+    }
+
     @Test("a name that cannot be found is not asked for again at once")
     func unknownName() async throws {
         let asked = Mutex(0)

@@ -82,7 +82,7 @@ struct DelayedMessages: Service {
     }
 
     /// Says once more who is typing, and of some that they are not.
-    /// - Returns: false if there was nobody.
+    /// - Returns: false if no user was typing.
     private func showTyping(deadline: ContinuousClock.Instant) async throws -> Bool {
         let rows = try await support.database.runAlone(TypeDelayed(limit: Self.typingBatch), deadline: deadline)
         let columns = try rows.columns(of: TypeDelayed.self)

@@ -44,6 +44,8 @@ final class HTTPSender: Sendable {
         var targets: [String: Target] = [:]
         /// Clients that are not used for new requests any more, with those under way.
         var retired: [ObjectIdentifier: Int] = [:]
+        /// Nothing would end a client that is made now.
+        var isShutDown = false
     }
 
     /// How long addresses are used before the name is resolved again, while they go on being used.
@@ -125,6 +127,7 @@ final class HTTPSender: Sendable {
     /// Ends all connections.
     func shutDown() async {
         let clients = state.withLock { state in
+            state.isShutDown = true
             defer { state.targets = [:] }
             return state.targets.values.map(\.client)
         }
@@ -154,6 +157,7 @@ final class HTTPSender: Sendable {
         }
         guard let addresses = answer else { throw Problem(reason: "the target's name could not be resolved") }
         guard let client = use(addresses, for: target, isTaken: true) else {
+            if state.withLock({ $0.isShutDown }) { throw .interrupted }
             throw Problem(reason: "the target's address is private or reserved, and is not called")
         }
         return client
@@ -166,11 +170,12 @@ final class HTTPSender: Sendable {
 
     /// Uses those of these addresses that may be called.
     /// - Parameter isTaken: the client is used at once, and given back by ``release(_:of:)``.
-    /// - Returns: nil if none of them may be called.
+    /// - Returns: nil if none of them may be called, or this has been shut down.
     private func use(_ resolved: [IPAddress], for target: TargetURL, isTaken: Bool) -> HTTPClient? {
         let addresses = resolved.filter { policy.admits($0) }
         var idle: [HTTPClient] = []
         let client = state.withLock { state -> HTTPClient? in
+            guard !state.isShutDown else { return nil }
             if var known = state.targets[target.authority] {
                 // An address that is still among those of the name goes on being used, with its connections.
                 if let current = known.addresses.first, addresses.contains(current) {

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Messages that an app's own server has sent later.
 
--- After how long it is said again that somebody types: stock clients forget a typist of whom they hear nothing for 6 to 11 seconds.
+-- After how long a typist is announced again: stock clients forget a typist of whom they hear nothing for 6 to 11 seconds.
 CREATE OR REPLACE FUNCTION conversations.typing_step() RETURNS interval
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN interval '2500 milliseconds';

@@ -64,7 +64,7 @@ BEGIN
 END
 $$;
 
--- The same in a conversation that is gone for all, without a change: nobody is told of it any more.
+-- The same in a conversation that is gone for all, without a change: no user is told of it any more.
 CREATE OR REPLACE FUNCTION conversations.erase_parts_of_gone(p_conversation uuid, p_user text, p_ordinals bigint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE

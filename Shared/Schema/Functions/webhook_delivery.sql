@@ -59,7 +59,7 @@ LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET ena
 -- By the index of these alone: no other one has this order.
 RETURN (SELECT true FROM webhooks.lane l WHERE l.hook_id = p_id AND l.attempts > 0 ORDER BY l.due_at LIMIT 1) IS NOT NULL;
 
--- Makes lanes due that had failed before their hook was verified, as if they never had: some of one hook, and only those that nobody has locked. Before the hook
+-- Makes lanes due that had failed before their hook was verified, as if they never had: some of one hook, and only those that no other transaction has locked. Before the hook
 -- is active, so that no writer records for it meanwhile. Returns how many, to be called again and again.
 CREATE OR REPLACE FUNCTION webhooks.reset_lanes(p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$

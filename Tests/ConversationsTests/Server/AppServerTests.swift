@@ -183,7 +183,7 @@ extension StoreTests {
             }
         }
 
-        @Test("the server deletes and changes every message, whoever sent it, and its conversation has to be the named one")
+        @Test("the server deletes and changes every message, of every sender, and its conversation has to be the named one")
         func messages() async throws {
             try await CallsFixture.run { calls in
                 let (id, other) = (try await calls.create(["ana", "ben"], by: server).id, try await calls.create(["ana"], by: server).id)

@@ -203,7 +203,7 @@ extension StoreTests {
             }
         }
 
-        @Test("content of a message that waits is not swept as content that nobody has sent")
+        @Test("content of a message that waits is not swept as content that no message refers to")
         func content() async throws {
             try await CallsFixture.run { calls in
                 let id = try await calls.create(["ana"], by: "").id

@@ -39,7 +39,7 @@ enum DegradedOperation: String, CaseIterable, Sendable {
         case works
         /// `503`, over a socket `service_unavailable`.
         case unavailable
-        /// Accepted, and nobody is told.
+        /// Accepted, and no client or receiver is told.
         case silent
         /// There is no process to ask.
         case away

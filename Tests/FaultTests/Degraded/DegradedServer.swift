@@ -62,7 +62,7 @@ final class DegradedServer: Sendable {
         return noted(try await call("POST", conversation.path + "/messages", message))
     }
 
-    /// An answer to whoever has sent a message: if it was accepted, the webhook has to be told of it, now or later.
+    /// An answer to a request that sends a message: if it was accepted, the webhook has to be told of it, now or later.
     func noted(_ answer: RESTAnswer) -> RESTAnswer {
         if answer.isSuccess, let message = Self.message(of: answer) { accepted.withLock { _ = $0.insert(message) } }
         return answer
