@@ -39,7 +39,7 @@ summarize() {
     printf '\nWhat failed:\n'
     local log
     for log in "$logs"/*.log; do
-        grep -aE -A1 'recorded an issue|error:' "$log" | cut -c1-400 | head -n 200
+        grep -aE -A8 'recorded an issue|error:' "$log" | cut -c1-400 | head -n 200
         # A process that ended in the middle of a test.
         [ -n "$(closing "$log")" ] || { printf '%s did not end as it should:\n' "$(basename "$log" .log)"; tail -n 20 "$log" | cut -c1-400; }
     done

@@ -85,4 +85,21 @@ struct ActivationTests {
             }
         }
     }
+
+    @Test(
+        "beside a hook that is just being deleted or deactivated, a hook waits as if it were the first one",
+        arguments: [
+            "DELETE FROM webhooks.hook WHERE id = '%'", "UPDATE webhooks.hook SET status = 'inactive', verified_at = NULL WHERE id = '%'",
+        ])
+    func ending(_ script: String) async throws {
+        try await HookDatabase.run { database in
+            let ending = try await database.hook()
+            let hook = try await database.hook(status: "inactive")
+            _ = try await database.store.hooks(BeginActivation(app: database.app, id: hook, lease: 60_000), deadline: HookDatabase.soon)
+            let ended = try await database.during(script.replacing("%", with: "\(ending)")) {
+                try await database.store.hooks(EndVerification(id: hook, reason: nil, delay: 1000), deadline: HookDatabase.soon)
+            }
+            #expect(ended.map(\.webhook.status) == [.unverified])
+        }
+    }
 }

@@ -95,13 +95,16 @@ BEGIN
     ELSE
         UPDATE webhooks.hook x
         SET verify_at = NULL, verified_at = CASE h.status WHEN 'active' THEN x.verified_at ELSE clock_timestamp() END WHERE x.id = p_id;
-        IF h.status <> 'active' AND EXISTS (
-            SELECT FROM webhooks.hook o
+        IF h.status <> 'active' AND NOT webhooks.has_failed_lanes(p_id) THEN
+            -- Locked, so that it does not end before this one is active: services that read in between would take the app for one without hooks. One that is
+            -- ending now does not count.
+            PERFORM FROM webhooks.hook o
             WHERE o.app_id = h.app_id AND o.id <> p_id AND o.status = 'active'
-                AND o.verified_at < clock_timestamp() - p_delay * interval '1 millisecond')
-            AND NOT webhooks.has_failed_lanes(p_id)
-        THEN
-            UPDATE webhooks.hook x SET status = 'active', status_reason = NULL, inactive_since = NULL WHERE x.id = p_id;
+                AND o.verified_at < clock_timestamp() - p_delay * interval '1 millisecond'
+            LIMIT 1 FOR SHARE SKIP LOCKED;
+            IF FOUND THEN
+                UPDATE webhooks.hook x SET status = 'active', status_reason = NULL, inactive_since = NULL WHERE x.id = p_id;
+            END IF;
         END IF;
     END IF;
     RETURN QUERY SELECT x.* FROM webhooks.hook x WHERE x.id = p_id;

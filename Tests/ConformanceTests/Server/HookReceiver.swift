@@ -14,13 +14,16 @@ struct HookReceiver: Sendable {
     private let process: ChildProcess
 
     private static let program = """
-        import http.server, json, sys, urllib.parse
+        import http.server, json, os, urllib.parse
         failed = set()
+        def tell(line):
+            # Each request has a thread of its own: one write for a whole line, so that no two lines mix.
+            os.write(1, (json.dumps(line) + "\\n").encode())
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             def note(self, body):
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                print(json.dumps({"method": self.command, "path": self.path, "headers": headers, "body": body}), flush=True)
+                tell({"method": self.command, "path": self.path, "headers": headers, "body": body})
             def answer(self, status, body=b""):
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
@@ -39,7 +42,7 @@ struct HookReceiver: Sendable {
                 self.answer(200)
             def log_message(self, *_): pass
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        print(json.dumps({"port": server.server_address[1]}), flush=True)
+        tell({"port": server.server_address[1]})
         server.serve_forever()
         """
 
@@ -52,31 +55,33 @@ struct HookReceiver: Sendable {
             Launch("/usr/bin/env", arguments: ["python3", "-c", program], deathSignal: .kill, output: .append(to: file)))
         let deadline = ContinuousClock.now + Fixture.patience
         while .now < deadline {
-            if let port = lines(of: file).first?["port"].int { return HookReceiver(url: "http://127.0.0.1:\(port)", file: file, process: process) }
+            if let port = try lines(of: file).first?["port"].int { return HookReceiver(url: "http://127.0.0.1:\(port)", file: file, process: process) }
             try await Task.sleep(for: .milliseconds(20))
         }
         throw HarnessError("the receiver of webhooks did not start")
     }
 
-    private static func lines(of file: String) -> [JSONValue] {
-        guard let text = try? String(contentsOfFile: file, encoding: .utf8) else { return [] }
-        return text.split(separator: "\n").compactMap { try? JSONValue(parsing: String($0)) }
+    /// What the receiver wrote, but for a line that it has not ended yet.
+    /// - Throws: if a line is not JSON. A test that waits for the request in it would wait in vain.
+    private static func lines(of file: String) throws -> [JSONValue] {
+        guard let bytes = FileManager.default.contents(atPath: file), let end = bytes.lastIndex(of: UInt8(ascii: "\n")) else { return [] }
+        return try bytes[..<end].split(separator: UInt8(ascii: "\n")).map { try JSONValue(parsing: String(decoding: $0, as: UTF8.self)) }
     }
 
     /// The requests to a path, in their order.
-    func requests(_ path: String) -> [JSONValue] {
-        Self.lines(of: file).filter { $0["path"].string?.split(separator: "?").first.map(String.init) == path }
+    func requests(_ path: String) throws -> [JSONValue] {
+        try Self.lines(of: file).filter { $0["path"].string?.split(separator: "?").first.map(String.init) == path }
     }
 
     /// Waits for events at a path that are as they have to be.
     func events(_ path: String, until isEnough: ([JSONValue]) -> Bool) async throws -> [JSONValue] {
         let deadline = ContinuousClock.now + .seconds(90)
         while .now < deadline {
-            let events = requests(path).filter { $0["method"].string == "POST" }
+            let events = try requests(path).filter { $0["method"].string == "POST" }
             if isEnough(events) { return events }
             try await Task.sleep(for: .milliseconds(50))
         }
-        throw HarnessError("the events did not come: \(requests(path))")
+        throw HarnessError("the events did not come: \(try requests(path))")
     }
 
     /// What a request with this body is signed with.

@@ -103,15 +103,17 @@ enum SRWebhooks {
             let (on, off) = (try await register(f, "/on/\(f.mark)"), try await register(f, "/silent/\(f.mark)"))
             f.equal(try await ask(f, "POST", "/\(Layer.last(off["id"].string ?? ""))/deactivate").status, 200)
             let message = try await say(f)
-            _ = try await receiver.events("/on/\(f.mark)") { $0.contains { $0["body"].string?.contains(message["id"].string ?? "-") == true } }
-            f.check(!receiver.requests("/silent/\(f.mark)").contains { $0["method"].string == "POST" }, "an event came to an inactive one")
+            // Messages of other rules may have come to both while both were active.
+            func told(_ request: JSONValue) -> Bool { request["body"].string?.contains(message["id"].string ?? "-") == true }
+            _ = try await receiver.events("/on/\(f.mark)") { $0.contains(where: told) }
+            try f.check(!receiver.requests("/silent/\(f.mark)").contains(where: told), "an event came to an inactive one")
             for hook in [on, off] { try await delete(f, hook) }
         },
         ServerRule(118, "it is asked for a challenge; with a wrong answer it becomes inactive, and says why", versions) { f in
             let receiver = try await HookReceiver.shared()
             let hook = try await register(f, "/\(f.mark)/wrong", until: "inactive")
             f.check(hook["status_reason"].string?.isEmpty == false, "no reason")
-            let asked = receiver.requests("/\(f.mark)/wrong").first?["path"].string
+            let asked = try receiver.requests("/\(f.mark)/wrong").first?["path"].string
             f.check(asked?.contains("verification_challenge=") == true, asked ?? "not asked")
             try await delete(f, hook)
         },
