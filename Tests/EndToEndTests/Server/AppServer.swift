@@ -4,6 +4,7 @@ import Foundation
 import ProtocolClient
 import StrataCommand
 import TestCluster
+import Testing
 
 /// The own server of an app, as a client of the Server API.
 struct AppServer {
@@ -41,4 +42,9 @@ struct AppServer {
     }
 
     static func escaped(_ user: String) -> String { user.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? user }
+}
+
+/// Expects that an answer has this status; shows its body otherwise.
+func succeeds(_ answer: RESTAnswer, _ status: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    #expect(answer.status == status, "\(answer.json)", sourceLocation: sourceLocation)
 }

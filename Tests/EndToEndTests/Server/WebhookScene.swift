@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProtocolClient
+import TestCluster
+import Testing
+
+/// An app with a receiver of its webhooks.
+struct WebhookScene {
+    /// Two instances, which give up after a second, so that everything that a failing receiver causes is seen in a short time.
+    static let size = Cluster.Size(
+        webhooks: 2,
+        settings: [
+            "STRATA_WEBHOOKS_ALLOW_HTTP": "true", "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8", "STRATA_WEBHOOKS_TIMEOUT": "1s",
+            "STRATA_WEBHOOKS_RETRY_AFTER": "100ms,200ms,300ms", "STRATA_WEBHOOKS_RETRY_EVERY": "200ms", "STRATA_WEBHOOKS_RETRY_FOR": "200ms",
+        ])
+
+    static let allEvents: JSONValue = [
+        "Message.created", "Message.updated", "Message.deleted", "MessagePart.created", "MessagePart.updated", "MessagePart.deleted",
+        "Receipt.created",
+        "Conversation.created", "Conversation.updated", "Conversation.deleted", "Participation.created", "Participation.deleted",
+    ]
+
+    let cluster: Cluster
+    let receiver: WebhookReceiver
+    let server: AppServer
+
+    func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> RESTAnswer {
+        try await server.call(
+            method, "/webhooks\(path)", body, headers: ["Accept": "application/vnd.layer.webhooks+json; version=\(server.version)"])
+    }
+
+    func register(
+        _ path: String, version: String = "3.0", events: JSONValue = WebhookScene.allEvents, url: String? = nil
+    ) async throws -> String {
+        let answer = try await call(
+            "POST", "",
+            [
+                "version": .string(version), "target_url": .string(url ?? receiver.url(path)), "events": events, "secret": "s3cr3t",
+                "config": ["place": "test"],
+            ])
+        #expect(answer.status == 201, "\(answer.json)")
+        return try #require(answer.json["url"].string.flatMap { URL(string: $0)?.lastPathComponent })
+    }
+
+    /// Waits until a webhook has this status.
+    @discardableResult
+    func reach(_ status: String, _ id: String) async throws -> JSONValue {
+        let deadline = ContinuousClock.now + Waiting.limit
+        while .now < deadline {
+            let webhook = try await call("GET", "/\(id)").json
+            if webhook["status"].string == status { return webhook }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        throw UnexpectedAnswer("webhook \(id) is not \(status)", #fileID, #line)
+    }
+
+    func active(_ path: String, version: String = "3.0", events: JSONValue = WebhookScene.allEvents) async throws -> String {
+        let id = try await register(path, version: version, events: events)
+        try await reach("active", id)
+        return id
+    }
+
+    /// Runs `body` with an app of a cluster of its own.
+    static func with(_ size: Cluster.Size = WebhookScene.size, _ body: (WebhookScene) async throws -> Void) async throws {
+        try await Cluster.with(size) { cluster in
+            let receiver = try await WebhookReceiver.start()
+            let scene = WebhookScene(cluster: cluster, receiver: receiver, server: AppServer(try await cluster.app()))
+            do {
+                try await body(scene)
+            } catch {
+                await receiver.stop()
+                throw error
+            }
+            await receiver.stop()
+        }
+    }
+}
