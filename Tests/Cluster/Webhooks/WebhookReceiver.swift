@@ -45,7 +45,6 @@ package final class WebhookReceiver: Sendable {
         var behaviours: [String: Behaviour] = [:]
         var events: [Event] = []
         var challenges: [String] = []
-        var waiting: [(path: String, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
     private let state = Mutex(State())
@@ -91,40 +90,30 @@ package final class WebhookReceiver: Sendable {
     package func challenges(at path: String) -> Int { state.withLock { state in state.challenges.count { $0 == path } } }
 
     /// Waits until what came to a path is enough.
-    package func events(at path: String, until isEnough: ([Event]) -> Bool) async throws -> [Event] {
+    /// - Parameter isRepeated: whether an event that came again counts again.
+    /// - Throws: if it is not within `limit`, with what came instead.
+    package func events(
+        at path: String, repeated isRepeated: Bool = true, within limit: Duration = Waiting.limit, until isEnough: ([Event]) -> Bool
+    ) async throws -> [Event] {
+        let deadline = ContinuousClock.now + limit
         while true {
-            let events = events(at: path)
+            var ids: Set<String> = []
+            let events = events(at: path).filter { isRepeated || $0.id.map { ids.insert($0).inserted } ?? true }
             if isEnough(events) { return events }
-            try Task.checkCancellation()
-            await withCheckedContinuation { continuation in
-                let hasMore = state.withLock { state in
-                    if state.events.count(where: { $0.path == path }) > events.count { return true }
-                    state.waiting.append((path, continuation))
-                    return false
-                }
-                if hasMore { continuation.resume() }
+            guard .now < deadline else {
+                throw UnexpectedAnswer("\(path) did not get what it waits for, but \(events.map { ($0.type ?? "-", $0.id ?? "-") })", #fileID, #line)
             }
+            try await Task.sleep(for: .milliseconds(10))
         }
     }
 
-    package func stop() async {
-        try? await channel.close()
-        let waiting = state.withLock { state in
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for one in waiting { one.continuation.resume() }
-    }
+    package func stop() async { try? await channel.close() }
 
     fileprivate func received(_ event: Event) -> Behaviour {
-        let (behaviour, waiting) = state.withLock { state in
+        state.withLock { state in
             state.events.append(event)
-            let waiting = state.waiting.filter { $0.path == event.path }
-            state.waiting.removeAll { $0.path == event.path }
-            return (state.behaviours[event.path] ?? .accept, waiting)
+            return state.behaviours[event.path] ?? .accept
         }
-        for one in waiting { one.continuation.resume() }
-        return behaviour
     }
 
     fileprivate func challenged(at path: String) -> Behaviour {

@@ -55,7 +55,9 @@ struct HookReceiver: Sendable {
             Launch("/usr/bin/env", arguments: ["python3", "-c", program], deathSignal: .kill, output: .append(to: file)))
         let deadline = ContinuousClock.now + Fixture.patience
         while .now < deadline {
-            if let port = try lines(of: file).first?["port"].int { return HookReceiver(url: "http://127.0.0.1:\(port)", file: file, process: process) }
+            if let port = try lines(of: file).first?["port"].int {
+                return HookReceiver(url: "http://127.0.0.1:\(port)", file: file, process: process)
+            }
             try await Task.sleep(for: .milliseconds(20))
         }
         throw HarnessError("the receiver of webhooks did not start")

@@ -123,7 +123,7 @@ enum SRMessages {
             let socket = try await ben.socket()
             try await socket.change("create", "Conversation", conversation["id"].string)
             var body = f.message("later", from: "ana")
-            body["schedule"] = ["delay_in_seconds": 1.5, "typing_indicator_in_seconds": 1.0]
+            body["schedule"] = ["delay_in_seconds": 6.0, "typing_indicator_in_seconds": 4.0]
             let answer = try await f.call("POST", f.path(conversation) + "/messages", body)
             f.equal(answer.status, 202)
             f.equal(try await f.does("GET", f.path(conversation) + "/messages"), [])

@@ -146,7 +146,7 @@ extension EndToEnd {
             try await Cluster.with(Cluster.Size()) { cluster in
                 let app = try await cluster.app()
                 let ana = try await app.signIn("ana")
-                let count = 6000
+                let count = 20_000
                 func sql(_ text: String) async throws -> String {
                     let name = try #require(URL(string: cluster.databaseURL)?.lastPathComponent)
                     return try await cluster.postgres.runSQL(text, database: name).trimmingCharacters(in: .whitespacesAndNewlines)

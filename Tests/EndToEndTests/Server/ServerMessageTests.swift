@@ -250,7 +250,7 @@ extension EndToEnd {
             let bens = try await scene.ben.open()
             _ = try await scene.send("before")
             _ = try await bens.message("before")
-            let schedule: JSONValue = ["delay_in_seconds": 2.0, "typing_indicator_in_seconds": 1.0]
+            let schedule: JSONValue = ["delay_in_seconds": 6.0, "typing_indicator_in_seconds": 4.0]
             let header = ["If-None-Match": UUID().uuidString]
             for _ in 0..<2 {
                 let answer = try await scene.server.call(

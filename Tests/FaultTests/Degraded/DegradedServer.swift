@@ -41,7 +41,12 @@ final class DegradedServer: Sendable {
     func awaitActive() async throws {
         let deadline = Waiting.deadline
         while ContinuousClock.now < deadline {
-            if try await call("GET", "/webhooks").json[0]["status"].string == "active" { return }
+            let webhook = try await call("GET", "/webhooks").json[0]
+            if webhook["status"].string == "active" { return }
+            // On a busy machine the receiver may be too slow for its challenge.
+            if webhook["status_reason"].string?.contains("no answer") == true, let id = webhook["id"].string?.split(separator: "/").last {
+                _ = try await call("POST", "/webhooks/\(id)/activate")
+            }
             try await Task.sleep(for: .milliseconds(50))
         }
         throw UnexpectedCell("the webhook does not become active")
