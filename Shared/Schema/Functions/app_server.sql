@@ -64,7 +64,7 @@ END
 $$;
 
 -- The first of these contents that the app's own server cannot put into a message of this conversation, NULL if there is none. It can send what it uploaded
--- for the conversation, what is in a message there, and what the sender (if it is a user) could send. Locks them, so that they stay.
+-- for the conversation, what is in a message there, and what the sender (if it is a user) has uploaded and not sent anywhere. Locks them, so that they stay.
 CREATE OR REPLACE FUNCTION conversations.unsendable_by_server(p_app uuid, p_user text, p_conversation uuid, p_contents uuid[]) RETURNS uuid
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -73,12 +73,22 @@ BEGIN
     FOR wanted IN SELECT DISTINCT w.id FROM unnest(p_contents) w(id) ORDER BY w.id LOOP
         PERFORM FROM conversations.content x
         WHERE x.id = wanted AND x.app_id = p_app AND x.uploaded_at IS NOT NULL AND NOT x.is_doomed
-            AND (x.conversation_id = p_conversation OR x.owner = p_user OR conversations.is_content_of(wanted, p_conversation)
-                OR p_user IS NOT NULL AND conversations.sees_content(p_user, wanted))
+            AND (x.conversation_id = p_conversation OR conversations.is_content_of(wanted, p_conversation)
+                OR x.owner = p_user AND NOT EXISTS (SELECT FROM conversations.content_reference r WHERE r.content_id = wanted))
         FOR UPDATE;
         IF NOT FOUND THEN RETURN wanted; END IF;
     END LOOP;
     RETURN NULL;
+END
+$$;
+
+-- Whether an id that the app's own server chose for a message is in use elsewhere: by a message that waits, a conversation or an announcement.
+CREATE OR REPLACE FUNCTION conversations.is_other_id(p_id uuid) RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM conversations.delayed_message x WHERE x.id = p_id)
+        OR EXISTS (SELECT FROM conversations.conversation x WHERE x.id = p_id)
+        OR EXISTS (SELECT FROM conversations.announcement x WHERE x.id = p_id);
 END
 $$;
 
@@ -158,5 +168,6 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.absence, conversations.server_view, conversations.outside_sender, conversations.unsendable_by_server, conversations.is_content_of,
+    conversations.absence, conversations.server_view, conversations.outside_sender, conversations.unsendable_by_server, conversations.is_other_id,
+    conversations.is_content_of,
     conversations.get_server_content, conversations.list_server_messages TO strata_conversations;

@@ -38,7 +38,9 @@ DECLARE
 BEGIN
     FOR attempt IN 1..20 LOOP
         -- In every round again: a retry of this very creation may have won the race.
-        IF EXISTS (SELECT FROM conversations.conversation x WHERE x.id = p_id) THEN
+        IF EXISTS (SELECT FROM conversations.conversation x WHERE x.id = p_id)
+            OR p_actor IS NULL AND (EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id) OR conversations.is_other_id(p_id))
+        THEN
             outcome := 'id_in_use';
             create_conversation.view := conversations.find_view(p_app, p_actor, p_id);
             RETURN;

@@ -8,7 +8,7 @@ RETURN interval '2500 milliseconds';
 
 -- Takes a message that is to be sent after a delay, before the end of which its sender is shown as typing for a while (both in milliseconds). Outcomes: 'ok',
 -- also if it was taken before; and what send_message would refuse now: 'not_found', 'deleted', 'access_denied', 'unknown_sender', 'id_in_use' of a message that
--- is or waits elsewhere, 'unknown_content' with the first of `p_contents` that cannot be sent; or 'too_many', if the app would have more than `p_quota` (NULL: no
+-- is or waits elsewhere, a conversation or an announcement, 'unknown_content' with the first of `p_contents` that cannot be sent; or 'too_many', if the app would have more than `p_quota` (NULL: no
 -- limit) that wait. `is_typing`: from now on.
 CREATE OR REPLACE FUNCTION conversations.delay_message(
     p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_contents uuid[], p_sender_name text,
@@ -32,6 +32,10 @@ BEGIN
         (SELECT x.conversation_id FROM conversations.delayed_message x WHERE x.id = p_id));
     IF place IS NOT NULL THEN
         outcome := CASE WHEN place = p_conversation THEN 'ok' ELSE 'id_in_use' END;
+        RETURN;
+    END IF;
+    IF conversations.is_other_id(p_id) THEN
+        outcome := 'id_in_use';
         RETURN;
     END IF;
     PERFORM FROM conversations.participant x WHERE x.conversation_id = p_conversation AND x.user_id = p_actor AND x.left_position IS NULL;

@@ -242,7 +242,7 @@ BEGIN
             END IF;
             IF p_by_server THEN
                 -- What waits under the id would be dropped when its time comes, although the server was told that it will be sent.
-                IF EXISTS (SELECT FROM conversations.delayed_message x WHERE x.id = p_id) THEN outcome := 'id_in_use'; END IF;
+                IF conversations.is_other_id(p_id) THEN outcome := 'id_in_use'; END IF;
             END IF;
         END IF;
         IF outcome = 'ok' THEN

@@ -59,10 +59,13 @@ enum SRContent {
             let id = try await upload(f, in: conversation)["id"].string
             let path = f.path(conversation) + "/messages"
             f.equal(try await f.call("POST", path, message(f, "layer:///content/\(Layer.uuid())", size: 3000)).errorID, "invalid_property")
-            f.equal(try await f.call("POST", f.path(other) + "/messages", message(f, id, size: 3000)).errorID, "invalid_property")
+            let elsewhere = f.path(other) + "/messages"
+            f.equal(try await f.call("POST", elsewhere, message(f, id, size: 3000)).errorID, "invalid_property")
             let sent = try await f.does("POST", path, message(f, id, size: 3000), status: 201)
             let read = try await f.does("GET", f.path(sent, in: conversation))
             f.equal(read["parts"][0]["content"]["id"].string, id)
+            // Nor when the sender has it in a message.
+            f.equal(try await f.call("POST", elsewhere, message(f, id, size: 3000)).errorID, "invalid_property")
         },
         ServerRule(67, "a size of content that is not the one of its upload is 422") { f in
             try await f.identify("ana")

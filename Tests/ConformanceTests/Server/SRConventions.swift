@@ -214,6 +214,13 @@ enum SRConventions {
             f.equal(try await f.does("GET", path).array?.count, 1)
             let elsewhere = try await f.call("POST", f.path(other) + "/messages", f.message("hello", from: "ana"), headers: headers)
             f.equal("\(elsewhere.status) \(elsewhere.errorID ?? "")", "409 id_in_use")
+            // The id of an object of another kind.
+            let of = { (object: JSONValue) in ["If-None-Match": Layer.last(object["id"].string ?? "")] }
+            let message = try await f.call("POST", path, f.message("hello", from: "ana"), headers: of(other))
+            f.equal("\(message.status) \(message.errorID ?? "")", "409 id_in_use")
+            let body: JSONValue = ["participants": [f.reference(f.user("ana"))], "distinct": false]
+            let created = try await f.call("POST", "/conversations", body, headers: of(first))
+            f.equal("\(created.status) \(created.errorID ?? "")", "409 id_in_use")
         },
         ServerRule(24, "the header does nothing to other requests, whatever is in it") { f in
             let conversation = try await f.converse("ana", "ben")

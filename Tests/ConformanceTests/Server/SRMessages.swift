@@ -93,6 +93,9 @@ enum SRMessages {
             try await f.identify("cleo")
             f.refused(try await f.call("POST", path, f.message("x", from: "cleo")), "access_denied")
         },
+        ServerRule(
+            50, "a sender who takes part, but was never given an identity, is 422", ServerAPIVersion.new,
+            except: "who takes part may send; the message shows them as the list of participants does."),
         ServerRule(50, "a bot need not take part in the conversation", ServerAPIVersion.new) { f in
             let conversation = try await conversation(f)
             let (member, kind): (String, JSONValue) = f.version == .v3 ? ("identity_type", "bot") : ("type", "Bot")
