@@ -42,6 +42,26 @@ struct ListTests {
         #expect(failure { _ = try users(hundred.joined(separator: ","), "another") }?.detail == .property("ids"))
     }
 
+    @Test("an app's own server spells a bare user id as it is, also on behalf of a user; a client escapes it")
+    func spelling() throws {
+        func from(_ text: String, _ sender: RequestSender) throws -> UserID? {
+            try UsersQuery(from: sender) { $0 == "from_id" ? text : nil }.fromID
+        }
+        for sender in [RequestSender.server, .onBehalf] {
+            for id in ["team/ana", "layer:///identities/team%2Fana"] {
+                #expect(try from(id, sender) == UserID(trusted: "team/ana"))
+                #expect(try IdentitiesQuery(ids: ["ben," + id], from: sender).users.last == UserID(trusted: "team/ana"))
+                let body = json(#"{"participants":["\#(id)"]}"#)
+                #expect(try CreateConversationBody(body, from: sender).participants == [UserID(trusted: "team/ana")])
+            }
+            #expect(try from("a%2Fb", sender) == UserID(trusted: "a%2Fb"))
+        }
+        #expect(try from("team%2Fana", .client) == UserID(trusted: "team/ana"))
+        #expect(failure { _ = try from("team/ana", .client) }?.detail == .property("from_id"))
+        // In all else a server on behalf of a user is a client.
+        #expect(try CreateConversationBody(json(#"{"participants":[]}"#), from: .onBehalf).participants == [])
+    }
+
     @Test(
         "the URL of the next page repeats the parameters of the request, and is a URL whatever they were",
         arguments: [

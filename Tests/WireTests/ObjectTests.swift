@@ -212,6 +212,8 @@ struct ObjectTests {
     func acceptOfServer(header: String, version: ServerVersion?, objects: WireVersion?) {
         #expect(ServerVersion(accept: header) == version)
         #expect(ServerVersion(accept: header)?.clientVersion == objects)
+        // Webhooks have no version 1.1.
+        #expect(ServerVersion(accept: header, isOfWebhooks: true) == (version == .v1_1 ? nil : version))
     }
 
     @Test("objects for an app's own server have URLs below another path, and errors do not")

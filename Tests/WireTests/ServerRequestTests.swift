@@ -71,6 +71,32 @@ struct ServerRequestTests {
         #expect(try CreateConversationBody(json(#"{"id":"","participants":["a"]}"#), from: .server).id == nil)
     }
 
+    @Test("an announcement may have an id, and an empty text for an id or an encoding is none there, too", arguments: ServerVersion.allCases)
+    func announcements(_ version: ServerVersion) throws {
+        func announcement(_ id: String, _ part: String) throws -> AnnouncementBody {
+            let sender = version < .v2 ? #""sender":{"name":"Team"}"# : #""sender_id":"ana""#
+            return try AnnouncementBody(json(#"{"id":\#(id),\#(sender),"recipients":["ben"],"parts":[\#(part)]}"#), version: version)
+        }
+        let part = #"{"id":"","mime_type":"x","body":"y","encoding":""}"#
+        for id in ["null", "\"\""] { #expect(try announcement(id, part).id == nil) }
+        for id in [messageUUID, "layer:///announcements/\(messageUUID)"] {
+            #expect(try announcement("\"\(id)\"", part).id == AnnouncementID(rawValue: uuid(messageUUID)))
+        }
+        let wrong = failure { _ = try announcement("\"7\"", part) }
+        #expect(wrong?.code == .invalidProperty && wrong?.property == "id")
+        let empty = failure { _ = try announcement("null", #"{"mime_type":"x"}"#) }
+        #expect(empty?.code == .invalidProperty && empty?.property == "parts.0.body")
+    }
+
+    @Test("a part has a body or content: without both the body is wrong, while a type is missing")
+    func emptyParts() throws {
+        let one = failure { _ = try PartBody.fromServer(json(#"{"mime_type":"x"}"#)) }
+        #expect(one?.code == .invalidProperty && one?.property == "body")
+        let many = failure { _ = try PartBody.fromServer([json(#"{"mime_type":"x","body":""}"#), json(#"{"mime_type":"x"}"#)]) }
+        #expect(many?.code == .invalidProperty && many?.property == "parts.1.body")
+        #expect(try PartBody.fromServer(json(#"{"id":"","body":"x"}"#)) == json(#"{"body":"x"}"#))
+    }
+
     @Test("a delay has from 1 to 300 s, and typing no more than that; none is 0")
     func schedules() throws {
         func schedule(_ text: String) throws -> ServerMessageBody.Schedule? {

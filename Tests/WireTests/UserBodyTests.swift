@@ -25,6 +25,20 @@ import Testing
         #expect(body.metadata == ["a": "1"] && body.kind == .bot && body.keys.isEmpty)
     }
 
+    @Test("an empty type of an identity, and an empty user id, are as if they were not there")
+    func emptyTypes() throws {
+        let body = try IdentityBody(json(#"{"display_name":"Ana","identity_type":"","type":"","user_id":""}"#), of: ana)
+        #expect(body.kind == nil && body.texts == ["display_name": "Ana"])
+    }
+
+    @Test("a badge is patched by its property; a patch of no operations says nothing, while a whole one has to say it")
+    func badge() throws {
+        #expect(try BadgeBody(patch: json("[]")).externalUnreadCount == nil)
+        let patch = json(#"[{"operation":"set","property":"external_unread_count","value":3}]"#)
+        #expect(try BadgeBody(patch: patch).externalUnreadCount == 3)
+        #expect(failure { try BadgeBody(json("{}")) }?.code == .missingProperty)
+    }
+
     @Test("a patch is carried out in its order: what sets the whole metadata undoes what keys were told before")
     func patched() throws {
         let body = try IdentityBody(
@@ -94,6 +108,11 @@ import Testing
         let ben = UserID(trusted: "ben")
         #expect(patch.blocks == [.set([ana]), .add([ben]), .remove([ana])])
         #expect(patch.isSuspended == nil)
+        let empty = try UserPatch(
+            json(
+                #"[{"operation":"add","property":"blocks","id":"","value":"ben"},{"operation":"remove","property":"blocks","id":null,"value":"ana"},{"operation":"set","property":"blocks","id":[]},{"operation":"set","property":"blocks","id":["ben"]}]"#
+            ))
+        #expect(empty.blocks == [.add([ben]), .remove([ana]), .set([]), .set([ben])])
         for wrong in [#"{"operation":"add","property":"blocks","value":["ana"]}"#, #"{"operation":"set","property":"blocks","value":"ana"}"#] {
             #expect(failure { try UserPatch(json("[\(wrong)]")) }?.detail == .property("blocks"))
         }

@@ -30,7 +30,7 @@ extension ContentStoreError {
     /// What the client is told. What an operator must know is logged.
     func failure(logger: Logger) -> Failure {
         switch self {
-        case .wrongLength: return .invalid("Upload-Content-Length", reason: "is not the number of bytes that were sent")
+        case .wrongLength: return Failure(.invalidRequest, "The body has another number of bytes than was announced.")
         case .brokenOff: return Failure(.invalidRequest, "The body ended too early.")
         case .full(let reason):
             logger.error("there is no room for rich content", metadata: ["error.message": "\(reason)"])

@@ -183,7 +183,7 @@ private struct UploadRequest: RESTRequest {
         let content = try services.richContent()
         guard let upload = context.parameters.get("token").flatMap({ content.tokens.upload($0, at: .now()) }) else { throw .notFound("upload") }
         if let length = request.headers[.contentLength], Int(length) != upload.size {
-            throw .invalid("Content-Length", reason: "is not the number of bytes that was announced")
+            throw ContentStoreError.wrongLength.failure(logger: context.logger)
         }
         (self.content, self.upload, body) = (content, upload, request.body)
     }

@@ -13,13 +13,14 @@ struct FollowingRoutes: RESTFeature {
         identities.on(.get, ":user", use: load)
         let following = routes.signedIn("/following")
         following.on(.get, use: list)
-        following.on(.get, "users/:user", use: isFollowed)
-        following.on(.put, "users/:user", use: follow)
-        following.on(.post, "users", use: followMany)
         // One document spells it without "users".
-        following.on(.delete, "users/:user", use: unfollow)
         following.on(.delete, ":user", use: unfollow)
-        // Apps' own servers spell it without "users".
+        // For apps' own servers, which spell the others without "users" too, that is the id of a user like any other.
+        let ofClients = routes.signedIn("/following", isOnBehalf: false)
+        ofClients.on(.get, "users/:user", use: isFollowed)
+        ofClients.on(.put, "users/:user", use: follow)
+        ofClients.on(.post, "users", use: followMany)
+        ofClients.on(.delete, "users/:user", use: unfollow)
         let onBehalf = routes.onBehalf("/following")
         onBehalf.on(.get, ":user", use: isFollowed)
         onBehalf.on(.put, ":user", use: follow)
@@ -87,6 +88,9 @@ private enum IdentitiesRequest: RESTRequest {
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         let ids = request.parameters("ids")
-        self = ids.isEmpty ? .followed(try await ListRequest(request, in: context, for: services)) : .named(try IdentitiesQuery(ids: ids).users)
+        self =
+            ids.isEmpty
+            ? .followed(try await ListRequest(request, in: context, for: services))
+            : .named(try IdentitiesQuery(ids: ids, from: context.sender).users)
     }
 }

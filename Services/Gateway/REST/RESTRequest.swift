@@ -122,7 +122,7 @@ extension FoundConversationsQuery: RESTRequest {
 
 extension UsersQuery: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        self = try UsersQuery(parameter: request.parameter)
+        self = try UsersQuery(from: context.sender, parameter: request.parameter)
     }
 }
 
@@ -139,8 +139,11 @@ extension ConversationDeletionQuery: RESTRequest {
 }
 
 extension RESTContext {
-    /// Who sent the request: an app's own server on behalf of a user counts as that user's client.
-    var sender: RequestSender { isServerRequest && user == nil ? .server : .client }
+    /// Who sent the request.
+    var sender: RequestSender {
+        guard isServerRequest else { return .client }
+        return user == nil ? .server : .onBehalf
+    }
 }
 
 // MARK: Bodies
@@ -149,7 +152,7 @@ extension Request {
     /// The body of a patch as JSON.
     /// - Throws: `invalid_header` if its type is another one; what ``json(_:)`` throws.
     func patch(_ context: RESTContext) async throws(Failure) -> JSONValue {
-        let type = headers[.contentType]?.split(separator: ";").first?.lowercased() ?? ""
+        let type = headers[.contentType]?.split(separator: ";").first?.filter { $0 != " " && $0 != "\t" }.lowercased() ?? ""
         // Apps' own servers use two others, too: one that a document misspells, and that of any JSON.
         let isOfServer = context.isServerRequest && ["application/vnd.layer-patch.json", "application/json"].contains(type)
         guard type == "application/vnd.layer-patch+json" || isOfServer else {
@@ -211,7 +214,7 @@ extension IndexBody: RESTRequest {
 
 extension FollowBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try FollowBody(try await request.json(context), from: context.isServerRequest ? .server : .client)
+        self = try FollowBody(try await request.json(context), from: context.sender)
     }
 }
 

@@ -45,10 +45,12 @@ final class RESTRoutes {
         router.add(middleware: beforeEveryRoute)
     }
 
-    private func note(_ method: HTTPRequest.Method, _ path: RouterPath, access: RESTAccess) {
+    /// - Returns: the route as it is on the list.
+    private func note(_ method: HTTPRequest.Method, _ path: RouterPath, access: RESTAccess) -> ServedRoute {
         let text = "\(path)".map { $0 == "{" ? ":" : String($0) }.joined().filter { $0 != "}" }
         let route = ServedRoute(method: method.rawValue, path: text, access: access)
         if access == .server { servedToServers.append(route) } else { served.append(route) }
+        return route
     }
 
     // MARK: Middlewares, see RESTRouter for their order
@@ -204,13 +206,20 @@ final class RESTRoutes {
         ) {
             let (services, errors) = (routes.services, routes.errors)
             for mount in mounts {
-                routes.note(method, mount.path.appendingPath(path), access: mount.access)
+                let route = routes.note(method, mount.path.appendingPath(path), access: mount.access)
+                let isInConversation = route.isInConversationOfServer
                 mount.group.on(path, method: method) { request, context in
                     do throws(Failure) {
                         let asked = try await Asked(request, in: context.request, for: services)
-                        return try await handler(asked, context).response(context.request)
+                        do throws(Failure) {
+                            return try await handler(asked, context).response(context.request)
+                        } catch {
+                            throw context.request.ofUnknownCursor(error)
+                        }
                     } catch {
-                        throw errors.failed(error, in: context.request)
+                        var told = error
+                        if isInConversation { told = await services.inOrder(error, of: context.request) }
+                        throw errors.failed(told, in: context.request)
                     }
                 }
             }

@@ -40,9 +40,9 @@ private struct AnnounceRequest: RESTRequest {
         // Under the name of a change a repetition has the same id.
         let server = context.server.map { UserKey(app: $0.app, user: .appServer) }
         let named = server.flatMap { server in context.mutation.map { $0.madeID(by: server, "announcement") } }
-        id = (given ?? named).map { AnnouncementID(rawValue: $0) } ?? .random()
         body = try AnnouncementBody(
             try await request.json(context), version: context.serverVersion ?? .v3, partsLimit: services.settings.objects.parts)
+        id = given.map { AnnouncementID(rawValue: $0) } ?? body.id ?? named.map { AnnouncementID(rawValue: $0) } ?? .random()
     }
 }
 

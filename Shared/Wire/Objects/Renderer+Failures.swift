@@ -8,8 +8,10 @@ extension Renderer {
         writeFailure(failure, into: &writer) { writeDetail(failure.detail, for: reader, version: version, into: &$0) }
     }
 
-    /// - Parameter writeData: writes the one value of `data`.
-    func writeFailure(_ failure: Failure, into writer: inout JSONWriter, writeData: (inout JSONWriter) -> Void) {
+    /// - Parameters:
+    ///   - hasData: whether there is a member `data`.
+    ///   - writeData: writes its one value.
+    func writeFailure(_ failure: Failure, hasData: Bool = true, into writer: inout JSONWriter, writeData: (inout JSONWriter) -> Void) {
         writer.beginObject()
         writer.key("id")
         writer.string(failure.code.id)
@@ -19,8 +21,10 @@ extension Renderer {
         writer.string(failure.message)
         writer.key("url")
         writer.string(prefix: errorURL, plain: failure.code.id)
-        writer.key("data")
-        writeData(&writer)
+        if hasData {
+            writer.key("data")
+            writeData(&writer)
+        }
         writer.endObject()
     }
 

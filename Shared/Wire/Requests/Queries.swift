@@ -85,14 +85,16 @@ public struct IdentitiesQuery: Hashable, Sendable {
     /// As many as can be named.
     public static let maximum = 100
 
-    /// - Parameter values: the decoded values of all parameters `ids`. Ids are separated by commas; one whose user id has a comma in it has it percent-encoded,
-    ///   as identity ids have.
+    /// - Parameters:
+    ///   - values: the decoded values of all parameters `ids`. Ids are separated by commas; one whose user id has a comma in it has it percent-encoded, as
+    ///     identity ids have.
+    ///   - sender: who asks, which decides how a bare user id is read.
     /// - Throws: ``Failure`` naming the parameter.
-    public init(ids values: [String]) throws(Failure) {
+    public init(ids values: [String], from sender: RequestSender = .client) throws(Failure) {
         users = []
         var known: Set<UserID> = []
         for text in values.flatMap({ $0.split(separator: ",", omittingEmptySubsequences: false) }) {
-            guard let user = UserID(parsing: text) else { throw .invalid("ids", reason: "holds something that is not the id of an identity") }
+            guard let user = sender.userID(text) else { throw .invalid("ids", reason: "holds something that is not the id of an identity") }
             guard known.insert(user).inserted else { continue }
             guard users.count < Self.maximum else { throw .invalid("ids", reason: "names more than \(Self.maximum) users") }
             users.append(user)
@@ -107,12 +109,13 @@ public struct UsersQuery: Hashable, Sendable {
     /// Return what comes after this user.
     public var fromID: UserID?
 
+    /// - Parameter sender: who asks, which decides how a bare user id is read.
     /// - Throws: ``Failure`` naming the parameter at fault.
-    public init(maximum: Int = 500, parameter: (String) -> String?) throws(Failure) {
+    public init(maximum: Int = 500, from sender: RequestSender = .client, parameter: (String) -> String?) throws(Failure) {
         pageSize = try checkedPageSize(parameter("page_size"), maximum: maximum)
         fromID = nil
         if let text = parameter("from_id"), !text.isEmpty {
-            guard let id = UserID(parsing: text) else { throw .invalid("from_id", reason: "is not the id of an identity") }
+            guard let id = sender.userID(text) else { throw .invalid("from_id", reason: "is not the id of an identity") }
             fromID = id
         }
     }

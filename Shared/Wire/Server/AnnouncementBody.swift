@@ -11,6 +11,8 @@ public struct AnnouncementBody: Hashable, Sendable {
         case user(UserID)
     }
 
+    /// The server's own id, if it gave one.
+    public var id: AnnouncementID?
     /// In whose name it is sent.
     public var sender: Sender
     /// Each once.
@@ -23,12 +25,12 @@ public struct AnnouncementBody: Hashable, Sendable {
     /// - Parameter partsLimit: as many parts there may be.
     /// - Throws: ``Failure`` naming the property at fault: first what is missing, then what cannot be taken.
     public init(_ json: JSONValue, version: ServerVersion, partsLimit: Int = Limits.partsPerMessage) throws(Failure) {
-        let members = try Members(json)
+        let members = try Members(json.withoutEmptyIDs)
         guard members["recipients"] != nil else { throw .missing("recipients") }
         sender = try AnnouncementBody.sender(members, version: version)
         guard let parts = try members.array("parts") else { throw .missing("parts") }
         recipients = try RecipientList.users(members["recipients"])
-        self.parts = try PartBody.parts(parts, of: nil, version: version.clientVersion, limit: partsLimit)
+        self.parts = try PartBody.parts(try PartBody.fromServer(parts), of: nil, version: version.clientVersion, limit: partsLimit)
         if let index = self.parts.firstIndex(where: { $0.contentID != nil }) {
             throw .invalid("parts.\(index).content", reason: "cannot be in an announcement: content belongs to conversations")
         }
@@ -36,6 +38,11 @@ public struct AnnouncementBody: Hashable, Sendable {
             throw .invalid("parts.\(index).body", reason: "is longer than \(Limits.inlinePartUnits) bytes")
         }
         notification = SendMessageBody.notification(members["notification"])
+        id = nil
+        if let text = try members.string("id") {
+            guard let id = AnnouncementID(parsing: text) else { throw members.invalid("id", reason: "is not the id of an announcement") }
+            self.id = id
+        }
     }
 
     private static func sender(_ members: Members, version: ServerVersion) throws(Failure) -> Sender {

@@ -26,6 +26,8 @@ public struct IdentityBody: Hashable, Sendable {
         guard members["display_name"] != nil else { throw .missing("display_name") }
         guard case .object(let object) = json else { return }
         for member in object.unique where !member.value.isNull {
+            // There are servers that send an empty text for what they do not give.
+            if member.value == .string(""), ["user_id", "identity_type", "type"].contains(member.name) { continue }
             switch member.name {
             case "user_id":
                 guard case .string(user.rawValue) = member.value else { throw .invalid("user_id", reason: "is not the user of the path") }

@@ -15,7 +15,7 @@ struct PatchOperation {
     let segments: [String]
     /// Nil: there is none. A null is one.
     let value: JSONValue?
-    /// What is added to a set, or removed from it, as 2.0 names it.
+    /// What is added to a set, or removed from it, or all of it, as 2.0 names it. An empty text and null are none.
     let id: JSONValue?
 
     /// The operations of a body, in its order.
@@ -44,7 +44,7 @@ struct PatchOperation {
         self.property = property
         self.segments = segments
         value = members.raw("value")
-        id = members.raw("id")
+        id = members["id"].flatMap { $0 == .string("") ? nil : $0 }
     }
 
     /// - Throws: ``Failure`` `invalid_operation` for another verb.
@@ -56,6 +56,12 @@ struct PatchOperation {
     func requiredValue() throws(Failure) -> JSONValue {
         guard let value else { throw .missing("\(index).value") }
         return value
+    }
+
+    /// What an operation on a set names, which may be its value or, as in 2.0, its `id`.
+    func requiredName() throws(Failure) -> JSONValue {
+        if let id { return id }
+        return try requiredValue()
     }
 
     /// For a property that there is not, or that only reading shows.

@@ -3,8 +3,10 @@ public import StrataModel
 
 /// Who sent a request, where that decides how it is read.
 public enum RequestSender: Hashable, Sendable {
-    /// A user's device, or the app's own server on behalf of a user.
+    /// A user's device.
     case client
+    /// The app's own server on behalf of a user: as a client, but that it spells users as it does in its own name.
+    case onBehalf
     /// The app's own server, in its own name.
     case server
 
@@ -12,7 +14,7 @@ public enum RequestSender: Hashable, Sendable {
     public func userID(_ text: some StringProtocol) -> UserID? {
         switch self {
         case .client: UserID(parsing: text)
-        case .server: text.hasPrefix("layer:///identities/") ? UserID(parsing: text) : UserID(text)
+        case .onBehalf, .server: text.hasPrefix("layer:///identities/") ? UserID(parsing: text) : UserID(text)
         }
     }
 }

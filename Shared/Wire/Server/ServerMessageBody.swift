@@ -41,13 +41,9 @@ public struct ServerMessageBody: Hashable, Sendable {
     ///   - partsLimit: as many parts there may be.
     /// - Throws: ``Failure`` naming the property at fault: first what is missing, then what cannot be taken.
     public init(_ json: JSONValue, version: ServerVersion, partsLimit: Int = Limits.partsPerMessage) throws(Failure) {
-        let json = ServerMessageBody.withoutEmptyIDs(json)
         let members = try Members(json)
         sender = try ServerMessageBody.sender(members, version: version)
-        if let parts = try members.array("parts") {
-            for (index, part) in parts.enumerated() { try ServerMessageBody.checkPart(part, at: index) }
-        }
-        content = try SendMessageBody(json, version: version.clientVersion, partsLimit: partsLimit)
+        content = try SendMessageBody(try ServerMessageBody.fromServer(json), version: version.clientVersion, partsLimit: partsLimit)
         for (index, part) in content.parts.enumerated() { try part.checkInlineBytes("parts.\(index).body") }
         schedule = try members["schedule"].map { value throws(Failure) in try ServerMessageBody.schedule(value) }
     }
@@ -74,13 +70,14 @@ public struct ServerMessageBody: Hashable, Sendable {
         return (messages, true)
     }
 
-    private static func withoutEmptyIDs(_ json: JSONValue) -> JSONValue {
-        guard case .object(let members) = json.withoutEmptyIDs else { return json }
-        return .object(
-            members.map { member in
-                guard member.name == "parts", case .array(let parts) = member.value else { return member }
-                return JSONValue.Member("parts", value: .array(parts.map(\.withoutEmptyIDs)))
-            })
+    /// As ``SendMessageBody`` reads it.
+    private static func fromServer(_ json: JSONValue) throws(Failure) -> JSONValue {
+        guard case .object(var members) = json.withoutEmptyIDs else { return json }
+        for index in members.indices where members[index].name == "parts" {
+            guard case .array(let parts) = members[index].value else { continue }
+            members[index] = JSONValue.Member("parts", value: .array(try PartBody.fromServer(parts)))
+        }
+        return .object(members)
     }
 
     /// 1.x has an object with the id of a user or with a name; since 2.0 there is the id of an identity.
@@ -106,15 +103,6 @@ public struct ServerMessageBody: Hashable, Sendable {
                 throw .invalid("sender.name", reason: "is longer than \(nameScalars) characters, or has a NUL among them")
             }
             return .name(name)
-        }
-    }
-
-    /// A part without content is told apart from one that lacks a member: it has to have one of two.
-    private static func checkPart(_ json: JSONValue, at index: Int) throws(Failure) {
-        guard case .object = json else { return }
-        let members = try Members(json, at: .element("parts", index))
-        if members["mime_type"] != nil, members["body"] == nil, members["content"] == nil {
-            throw members.invalid("body", reason: "or the property content must be there")
         }
     }
 

@@ -2,9 +2,10 @@
 public import StrataModel
 
 extension ServerRenderer {
-    /// An error object. An object in it is written as a reading has it.
+    /// An error object. An object in it is written as a reading has it; without anything to say there is no `data`.
     public func writeFailure(_ failure: Failure, into writer: inout JSONWriter) {
-        renderer.writeFailure(failure, into: &writer) { writer in
+        let hasData: Bool = if case .none = failure.detail { false } else { true }
+        renderer.writeFailure(failure, hasData: hasData, into: &writer) { writer in
             switch failure.detail {
             case .conversation(let view): writeConversation(view, into: &writer)
             case .message(let message): writeMessage(message, form: .read, into: &writer)

@@ -8,13 +8,13 @@ public enum ServerVersion: Hashable, Sendable, CaseIterable, Comparable {
     private static let webhookType = "application/vnd.layer.webhooks+json"
 
     /// Reads an `Accept` header as ``WireVersion`` does.
-    /// - Parameter isOfWebhooks: whether the request is about webhooks, which have a media type of their own, too.
+    /// - Parameter isOfWebhooks: whether the request is about webhooks, which have a media type of their own, too, and no version 1.1.
     public init?(accept header: some StringProtocol, isOfWebhooks: Bool = false) {
         let types = ["application/vnd.layer+json"] + (isOfWebhooks ? [Self.webhookType] : [])
         let version: Self? = AcceptHeader.version(in: header, of: types) { name in
             switch name {
             case "1.0": .v1
-            case "1.1": .v1_1
+            case "1.1" where !isOfWebhooks: .v1_1
             case "2.0": .v2
             case "3.0": .v3
             default: nil

@@ -26,23 +26,18 @@ public struct UserPatch: Hashable, Sendable {
         return flag
     }
 
-    /// `add` and `remove` name one user, by the `value` or as 2.0 does by the `id`; `set` names all.
+    /// `add` and `remove` name one user, `set` names all: by the `value`, or as 2.0 does by the `id`.
     private static func block(_ operation: PatchOperation) throws(Failure) -> BlockListOperation {
         switch operation.verb {
-        case .add: return .add([try namedUser(operation)])
-        case .remove: return .remove([try namedUser(operation)])
+        case .add: return .add([try user(try operation.requiredName())])
+        case .remove: return .remove([try user(try operation.requiredName())])
         case .set:
-            guard case .array(let elements) = try operation.requiredValue() else { throw .invalid("blocks", reason: "must be an array of user ids") }
+            guard case .array(let elements) = try operation.requiredName() else { throw .invalid("blocks", reason: "must be an array of user ids") }
             var users: [UserID] = []
             for element in elements { users.append(try user(element)) }
             return .set(users)
         case .delete: throw Failure(.invalidOperation, "The property blocks can only be set, added to and removed from.", detail: .property("blocks"))
         }
-    }
-
-    private static func namedUser(_ operation: PatchOperation) throws(Failure) -> UserID {
-        if let id = operation.id { return try user(id) }
-        return try user(try operation.requiredValue())
     }
 
     private static func user(_ value: JSONValue) throws(Failure) -> UserID {
@@ -116,8 +111,8 @@ public struct AppPatch: Hashable, Sendable {
 
 /// The body of `PUT` and `PATCH` of a user's badge.
 public struct BadgeBody: Hashable, Sendable {
-    /// What is unread outside of conversations.
-    public var externalUnreadCount: Int64
+    /// What is unread outside of conversations; nil: as it is.
+    public var externalUnreadCount: Int64?
 
     /// - Throws: ``Failure`` naming the property at fault.
     public init(_ json: JSONValue) throws(Failure) {
@@ -125,16 +120,14 @@ public struct BadgeBody: Hashable, Sendable {
         externalUnreadCount = try BadgeBody.count(value)
     }
 
+    /// A patch of no operations says nothing.
     /// - Throws: ``Failure`` naming the property at fault.
     public init(patch json: JSONValue) throws(Failure) {
-        var count: Int64?
         for operation in try PatchOperation.all(json) {
             guard operation.property == "external_unread_count" else { throw operation.isUnknown }
             try operation.requireSet()
-            count = try BadgeBody.count(try operation.requiredValue())
+            externalUnreadCount = try BadgeBody.count(try operation.requiredValue())
         }
-        guard let count else { throw .missing("external_unread_count") }
-        externalUnreadCount = count
     }
 
     private static func count(_ value: JSONValue) throws(Failure) -> Int64 {

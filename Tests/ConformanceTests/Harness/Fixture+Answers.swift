@@ -23,26 +23,30 @@ extension Fixture {
     }
 
     /// A refusal with this error, complete.
-    func refused(_ answer: RESTAnswer, _ id: String, property: String? = nil, header: String? = nil, line: UInt = #line) {
+    /// - Parameter needsData: false: it may lack `data`, as those of the Server API do that have nothing to say there.
+    func refused(
+        _ answer: RESTAnswer, _ id: String, property: String? = nil, header: String? = nil, needsData: Bool = true, line: UInt = #line
+    ) {
         let expected = Self.errors[id]
         guard answer.status == expected?.status, answer.errorID == id else {
             return fail("\(answer.status) \(answer.json), not \(expected?.status ?? 0) \(id)", line: line)
         }
         check(isJSON(answer), "Content-Type \(answer.header("Content-Type") ?? "none")", line: line)
-        refused(answer.json, id, property: property, header: header, line: line)
+        refused(answer.json, id, property: property, header: header, needsData: needsData, line: line)
     }
 
     /// The answer of a socket that refuses with this error.
     func refused(_ answer: SocketAnswer, _ id: String, property: String? = nil, line: UInt = #line) {
         guard answer.errorID == id else { return fail("\(answer.packet.body), not \(id)", line: line) }
-        refused(answer.data, id, property: property, header: nil, line: line)
+        refused(answer.data, id, property: property, header: nil, needsData: true, line: line)
     }
 
-    private func refused(_ error: JSONValue, _ id: String, property: String?, header: String?, line: UInt) {
+    private func refused(_ error: JSONValue, _ id: String, property: String?, header: String?, needsData: Bool, line: UInt) {
         equal(error["code"].int, Self.errors[id]?.code, "code", line: line)
         check(error["message"].string?.isEmpty == false, "no message", line: line)
         check(error["url"].string?.hasPrefix("https://") == true, "url \(error["url"])", line: line)
-        check(error["data"].object != nil, "data is \(error["data"])", line: line)
+        let isAbsent = error.object?["data"] == nil
+        check(error["data"].object != nil || isAbsent && !needsData, "data is \(error["data"])", line: line)
         if let property { equal(error["data"]["property"].string, property, "data.property", line: line) }
         if let header { equal(error["data"]["header"].string?.lowercased(), header.lowercased(), "data.header", line: line) }
         if id == "authentication_required" { check(error["data"]["nonce"].string?.isEmpty == false, "no nonce", line: line) }

@@ -119,11 +119,11 @@ enum S08 {
             f.check(answer.isSuccess, "\(answer.status)")
             f.equal(answer.header("Access-Control-Allow-Origin"), "https://app.example")
         },
-        Rule("8", "a body of another length than was announced is 422, and nothing is stored") { f in
+        Rule("8", "a body of another length than was announced is 400, and nothing is stored") { f in
             let ana = try await f.user("ana")
             let content = try await announce(ana, sample.count).json
             for data in [sample.dropLast(), sample + [1]] {
-                f.refused(try await put(f, content["upload_url"], Data(data)), "invalid_property")
+                f.refused(try await put(f, content["upload_url"], Data(data)), "invalid_request")
             }
             f.check(try await ana.get(path(content))["download_url"].isNull, "it can be downloaded")
             f.check(try await put(f, content["upload_url"], sample).isSuccess, "the upload cannot be tried again")

@@ -34,6 +34,11 @@ enum SRAnnouncements {
             large["parts"] = [["mime_type": "text/plain", "body": .string(String(repeating: "x", count: 2049))]]
             f.equal(try await f.call("POST", "/announcements", large).errorID, "invalid_property")
         },
+        ServerRule(
+            70, "how many recipients an announcement may have can be set",
+            except:
+                "it may have as many as its body holds, which has at most 1 MB as every other: some tens of thousands, and never more than 100,000."
+        ),
         ServerRule(71, "a notification without recipients or without a notification, or with neither text nor data, is 422", ServerAPIVersion.new) {
             f in
             try await f.identify("ana")

@@ -52,6 +52,15 @@ enum SRContent {
         ServerRule(66, "the bytes are put to upload_url, whatever other headers there are") { f in
             _ = try await upload(f, in: try await f.converse("ana", "ben"))
         },
+        ServerRule(66, "bytes of another length than was announced are 400, and can be put again") { f in
+            let content = try await announce(f, in: try await f.converse("ana", "ben"))
+            let url = String(try f.need(content["upload_url"].string, "upload_url").dropFirst(f.system.publicURL.count))
+            for data in [bytes.dropLast(), bytes + [7]] {
+                let answer = try await f.users.client.call("PUT", url, data: Data(data), deadline: Fixture.deadline)
+                f.equal("\(answer.status) \(answer.errorID ?? "")", "400 invalid_request")
+            }
+            f.equal(try await f.users.client.call("PUT", url, data: bytes, deadline: Fixture.deadline).status, 200)
+        },
         ServerRule(67, "a message refers to content; unknown content and that of another conversation are 422") { f in
             try await f.identify("ana")
             let conversation = try await f.converse("ana", "ben")

@@ -35,6 +35,21 @@ enum SRConventions {
                 f.equal(page.ids, [first["id"].string ?? ""])
             }
         },
+        ServerRule(3, "a bare user id is taken as it is spelled, with a slash in it, too, also on behalf of a user", ServerAPIVersion.new) { f in
+            try await f.identify("ana")
+            let (team, last) = ("team/\(f.user("ben"))", f.user("zoe"))
+            let path = "/users/\(f.user("ana"))"
+            // The newest comes first.
+            for other in [last, team] { try await f.does("POST", path + "/following", [.string(other)], status: 202) }
+            let from = team.replacingOccurrences(of: "/", with: "%2F")
+            f.equal(try await f.does("GET", "\(path)/following?from_id=\(from)"), [.string(Layer.identity(last))])
+            f.equal(try await f.does("GET", "\(path)/identities?from_id=\(from)").array?.compactMap { $0["user_id"].string }, [last])
+            let body: JSONValue = ["participants": [.string(team)], "distinct": false]
+            let conversation = try await f.does("POST", path + "/conversations", body, status: 201)
+            f.equal(f.ids(conversation["participants"]), [f.user("ana"), team])
+            let add: JSONValue = [["operation": "add", "property": "participants", "id": .string("other/\(f.user("ben"))")]]
+            try await f.does("PATCH", path + f.path(conversation), add, status: 204)
+        },
         ServerRule(4, "a user id with a slash is one escaped segment of a path; a plain one needs no escape") { f in
             let user = "team/\(f.user("ana"))"
             let escaped = user.replacingOccurrences(of: "/", with: "%2F")
@@ -42,12 +57,20 @@ enum SRConventions {
             f.equal(try await f.does("GET", "/users/\(escaped)/identity")["user_id"].string, user)
             try await f.does("POST", "/users/\(f.user("ben"))/identity", ["display_name": "Ben"], status: 201)
         },
+        ServerRule(
+            4, "a user id has up to 128 characters",
+            except:
+                "it has up to 128 bytes of UTF-8, as in the Client API: ids are parts of keys and of addresses, whose lengths are bounded in bytes."
+        ),
         ServerRule(5, "an identity's id is the escaped user id behind layer:///identities/") { f in
             let user = "team/\(f.user("ana"))"
             let escaped = user.replacingOccurrences(of: "/", with: "%2F")
             try await f.does("POST", "/users/\(escaped)/identity", ["display_name": "Ana"])
             f.equal(try await f.does("GET", "/users/\(escaped)/identity")["id"].string, "layer:///identities/\(escaped)")
         },
+        ServerRule(
+            5, "! ~ ' ( and ) stay in it as they are",
+            except: "they are escaped, too: so clients do, which compare ids as texts. What comes without these escapes is read as well."),
         ServerRule(6, "ids say what they are the ids of") { f in
             try await f.identify("ana")
             let conversation = try await f.converse("ana", "ben")
@@ -80,7 +103,9 @@ enum SRConventions {
         ServerRule(9, "a patch has the type of a patch, also as it was once misspelt, or that of any JSON; another type is 406 Content-Type") { f in
             let conversation = try await f.converse("ana", "ben")
             let patch: JSONValue = [["operation": "set", "property": "metadata.a", "value": "1"]]
-            for type in ["application/vnd.layer-patch+json", "application/vnd.layer-patch.json", "application/json"] {
+            for type in [
+                "application/vnd.layer-patch+json", "application/vnd.layer-patch.json", "application/json", "application/json ;charset=utf-8",
+            ] {
                 f.equal(try await f.call("PATCH", f.path(conversation), patch, headers: ["Content-Type": type]).status, 204, type)
             }
             let answer = try await f.call("PATCH", f.path(conversation), patch, headers: ["Content-Type": "text/plain"])
@@ -103,6 +128,16 @@ enum SRConventions {
             let conversation = try await f.does("POST", "/conversations", body, status: 201)
             f.equal(conversation["distinct"], true)
             f.equal(conversation["metadata"], [:])
+        },
+        ServerRule(12, "an empty id, encoding or type of an identity is taken for absent") { f in
+            try await f.identify("ana")
+            let part: JSONValue = ["id": "", "mime_type": "text/plain", "body": "news", "encoding": ""]
+            var announcement: JSONValue = ["id": "", "recipients": [f.reference(f.user("ana"))], "parts": [part]]
+            if f.isOld { announcement["sender"] = ["name": "Support"] } else { announcement["sender_id"] = .string(Layer.identity(f.user("ana"))) }
+            try await f.does("POST", "/announcements", announcement, status: 202)
+            let identity: JSONValue = ["display_name": "Ben", "identity_type": "", "type": ""]
+            try await f.does("POST", "/users/\(f.user("ben"))/identity", identity, status: 201)
+            try await f.does("PUT", "/users/\(f.user("ben"))/identity", identity, status: 204)
         },
         ServerRule(13, "malformed JSON is 400; an absent member is 422 missing_property, a wrong one 422 invalid_property") { f in
             let headers = [
@@ -176,6 +211,14 @@ enum SRConventions {
         ServerRule(19, "a from_id that is not in the list is 404 not_found") { f in
             let conversation = try await f.converse("ana", "ben")
             f.refused(try await f.call("GET", f.path(conversation) + "/messages?from_id=\(Layer.uuid())"), "not_found")
+            try await f.identify("ana")
+            let user = "/users/\(f.user("ana"))"
+            for list in ["/conversations", f.path(conversation) + "/messages", "/announcements"] {
+                f.refused(try await f.call("GET", "\(user)\(list)?from_id=\(Layer.uuid())"), "not_found")
+            }
+            for list in ["/following", "/identities"] {
+                f.refused(try await f.call("GET", "\(user)\(list)?from_id=\(f.user("nobody"))"), "not_found")
+            }
         },
     ]
 
@@ -196,6 +239,27 @@ enum SRConventions {
                 "POST", f.path(conversation) + "/messages", f.message("hello", from: "ana"), headers: ["If-None-Match": message])
             f.equal(sent["id"].string, "layer:///messages/\(message)")
         },
+        ServerRule(21, "an id in the body is the id of what is created, and so it is created once; that of the header counts before it") { f in
+            let ben = try await f.users.user("ben")
+            try await f.identify("ana")
+            let (id, header) = (Layer.uuid(), Layer.uuid())
+            var conversation: JSONValue = ["participants": [f.reference(f.user("ana"))], "distinct": false]
+            conversation["id"] = .string("layer:///conversations/\(id)")
+            f.equal(try await f.does("POST", "/conversations", conversation, status: 201)["id"].string, "layer:///conversations/\(id)")
+            var announcement: JSONValue = [
+                "id": .string("layer:///announcements/\(id)"), "recipients": [f.reference(f.user("ben"))],
+                "parts": [["mime_type": "text/plain", "body": "news"]],
+            ]
+            if f.isOld { announcement["sender"] = ["name": "Support"] } else { announcement["sender_id"] = .string(Layer.identity(f.user("ana"))) }
+            for _ in 0..<2 {
+                f.equal(try await f.does("POST", "/announcements", announcement, status: 202)["id"].string, "layer:///announcements/\(id)")
+            }
+            f.equal(try await ben.get("/announcements").ids, ["layer:///announcements/\(id)"])
+            let other = try await f.does("POST", "/announcements", announcement, status: 202, headers: ["If-None-Match": header])
+            f.equal(other["id"].string, "layer:///announcements/\(header)")
+            announcement["id"] = "layer:///announcements/7"
+            f.refused(try await f.call("POST", "/announcements", announcement), "invalid_property", property: "id")
+        },
         ServerRule(22, "a value that is no UUID is 400 invalid_request_id; quotes around one do no harm") { f in
             let body: JSONValue = ["participants": [f.reference(f.user("ana"))], "distinct": false]
             f.refused(try await f.call("POST", "/conversations", body, headers: ["If-None-Match": "7"]), "invalid_request_id")
@@ -214,6 +278,7 @@ enum SRConventions {
             f.equal(try await f.does("GET", path).array?.count, 1)
             let elsewhere = try await f.call("POST", f.path(other) + "/messages", f.message("hello", from: "ana"), headers: headers)
             f.equal("\(elsewhere.status) \(elsewhere.errorID ?? "")", "409 id_in_use")
+            f.check(elsewhere.json.object?["data"] == nil, "data of another conversation: \(elsewhere.json)")
             // The id of an object of another kind.
             let of = { (object: JSONValue) in ["If-None-Match": Layer.last(object["id"].string ?? "")] }
             let message = try await f.call("POST", path, f.message("hello", from: "ana"), headers: of(other))
@@ -239,6 +304,18 @@ enum SRConventions {
             f.refused(try await f.call("GET", "/conversations/\(Layer.uuid())"), "not_found")
             f.refused(try await f.call("POST", "/conversations", [:]), "missing_property", property: "participants")
         },
+        ServerRule(25, "errors have data only where there is something to say") { f in
+            let conversation = try await f.converse("ana", "ben")
+            try await f.does("DELETE", f.path(conversation), status: 204)
+            for answer in [
+                try await f.call("GET", f.path(conversation)), try await f.call("GET", "/conversations/\(Layer.uuid())"),
+                try await f.call("GET", "/nothing"), try await f.call("PUT", "/conversations", [:]),
+                try await f.call("GET", "/conversations/\(Layer.uuid())", headers: ["Authorization": "Bearer nothing"]),
+            ] {
+                f.check(
+                    answer.status >= 400 && answer.json["code"].int != nil && answer.json.object?["data"] == nil, "\(answer.status) \(answer.json)")
+            }
+        },
         ServerRule(26, "the message of an error is a sentence for people, and names what is wrong") { f in
             let answer = try await f.call("POST", "/conversations", [:])
             f.check(answer.json["message"].string?.contains("participants") == true, "\(answer.json)")
@@ -252,6 +329,32 @@ enum SRConventions {
             f.equal(try await f.call("POST", path, [:]).errorID, "missing_property")
             f.equal(try await f.call("POST", path, f.message("hello", from: "ana")).errorID, "not_found")
         },
+        ServerRule(27, "a conversation or a message that is not there is told before a member that is wrong") { f in
+            try await f.identify("ana")
+            let conversation = try await f.converse("ana", "ben")
+            let message = try await f.send("hello", from: "ana", to: conversation)
+            let patch: JSONValue = [["operation": "set", "property": "colour", "value": "red"]]
+            var wrong = f.message("hello", from: "ana")
+            wrong["parts"] = []
+            let unknown = "/conversations/\(Layer.uuid())"
+            f.refused(try await f.call("PATCH", unknown, patch), "not_found")
+            f.refused(try await f.call("POST", unknown + "/messages", wrong), "not_found")
+            let parts = "\(f.path(conversation))/messages/\(Layer.uuid())/parts"
+            f.refused(try await f.call("POST", parts, ["mime_type": "text/plain", "body": 5]), "not_found")
+            // As long as it is there, what is wrong is told.
+            f.refused(try await f.call("PATCH", f.path(conversation), patch), "invalid_property", property: "colour")
+            let there = f.path(message, in: conversation) + "/parts"
+            f.refused(try await f.call("POST", there, ["mime_type": "text/plain", "body": 5]), "invalid_property", property: "body")
+            try await f.does("DELETE", f.path(conversation), status: 204)
+            f.refused(try await f.call("PATCH", f.path(conversation), patch), "object_deleted")
+            f.refused(try await f.call("POST", f.path(conversation) + "/messages", wrong), "object_deleted")
+        },
+        ServerRule(
+            27, "below a user's path, too, what is not there is told before a member that is wrong",
+            except:
+                "there the whole body is looked at first: on behalf of a user as in the Client API, whose requests these are, and likewise for what the "
+                + "server says about a user."
+        ),
         ServerRule(28, "a creation that is sent again under its id does no harm, whichever gateway takes it") { f in
             let body: JSONValue = ["participants": [f.reference(f.user("ana"))], "distinct": false]
             let headers = ["If-None-Match": Layer.uuid()]

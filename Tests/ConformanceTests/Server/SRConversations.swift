@@ -86,6 +86,11 @@ enum SRConversations {
             f.equal(read["unread_message_count"].int, 1)
             f.refused(try await f.call("GET", "/users/\(f.user("cleo"))\(f.path(conversation))"), "not_found")
         },
+        ServerRule(
+            43, "a conversation that the user has left is 404",
+            except:
+                "it stays until the user deletes it, as on the user's list (SRV-42) and in the Client API, and its participants are empty."
+        ),
     ]
 
     private static let changing: [ServerRule] = [

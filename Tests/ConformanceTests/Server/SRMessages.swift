@@ -29,6 +29,20 @@ enum SRMessages {
             }
             try await f.does("POST", path, message(f, [["mime_type": "text/plain", "body": ""]]), status: 201)
         },
+        ServerRule(33, "a part with neither is 422 for its body in an announcement, too, and where parts are added and replaced") { f in
+            let conversation = try await conversation(f)
+            var announcement: JSONValue = ["recipients": [f.reference(f.user("ben"))], "parts": [["mime_type": "text/plain"]]]
+            if f.isOld { announcement["sender"] = ["name": "Support"] } else { announcement["sender_id"] = .string(Layer.identity(f.user("ana"))) }
+            f.refused(try await f.call("POST", "/announcements", announcement), "invalid_property", property: "parts.0.body")
+            let sent = try await f.send("hello", from: "ana", to: conversation)
+            let parts = f.path(sent, in: conversation) + "/parts"
+            let empty: JSONValue = ["mime_type": "text/plain"]
+            f.refused(try await f.call("POST", parts, empty), "invalid_property", property: "body")
+            f.refused(try await f.call("PUT", parts, [empty]), "invalid_property", property: "parts.0.body")
+            f.refused(try await f.call("POST", parts, ["body": "x"]), "missing_property", property: "mime_type")
+            let part = try await f.does("GET", parts)[0]["id"].string ?? ""
+            f.refused(try await f.call("PUT", "\(parts)/\(Layer.last(part))", empty), "invalid_property", property: "body")
+        },
         ServerRule(34, "an inline body has at most 2,048 bytes, counted before base64; more is 422") { f in
             let path = f.path(try await conversation(f)) + "/messages"
             let (most, more) = (String(repeating: "x", count: 2048), String(repeating: "x", count: 2049))

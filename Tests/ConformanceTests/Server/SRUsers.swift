@@ -118,7 +118,17 @@ enum SRUsers {
             let many: JSONValue = [.string(f.user("ben")), .string(Layer.identity(f.user("cleo")))]
             try await f.does("POST", path(f) + "/following", many, status: 202)
             f.equal(try await f.does("GET", path(f) + "/following").array?.count, 2)
-        }
+        },
+        ServerRule(88, "a user whose id is \"users\" is followed like any other", ServerAPIVersion.new) { f in
+            try await f.identify("ana")
+            let users = path(f) + "/following/users"
+            f.equal(try await f.call("GET", users).status, 404)
+            try await f.does("PUT", users, status: 204)
+            try await f.does("GET", users, status: 204)
+            f.equal(try await f.does("GET", path(f) + "/following"), [.string(Layer.identity("users"))])
+            try await f.does("DELETE", users, status: 204)
+            f.equal(try await f.call("GET", users).status, 404)
+        },
     ]
 
     private static let badges: [ServerRule] = [
@@ -177,6 +187,18 @@ enum SRUsers {
             try await socket.message("seen")
             f.check(!socket.history.contains { $0.data["parts"][0]["body"].string == "hidden" }, "a message of a blocked user came")
             try await block(f, "ben", operation: "remove")
+            try await eventually(f, [])
+        },
+        ServerRule(98, "an id that is empty or null is none; all are set by value, or by id") { f in
+            try await f.identify("ana", "ben", "cleo")
+            func patch(_ operation: JSONValue) async throws { try await f.does("PATCH", path(f), [operation], status: 202) }
+            let (ben, cleo) = (f.reference(f.user("ben")), f.reference(f.user("cleo")))
+            try await patch(["operation": "add", "property": "blocks", "id": "", "value": ben])
+            try await patch(["operation": "add", "property": "blocks", "id": .null, "value": cleo])
+            try await eventually(f, [f.user("ben"), f.user("cleo")])
+            try await patch(["operation": "remove", "property": "blocks", "id": "", "value": ben])
+            try await eventually(f, [f.user("cleo")])
+            try await patch(["operation": "set", "property": "blocks", "id": []])
             try await eventually(f, [])
         },
     ]

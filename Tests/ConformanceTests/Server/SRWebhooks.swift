@@ -52,6 +52,10 @@ enum SRWebhooks {
             f.refused(try await f.call("GET", "/webhooks", headers: ["Accept": ""]), "invalid_header", header: "Accept")
             f.equal(try await ask(f, "GET", "").status, 200)
         },
+        ServerRule(110, "they have no version 1.1: it is 406 Accept", [.v11]) { f in
+            f.refused(try await ask(f, "GET", ""), "invalid_header", header: "Accept")
+            f.refused(try await f.call("GET", "/webhooks"), "invalid_header", header: "Accept")
+        },
         ServerRule(
             110, "the media type of the other requests is 406 where webhooks are asked for", versions,
             except: "both types are taken: a version is what matters, and that is the same in both."),

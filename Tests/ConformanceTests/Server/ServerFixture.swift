@@ -35,7 +35,7 @@ struct ServerFixture: Sendable {
             equal("\(answer.status) \(answer.errorID ?? "") \(answer.json["code"].int ?? 0)", "410 object_deleted 103", line: line)
             return
         }
-        users.refused(answer, id, property: property, header: header, line: line)
+        users.refused(answer, id, property: property, header: header, needsData: false, line: line)
     }
 
     // MARK: Calls

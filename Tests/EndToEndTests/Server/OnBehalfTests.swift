@@ -99,7 +99,7 @@ extension EndToEnd {
 
         @Test(
             "a patch may be of each type that servers send, and not of another; a POST can stand for it",
-            arguments: ["application/vnd.layer-patch+json", "application/vnd.layer-patch.json", "application/json; charset=utf-8", "text/plain"])
+            arguments: ["application/vnd.layer-patch+json", "application/vnd.layer-patch.json", "application/json ;charset=utf-8", "text/plain"])
         func patchTypes(_ type: String) async throws {
             let app = try await Cluster.shared().app()
             let ana = try await app.signIn("ana")
@@ -120,7 +120,7 @@ extension EndToEnd {
             #expect(try await ana.view(of: conversation)["metadata"] == [:])
         }
 
-        @Test("a user is followed and unfollowed with and without the word in between")
+        @Test("a user is followed and unfollowed, whatever their id")
         func following() async throws {
             let app = try await Cluster.shared().app()
             _ = try await app.signIn(["ana", "ben"])

@@ -77,7 +77,9 @@ final class ErrorObjects: Sendable {
             context.logger.error("a request failed unexpectedly", metadata: ["trace.id": "\(context.trace)"])
         }
         let renderer = context.renderer ?? renderer
-        if let version = context.serverVersion, context.user == nil || version < .v2 {
+        // A refusal may come before the version is known.
+        let version = context.serverVersion ?? .v3
+        if context.isServerRequest, context.user == nil || version < .v2 {
             let server = ServerRenderer(renderer, version: version, reader: context.user?.user)
             return .json(status) { server.writeFailure(failure, into: &$0) }
         }

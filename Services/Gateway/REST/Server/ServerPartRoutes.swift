@@ -82,7 +82,7 @@ private struct NewPartInConversation: RESTRequest {
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         message = try MessageInConversation(request, in: context, for: services)
-        content = try PartBody.part(try await request.json(context).withoutEmptyIDs, of: message.message, version: context.version)
+        content = try PartBody.part(try PartBody.fromServer(try await request.json(context)), of: message.message, version: context.version)
         try content.checkInlineBytes("body")
     }
 }
@@ -111,7 +111,7 @@ private struct NewPartsInConversation: RESTRequest {
             throw Failure(.invalidRequest, "The body must be an array of message parts.")
         }
         parts = try PartBody.parts(
-            elements.map(\.withoutEmptyIDs), of: message.message, version: context.version, limit: services.settings.objects.parts)
+            try PartBody.fromServer(elements), of: message.message, version: context.version, limit: services.settings.objects.parts)
         for (index, part) in parts.enumerated() { try part.checkInlineBytes("parts.\(index).body") }
     }
 }
