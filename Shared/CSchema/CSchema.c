@@ -148,6 +148,9 @@ static const unsigned char step_58_blocks[] = {
 static const unsigned char step_66_outside_sendings[] = {
 #embed "../Schema/Tables/0066_outside_sendings.sql"
 };
+static const unsigned char step_67_erasures[] = {
+#embed "../Schema/Tables/0067_erasures.sql"
+};
 
 // Functions.
 
@@ -302,6 +305,7 @@ static const struct StrataScript steps[] = {
     STEP(60, webhooks),
     STEP(65, metadata_indexes),
     STEP(66, outside_sendings),
+    STEP(67, erasures),
 };
 
 /// In the order in which a new database can make them.

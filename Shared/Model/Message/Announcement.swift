@@ -10,7 +10,7 @@ public struct Announcement: Hashable, Sendable {
     public var sender: MessageSender
     /// The server's time, the same for all recipients.
     public var sentAt: Timestamp
-    /// At least one, and at most as many as the service allows, in the order of the request.
+    /// At most as many as the service allows, in the order of the request; none once the sender has been erased.
     public var parts: [MessagePart]
     /// How far it came with this user; no user is shown the status of another one.
     public var status: RecipientStatus

@@ -200,6 +200,47 @@ BEGIN
 END
 $$;
 
+-- Whether there is still a user to whom an announcement was sent, also one who has removed it.
+CREATE OR REPLACE FUNCTION conversations.has_recipients(p_id uuid) RETURNS boolean
+LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
+-- By the index of announcements: no other one has this order.
+RETURN (SELECT true FROM conversations.announcement_recipient r WHERE r.announcement_id = p_id ORDER BY r.user_id LIMIT 1) IS NOT NULL;
+
+-- Forgets announcements of until `p_until` to and by a user who is erased: the user is no recipient any more, and what has no recipient goes; what
+-- the user sent loses its parts. Nobody is told. Returns how many there were of the more frequent kind, to be called again while that is the limit.
+CREATE OR REPLACE FUNCTION conversations.forget_announcements(p_app uuid, p_user text, p_limit bigint, p_until timestamptz) RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    received uuid[] := ARRAY(
+        SELECT r.announcement_id
+        FROM (
+            SELECT x.announcement_id FROM conversations.announcement_recipient x
+            WHERE x.app_id = p_app AND x.user_id = p_user ORDER BY x.announcement_id OFFSET 0) r
+        CROSS JOIN LATERAL (SELECT x.sent_at FROM conversations.announcement x WHERE x.id = r.announcement_id OFFSET 0) a
+        WHERE a.sent_at <= p_until LIMIT p_limit);
+    sent uuid[] := ARRAY(
+        SELECT a.id FROM conversations.announcement a
+        WHERE a.app_id = p_app AND a.sender_user = p_user AND octet_length(a.parts) > 0 AND a.sent_at <= p_until
+        ORDER BY a.sent_at LIMIT p_limit);
+    place uuid;
+BEGIN
+    -- In the order of the ids, so that those who erase other users at the same time never wait in a circle.
+    FOR place IN SELECT DISTINCT u.id FROM unnest(received || sent) u(id) ORDER BY u.id LOOP
+        -- Before it is looked who is left: of the users who are erased at the same time, the last one sees that the others have gone.
+        PERFORM FROM conversations.announcement a WHERE a.id = place FOR UPDATE;
+        DELETE FROM conversations.announcement_recipient r WHERE r.app_id = p_app AND r.user_id = p_user AND r.announcement_id = place;
+        IF conversations.has_recipients(place) THEN
+            UPDATE conversations.announcement a SET parts = '', notification = NULL WHERE a.id = place AND a.sender_user = p_user;
+        ELSE
+            DELETE FROM conversations.announcement a WHERE a.id = place;
+        END IF;
+    END LOOP;
+    RETURN greatest(cardinality(received), cardinality(sent));
+END
+$$;
+
 GRANT EXECUTE ON FUNCTION
-    conversations.send_announcement, conversations.announce, conversations.get_announcement, conversations.list_announcements, conversations.list_announcements_within,
-    conversations.list_announcements_page, conversations.give_announcement_receipt, conversations.remove_announcement TO strata_conversations;
+    conversations.has_recipients, conversations.forget_announcements, conversations.send_announcement, conversations.announce, conversations.get_announcement,
+    conversations.list_announcements, conversations.list_announcements_within, conversations.list_announcements_page, conversations.give_announcement_receipt,
+    conversations.remove_announcement TO strata_conversations;

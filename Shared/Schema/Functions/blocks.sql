@@ -135,7 +135,7 @@ BEGIN
         UNION ALL SELECT u.id, p_user FROM unnest(blocked || unblocked) u(id)) k
     ORDER BY k.user_id COLLATE "C", k.other_id COLLATE "C"
     ON CONFLICT (app_id, user_id, other_id) DO UPDATE SET is_own = b.is_own;
-    UPDATE conversations.block b SET is_own = b.other_id = ANY (blocked)
+    UPDATE conversations.block b SET is_own = b.other_id = ANY (blocked), changed_at = clock_timestamp()
     WHERE b.app_id = p_app AND b.user_id = p_user AND b.other_id = ANY (blocked || unblocked);
     FOREACH other IN ARRAY unblocked LOOP
         CONTINUE WHEN (SELECT b.is_own FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = other AND b.other_id = p_user);
@@ -198,13 +198,14 @@ BEGIN
 END
 $$;
 
--- Ends blocks that a user who is erased has made. Those against the user stay, for the id can come back. Returns how many there were, to be called again while
--- that is the limit. Devices are not told: the user has none, and to the others it is as if the user were away.
-CREATE OR REPLACE FUNCTION conversations.forget_blocks(p_app uuid, p_user text, p_limit bigint) RETURNS bigint
+-- Ends blocks that a user who is erased has made until `p_until`. Those against the user stay, for the id can come back. Returns how many there
+-- were, to be called again while that is the limit. Devices are not told: the user has none, and to the others it is as if the user were away.
+CREATE OR REPLACE FUNCTION conversations.forget_blocks(
+    p_app uuid, p_user text, p_limit bigint, p_until timestamptz DEFAULT 'infinity') RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     others text[] := ARRAY(
-        SELECT b.other_id FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own
+        SELECT b.other_id FROM conversations.block b WHERE b.app_id = p_app AND b.user_id = p_user AND b.is_own AND b.changed_at <= p_until
         ORDER BY b.app_id, b.user_id, b.other_id LIMIT p_limit);
     other text;
 BEGIN
@@ -224,6 +225,21 @@ BEGIN
 END
 $$;
 
+-- Forgets whom a user who is erased has blocked and unblocked until `p_until`, as far as the user's own log says it. The entries stay: a position
+-- that is missing would look lost. Returns how many there were, to be called again while that is the limit.
+CREATE OR REPLACE FUNCTION conversations.forget_logged_blocks(p_app uuid, p_user text, p_limit bigint, p_until timestamptz) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+    positions bigint[] := ARRAY(
+        SELECT x.position FROM conversations.user_change x
+        WHERE x.app_id = p_app AND x.user_id = p_user AND x.kind = 22 AND x.operations <> '{}' AND x.created_at <= p_until
+        ORDER BY x.position LIMIT p_limit);
+BEGIN
+    UPDATE conversations.user_change x SET operations = '{}' WHERE x.app_id = p_app AND x.user_id = p_user AND x.position = ANY (positions);
+    RETURN cardinality(positions);
+END
+$$;
+
 GRANT EXECUTE ON FUNCTION
-    conversations.forget_blocks, conversations.blocked_among, conversations.hide_new_message, conversations.kept_from, conversations.keep_from, conversations.change_blocks,
-    conversations.list_blocks, conversations.block_pairs TO strata_conversations;
+    conversations.forget_blocks, conversations.forget_logged_blocks, conversations.blocked_among, conversations.hide_new_message,
+    conversations.kept_from, conversations.keep_from, conversations.change_blocks, conversations.list_blocks, conversations.block_pairs TO strata_conversations;

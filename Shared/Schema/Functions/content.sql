@@ -99,22 +99,60 @@ BEGIN
 END
 $$;
 
--- A message refers to these contents from now on, and to no others.
-CREATE OR REPLACE FUNCTION conversations.refer_contents(p_conversation uuid, p_ordinal bigint, p_contents uuid[]) RETURNS void
+-- Locks contents, in the order of their ids: transactions that need several wait for each other, and never in a circle.
+CREATE OR REPLACE FUNCTION conversations.lock_contents(p_contents uuid[]) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    wanted uuid;
+BEGIN
+    FOR wanted IN SELECT DISTINCT w.id FROM unnest(p_contents) w(id) ORDER BY w.id LOOP
+        PERFORM FROM conversations.content x WHERE x.id = wanted FOR UPDATE;
+    END LOOP;
+END
+$$;
+
+-- The contents to which these messages of a conversation refer.
+CREATE OR REPLACE FUNCTION conversations.contents_of(p_conversation uuid, p_ordinals bigint[]) RETURNS uuid[]
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT r.content_id FROM unnest(p_ordinals) o(ordinal)
+        CROSS JOIN LATERAL (
+            SELECT x.content_id FROM conversations.content_reference x
+            WHERE x.conversation_id = p_conversation AND x.ordinal = o.ordinal OFFSET 0) r);
+END
+$$;
+
+-- Notes since when contents are in no message, of those that have just lost a reference. Each is locked before it is looked whether another message
+-- refers to it: of two transactions that remove the last two references, the later one sees that the other is gone.
+CREATE OR REPLACE FUNCTION conversations.note_unreferenced(p_contents uuid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     lost uuid;
 BEGIN
-    INSERT INTO conversations.content_reference (content_id, conversation_id, ordinal)
-    SELECT DISTINCT w.id, p_conversation, p_ordinal FROM unnest(p_contents) w(id) ON CONFLICT DO NOTHING;
-    UPDATE conversations.content x SET unreferenced_since = NULL WHERE x.id = ANY (p_contents) AND x.unreferenced_since IS NOT NULL;
-    FOR lost IN
-        DELETE FROM conversations.content_reference r
-        WHERE r.conversation_id = p_conversation AND r.ordinal = p_ordinal AND r.content_id <> ALL (p_contents) RETURNING r.content_id
-    LOOP
+    PERFORM conversations.lock_contents(p_contents);
+    FOREACH lost IN ARRAY p_contents LOOP
         UPDATE conversations.content x SET unreferenced_since = clock_timestamp()
         WHERE x.id = lost AND NOT EXISTS (SELECT FROM conversations.content_reference r WHERE r.content_id = lost);
     END LOOP;
+END
+$$;
+
+-- A message refers to these contents from now on, and to no others.
+CREATE OR REPLACE FUNCTION conversations.refer_contents(p_conversation uuid, p_ordinal bigint, p_contents uuid[]) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    lost uuid[];
+BEGIN
+    INSERT INTO conversations.content_reference (content_id, conversation_id, ordinal)
+    SELECT DISTINCT w.id, p_conversation, p_ordinal FROM unnest(p_contents) w(id) ON CONFLICT DO NOTHING;
+    UPDATE conversations.content x SET unreferenced_since = NULL WHERE x.id = ANY (p_contents) AND x.unreferenced_since IS NOT NULL;
+    WITH gone AS (
+        DELETE FROM conversations.content_reference r
+        WHERE r.conversation_id = p_conversation AND r.ordinal = p_ordinal AND r.content_id <> ALL (p_contents) RETURNING r.content_id
+    )
+    SELECT array_agg(g.content_id) INTO lost FROM gone g;
+    IF lost IS NOT NULL THEN PERFORM conversations.note_unreferenced(lost); END IF;
 END
 $$;
 
@@ -122,12 +160,13 @@ $$;
 CREATE OR REPLACE FUNCTION conversations.unrefer_contents(p_conversation uuid) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-    lost uuid;
+    lost uuid[];
 BEGIN
-    FOR lost IN DELETE FROM conversations.content_reference r WHERE r.conversation_id = p_conversation RETURNING r.content_id LOOP
-        UPDATE conversations.content x SET unreferenced_since = clock_timestamp()
-        WHERE x.id = lost AND NOT EXISTS (SELECT FROM conversations.content_reference r WHERE r.content_id = lost);
-    END LOOP;
+    WITH gone AS (
+        DELETE FROM conversations.content_reference r WHERE r.conversation_id = p_conversation RETURNING r.content_id
+    )
+    SELECT array_agg(DISTINCT g.content_id) INTO lost FROM gone g;
+    IF lost IS NOT NULL THEN PERFORM conversations.note_unreferenced(lost); END IF;
 END
 $$;
 
@@ -145,5 +184,5 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.sees_content, conversations.get_content, conversations.create_content, conversations.unsendable, conversations.refer_contents,
-    conversations.unrefer_contents, conversations.sweep_contents TO strata_conversations;
+    conversations.sees_content, conversations.get_content, conversations.create_content, conversations.unsendable, conversations.lock_contents,
+    conversations.contents_of, conversations.note_unreferenced, conversations.refer_contents, conversations.unrefer_contents, conversations.sweep_contents TO strata_conversations;

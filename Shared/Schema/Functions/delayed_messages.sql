@@ -20,6 +20,8 @@ DECLARE
     typing_at timestamptz;
 BEGIN
     is_typing := false;
+    -- Erasing the sender waits for this lock, and removes the message; or this waits for the erasing.
+    PERFORM FROM conversations.identity i WHERE i.app_id = p_app AND i.user_id = p_actor FOR KEY SHARE;
     PERFORM FROM conversations.conversation x WHERE x.id = p_conversation AND x.app_id = p_app AND x.deleted_position IS NULL;
     IF NOT FOUND THEN
         outcome := conversations.absence(p_app, p_conversation);

@@ -44,6 +44,8 @@ DECLARE
     erased record;
     place bigint;
 BEGIN
+    -- Of all messages at once: each by itself would be in another order than others lock them.
+    PERFORM conversations.lock_contents(conversations.contents_of(p_conversation, p_ordinals));
     FOREACH place IN ARRAY p_ordinals LOOP
         UPDATE conversations.message x
         SET parts = '', notification = NULL, updated_at = greatest(clock_timestamp(), coalesce(x.updated_at, x.sent_at) + interval '1 microsecond')
@@ -70,6 +72,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     place bigint;
 BEGIN
+    PERFORM conversations.lock_contents(conversations.contents_of(p_conversation, p_ordinals));
     FOREACH place IN ARRAY p_ordinals LOOP
         UPDATE conversations.message x SET parts = '', notification = NULL
         WHERE x.conversation_id = p_conversation AND x.ordinal = place AND x.sender = p_user;
@@ -95,23 +98,23 @@ BEGIN
 END
 $$;
 
--- Erases what is left when the messages are done: announcements to the user, contents that only the user's messages referred to, and blocks. Returns whether
--- that was all.
+-- Erases what is left when the messages are done, of until `p_until`: announcements to and by the user, contents that only the user's messages
+-- referred to, and blocks. Whom the user has blocked since signing in again stays blocked. Returns whether that was all.
 --
 -- `p_forgets`: this is the end, and where the user sent messages from outside is not needed any more, if it was noted before this time. NULL: it is kept.
 CREATE OR REPLACE FUNCTION conversations.erase_rest(
     p_app uuid, p_user text, p_until timestamptz, p_limit bigint, p_forgets timestamptz DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
+    -- All sessions of before are gone. Without one, this is NULL and does not count.
+    blocks_until timestamptz := least(
+        p_until, (SELECT min(s.created_at) FROM conversations.session s WHERE s.app_id = p_app AND s.user_id = p_user));
     announcements bigint;
     contents bigint;
     outside bigint;
+    blocks bigint;
 BEGIN
-    DELETE FROM conversations.announcement_recipient r
-    WHERE r.app_id = p_app AND r.user_id = p_user AND r.announcement_id IN (
-        SELECT x.announcement_id FROM conversations.announcement_recipient x JOIN conversations.announcement a ON a.id = x.announcement_id
-        WHERE x.app_id = p_app AND x.user_id = p_user AND a.sent_at <= p_until LIMIT p_limit);
-    GET DIAGNOSTICS announcements = ROW_COUNT;
+    announcements := conversations.forget_announcements(p_app, p_user, p_limit, p_until);
     -- Gateways remove the bytes of what is out of reach, the oldest first.
     UPDATE conversations.content x SET is_doomed = true, unreferenced_since = '-infinity'
     WHERE x.id IN (
@@ -124,7 +127,36 @@ BEGIN
         SELECT x.conversation_id FROM conversations.outside_sending x
         WHERE x.app_id = p_app AND x.user_id = p_user AND x.recorded_at <= p_forgets LIMIT p_limit);
     GET DIAGNOSTICS outside = ROW_COUNT;
-    RETURN announcements < p_limit AND contents < p_limit AND outside < p_limit AND conversations.forget_blocks(p_app, p_user, p_limit) < p_limit;
+    blocks := greatest(
+        conversations.forget_blocks(p_app, p_user, p_limit, blocks_until),
+        conversations.forget_logged_blocks(p_app, p_user, p_limit, blocks_until));
+    RETURN greatest(announcements, contents, outside, blocks) < p_limit;
+END
+$$;
+
+-- The erasures that are due for longest, at most `p_limit`: where they are in their table.
+CREATE OR REPLACE FUNCTION conversations.due_erasures(p_limit bigint) RETURNS tid[]
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+    moment CONSTANT timestamptz := clock_timestamp();
+BEGIN
+    RETURN ARRAY(SELECT x.ctid FROM conversations.erasure x WHERE x.not_before <= moment ORDER BY x.not_before LIMIT p_limit);
+END
+$$;
+
+-- Until when it is erased what the user wrote. In the first round that is all there is by now, unless the user has come back: the times of messages
+-- can be ahead of the clock, since they never run against their order, and the clock may have been set back.
+CREATE OR REPLACE FUNCTION conversations.erased_until(e conversations.erasure, p_grace interval) RETURNS timestamptz
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF e.not_before < e.requested_at + p_grace
+        AND NOT EXISTS (SELECT FROM conversations.session s WHERE s.app_id = e.app_id AND s.user_id = e.user_id)
+        AND NOT EXISTS (
+            SELECT FROM conversations.identity i WHERE i.app_id = e.app_id AND i.user_id = e.user_id AND conversations.has_identity(i))
+    THEN
+        RETURN 'infinity';
+    END IF;
+    RETURN e.requested_at + p_grace;
 END
 $$;
 
@@ -137,18 +169,22 @@ RETURNS TABLE (
 LANGUAGE plpgsql VOLATILE ROWS 100 AS $$
 #variable_conflict use_column
 DECLARE
-    -- How long a gateway may go on with a session that has ended, and more.
-    grace CONSTANT interval := '10 seconds';
+    -- How long a gateway may go on with a session that has ended. One that has missed the notice asks about its sockets' sessions every 25 s, and
+    -- waits for the answer for up to 10 s; a call that was made until then may take 10 s more. The rest is for one that is late.
+    grace CONSTANT interval := '60 seconds';
     -- Messages that are looked at in one transaction.
     span CONSTANT bigint := 1000;
     e conversations.erasure;
+    until_time timestamptz;
     next_conversation uuid;
     position_before bigint;
     is_gone boolean;
     seen record;
     is_last boolean;
 BEGIN
-    SELECT * INTO e FROM conversations.erasure x WHERE x.not_before <= clock_timestamp() ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
+    -- Any of them, so that one user who wrote much does not hold up the others. What another instance has changed meanwhile may be due no more.
+    SELECT * INTO e FROM conversations.erasure x
+    WHERE x.ctid = ANY (conversations.due_erasures(100)) AND x.not_before <= clock_timestamp() ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
     outcome := CASE WHEN FOUND THEN 'working' ELSE 'idle' END;
     RETURN NEXT;
     IF outcome = 'idle' THEN RETURN; END IF;
@@ -169,9 +205,10 @@ BEGIN
         SELECT c.position, c.deleted_position IS NOT NULL INTO position_before, is_gone FROM conversations.conversation c
         WHERE c.id = e.conversation_id AND c.app_id = e.app_id FOR UPDATE;
         IF FOUND THEN
+            until_time := conversations.erased_until(e, grace);
             SELECT count(*) AS number, max(m.ordinal) AS last,
                 (array_agg(m.ordinal ORDER BY m.ordinal) FILTER (
-                    WHERE m.sender = e.user_id AND m.sent_at <= e.requested_at + grace AND (m.bytes > 0 OR m.is_notified)))[1:p_limit] AS ordinals
+                    WHERE m.sender = e.user_id AND m.sent_at <= until_time AND (m.bytes > 0 OR m.is_notified)))[1:p_limit] AS ordinals
             INTO seen
             FROM (
                 SELECT x.ordinal, x.sender, x.sent_at, octet_length(x.parts) AS bytes, x.notification IS NOT NULL AS is_notified
@@ -208,7 +245,7 @@ BEGIN
     IF next_conversation IS NOT NULL THEN
         UPDATE conversations.erasure x SET conversation_id = next_conversation, ordinal = 0 WHERE x.app_id = e.app_id AND x.user_id = e.user_id;
     ELSIF NOT conversations.erase_rest(
-        e.app_id, e.user_id, e.requested_at + grace, 1000, CASE WHEN is_last THEN e.requested_at END)
+        e.app_id, e.user_id, conversations.erased_until(e, grace), 1000, CASE WHEN is_last THEN e.requested_at END)
     THEN
         RETURN;
     ELSIF NOT is_last THEN
@@ -224,4 +261,4 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.erase_user, conversations.erase_parts, conversations.erase_parts_of_gone, conversations.erase_late, conversations.erase_rest,
-    conversations.erase_some TO strata_conversations;
+    conversations.due_erasures, conversations.erased_until, conversations.erase_some TO strata_conversations;

@@ -339,6 +339,8 @@ BEGIN
     IF outcome <> 'ok' THEN RETURN; END IF;
     IF m.parts <> p_before THEN outcome := 'stale'; RETURN; END IF;
     IF p_contents IS NOT NULL THEN
+        -- Those that it gains and those that it loses, in one order.
+        PERFORM conversations.lock_contents(p_contents || conversations.contents_of(place.conversation_id, ARRAY[place.ordinal]));
         bad_content := CASE WHEN p_actor IS NULL
             THEN conversations.unsendable_by_server(p_app, NULL, place.conversation_id, p_contents)
             ELSE conversations.unsendable(p_app, p_actor, p_contents) END;

@@ -43,6 +43,21 @@ extension StoreTests {
             }
         }
 
+        @Test("of two deletions at once of the last two messages that refer to content, the later one sees that none is left")
+        func lastReferences() async throws {
+            try await CallsFixture.run { calls in
+                let content = try await calls.content()
+                let first = try await calls.send(try await calls.conversation(["ben"]), parts: [.content(content)]).id
+                let second = try await calls.send(try await calls.conversation(["ben"]), parts: [.content(content)]).id
+                try await calls.holding("conversations.delete_message('\(calls.app)', 'ana', '\(first)', 'all_participants', NULL, NULL)") {
+                    try await calls.delete(second, by: "ana", .allParticipants)
+                }
+                #expect(
+                    try await calls.number("SELECT count(*) FROM conversations.content WHERE id = '\(content)' AND unreferenced_since IS NOT NULL")
+                        == 1)
+            }
+        }
+
         @Test("what no message refers to is swept after a while; what one refers to stays as long as it does")
         func sweep() async throws {
             try await CallsFixture.run { calls in

@@ -53,6 +53,8 @@ struct Installation {
         SELECT '\(app)', 'user' || n, 'user' || (n + f) % \(Self.users), f < 9 FROM generate_series(0, \(Self.users - 1)) n, generate_series(1, 10) f;
         INSERT INTO conversations.announcement_recipient (app_id, user_id, announcement_id, position)
         SELECT '\(app)', 'user' || n, gen_random_uuid(), p FROM generate_series(0, \(Self.users - 1)) n, generate_series(1, 10) p;
+        INSERT INTO conversations.erasure (app_id, user_id, requested_at, not_before)
+        SELECT '\(app)', 'user' || n, now(), now() + interval '1 hour' FROM generate_series(0, \(Self.users - 1)) n;
         \(history)
         INSERT INTO conversations.message_place (message_id, app_id, conversation_id, ordinal)
         SELECT m.id, '\(app)', m.conversation_id, m.ordinal FROM conversations.message m ON CONFLICT DO NOTHING;

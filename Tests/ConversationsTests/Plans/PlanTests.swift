@@ -234,6 +234,8 @@ private struct Scene {
             _ = try await calls.refusal { try await sessions.find(digest, deadline: .soon) }
             _ = try await sessions.ended([digest], deadline: .soon)
         }
+        // Of all that are pending, none is due.
+        try await body("erasures") { _ = try await calls.erasures.step(deadline: .soon) }
         try await body("trees") {
             try await calls.execute(
                 """

@@ -133,6 +133,6 @@ extension CallsFixture {
     /// Makes all erasures of this app as old as that ended sessions are used no more.
     func ageErasures() async throws {
         try await execute(
-            "UPDATE conversations.erasure SET requested_at = requested_at - interval '11 seconds', not_before = now() WHERE app_id = '\(app)'")
+            "UPDATE conversations.erasure SET requested_at = requested_at - interval '61 seconds', not_before = now() WHERE app_id = '\(app)'")
     }
 }

@@ -282,7 +282,7 @@ extension StoreTests {
                 try await calls.execute(
                     """
                     UPDATE conversations.erasure
-                    SET requested_at = requested_at - interval '11 seconds', not_before = not_before - interval '11 seconds'
+                    SET requested_at = requested_at - interval '61 seconds', not_before = not_before - interval '61 seconds'
                     WHERE app_id = '\(calls.app)'
                     """)
                 try await calls.workOffErasures()
@@ -325,7 +325,7 @@ extension StoreTests {
 
                 #expect(try await calls.refusal { try await calls.sendByServer(again, by: "robo") }?.code == .accessDenied)
                 try await calls.execute(
-                    "UPDATE conversations.outside_sending SET recorded_at = recorded_at - interval '1 minute' WHERE app_id = '\(calls.app)'")
+                    "UPDATE conversations.outside_sending SET recorded_at = recorded_at - interval '2 minutes' WHERE app_id = '\(calls.app)'")
                 try await calls.bot("robo")
                 let new = try await calls.sendByServer(again, by: "robo", "back again")
                 try await calls.ageErasures()
