@@ -119,12 +119,16 @@ END
 $$;
 
 -- All messages of a conversation are gone, and refer to nothing any more.
-CREATE OR REPLACE FUNCTION conversations.unrefer_contents(p_conversation uuid) RETURNS void
+CREATE OR REPLACE FUNCTION conversations.unrefer_contents(p_conversation uuid, p_limit bigint DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     lost uuid;
 BEGIN
-    FOR lost IN DELETE FROM conversations.content_reference r WHERE r.conversation_id = p_conversation RETURNING r.content_id LOOP
+    FOR lost IN
+        DELETE FROM conversations.content_reference r WHERE r.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM conversations.content_reference x WHERE x.conversation_id = p_conversation LIMIT p_limit))
+        RETURNING r.content_id
+    LOOP
         UPDATE conversations.content x SET unreferenced_since = clock_timestamp()
         WHERE x.id = lost AND NOT EXISTS (SELECT FROM conversations.content_reference r WHERE r.content_id = lost);
     END LOOP;

@@ -144,6 +144,7 @@ enum Queries {
     private static let maintenance: [QueryCheck] = [
         QueryCheck(MaintainPartitions(retention: 1)), QueryCheck(SweepAccounts(limit: 1)), QueryCheck(SweepIdentities(limit: 1)),
         QueryCheck(SweepTrees(limit: 1)), QueryCheck(SweepMutations(retention: 1, limit: 1)), QueryCheck(SweepLogs(retention: 1, limit: 1)),
+        QueryCheck(SweepDeleted(retention: 1, limit: 1)),
     ]
 
     private static let indexes: [QueryCheck] = [
