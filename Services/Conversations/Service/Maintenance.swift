@@ -18,6 +18,10 @@ struct Maintenance: Service {
     private let swept = Counter(label: "strata_conversations_swept_rows_total")
 
     private static let sweepBatch: Int64 = 2000
+    /// For each step of a turn.
+    private static let stepTime = Duration.seconds(60)
+    /// For the statement that is under way when that is over: as long as the database lets it run.
+    private static let statementTime = Duration.seconds(30)
 
     init(database: Database, retention: Duration, interval: Duration, logger: Logger) {
         self.database = database
@@ -38,13 +42,25 @@ struct Maintenance: Service {
         }
     }
 
-    private func turn() async {
+    /// Everything once. A step that fails is no reason to leave out another one.
+    func turn() async {
+        var isDone = await attempt("partitions") { () async throws(Failure) in try await maintainPartitions(deadline: .now + Self.stepTime) }
+        for step in sweepingSteps where !Task.isCancelled {
+            let isSwept = await attempt(step.name) { () async throws(Failure) in _ = try await step.sweep(.now + Self.stepTime) }
+            isDone = isDone && isSwept
+        }
+        // Once for the turn: an outage is one failure.
+        if !isDone { failures.increment() }
+    }
+
+    /// - Returns: false if it failed.
+    private func attempt(_ step: String, _ body: () async throws(Failure) -> Void) async -> Bool {
         do {
-            try await maintainPartitions(deadline: .now + .seconds(60))
-            try await sweep(deadline: .now + .seconds(60))
+            try await body()
+            return true
         } catch {
-            failures.increment()
-            logger.warning("maintenance could not be done", metadata: ["error.code": "\(error.code.id)"])
+            logger.warning("maintenance could not be done", metadata: ["step": "\(step)", "error.code": "\(error.code.id)"])
+            return false
         }
     }
 
@@ -57,20 +73,37 @@ struct Maintenance: Service {
     /// - Returns: the rows removed.
     @discardableResult
     func sweep(deadline: ContinuousClock.Instant) async throws(Failure) -> Int64 {
-        var total = try await sweep(SweepAccounts(limit: Self.sweepBatch), deadline: deadline)
-        total += try await sweep(SweepIdentities(limit: Self.sweepBatch), deadline: deadline)
-        total += try await sweep(SweepLogs(retention: retention.components.seconds, limit: Self.sweepBatch), deadline: deadline)
-        total += try await sweep(SweepMutations(retention: retention.components.seconds, limit: Self.sweepBatch), deadline: deadline)
-        return total + (try await sweep(SweepTrees(limit: Self.sweepBatch), deadline: deadline))
+        var total: Int64 = 0
+        for step in sweepingSteps { total += try await step.sweep(deadline) }
+        return total
     }
 
-    /// Repeats a query until nothing is left to be done.
+    /// What removes things of one kind until a moment, and returns how many rows went.
+    private struct SweepingStep {
+        let name: String
+        let sweep: (ContinuousClock.Instant) async throws(Failure) -> Int64
+    }
+
+    private var sweepingSteps: [SweepingStep] {
+        let (seconds, limit) = (retention.components.seconds, Self.sweepBatch)
+        return [
+            step("accounts", SweepAccounts(limit: limit)), step("identities", SweepIdentities(limit: limit)),
+            step("logs", SweepLogs(retention: seconds, limit: limit)), step("deleted", SweepDeleted(retention: seconds, limit: limit)),
+            step("mutations", SweepMutations(retention: seconds, limit: limit)), step("trees", SweepTrees(limit: limit)),
+        ]
+    }
+
+    private func step<Query: PostgresQuery>(_ name: String, _ query: Query) -> SweepingStep where Query.Columns == SweepColumns {
+        SweepingStep(name: name) { (deadline) async throws(Failure) -> Int64 in try await sweep(query, deadline: deadline) }
+    }
+
+    /// Repeats a query until nothing is left to be done, or until the deadline: the rest is for the next turn.
     private func sweep<Query: PostgresQuery>(
         _ query: Query, deadline: ContinuousClock.Instant
     ) async throws(Failure) -> Int64 where Query.Columns == SweepColumns {
         var total: Int64 = 0
-        while true {
-            let rows = try await database.runAlone(query, deadline: deadline)
+        while ContinuousClock.now < deadline {
+            let rows = try await database.runAlone(query, deadline: deadline + Self.statementTime)
             let (lookedAt, removed): (Int64, Int64)
             do throws(PostgresError) {
                 guard let row = rows.first else { return total }
@@ -83,6 +116,7 @@ struct Maintenance: Service {
             total += removed
             swept.increment(by: removed)
         }
+        return total
     }
 }
 
@@ -152,6 +186,22 @@ struct SweepLogs: PostgresQuery {
     static let statement = Statement(
         "maintenance.logs", sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep($1::int8 * interval '1 second', $2::int8) s",
         isIdempotent: true)
+
+    var parameters: [Value] { [.int8(retention), .int8(limit)] }
+}
+
+/// Removes what is left of conversations that were deleted before the log begins.
+struct SweepDeleted: PostgresQuery {
+    /// The seconds to keep.
+    let retention: Int64
+    /// The most rows of each kind.
+    let limit: Int64
+
+    typealias Columns = SweepColumns
+
+    static let statement = Statement(
+        "maintenance.deleted",
+        sql: "SELECT s AS looked_at, s AS removed FROM conversations.sweep_deleted($1::int8 * interval '1 second', $2::int8) s", isIdempotent: true)
 
     var parameters: [Value] { [.int8(retention), .int8(limit)] }
 }

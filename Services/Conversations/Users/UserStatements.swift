@@ -220,14 +220,46 @@ struct PushNotification: WriteQuery {
     let notification: String
     /// JSON text of an object of objects by user id.
     let overrides: String
+    /// For the icon, of each user; nil where the app shows no number.
+    let badges: [Int64?]
 
     typealias Columns = OutcomeColumns
 
     static let statement = WriteStatement(
         "push.notification", columns: "r AS outcome", function: "conversations.push_notification",
-        arguments: ["$1", "$2::text[]", "$3::jsonb", "$4::jsonb"], place: WriteStatement.Place(outcome: "r"))
+        arguments: ["$1", "$2::text[]", "$3::jsonb", "$4::jsonb", "$5::text[]::int8[]"], place: WriteStatement.Place(outcome: "r"))
 
-    var parameters: [Value] { [.uuid(app.rawValue), .textArray(users.map(\.rawValue)), .jsonb(notification), .jsonb(overrides)] }
+    var parameters: [Value] {
+        [
+            .uuid(app.rawValue), .textArray(users.map(\.rawValue)), .jsonb(notification), .jsonb(overrides),
+            .textArray(badges.map { badge in badge.map { String($0) } }),
+        ]
+    }
+}
+
+/// The numbers for the icons of users, in their order.
+struct PushBadges: PostgresQuery {
+    let app: AppID
+    let users: ArraySlice<UserID>
+
+    typealias Columns = PushBadgeColumns
+
+    static let statement = Statement(
+        "push.badges",
+        sql: """
+            SELECT (SELECT b.badge FROM conversations.get_badge($1, u.id, false) b) AS badge
+            FROM unnest($2::text[]) WITH ORDINALITY u(id, n) ORDER BY u.n
+            """, isIdempotent: true)
+
+    var parameters: [Value] { [.uuid(app.rawValue), .textArray(users.map(\.rawValue))] }
+}
+
+/// Of ``PushBadges``.
+struct PushBadgeColumns: ColumnSet {
+    /// Null: the app shows none, or has not heard of the user.
+    let badge: Column<Int64>
+
+    init(_ names: inout ColumnNames) throws(PostgresError) { badge = try names.column("badge") }
 }
 
 /// Erases a user's account, and notes that the rest is owed.

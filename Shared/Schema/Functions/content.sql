@@ -157,13 +157,15 @@ END
 $$;
 
 -- All messages of a conversation are gone, and refer to nothing any more.
-CREATE OR REPLACE FUNCTION conversations.unrefer_contents(p_conversation uuid) RETURNS void
+CREATE OR REPLACE FUNCTION conversations.unrefer_contents(p_conversation uuid, p_limit bigint DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     lost uuid[];
 BEGIN
     WITH gone AS (
-        DELETE FROM conversations.content_reference r WHERE r.conversation_id = p_conversation RETURNING r.content_id
+        DELETE FROM conversations.content_reference r WHERE r.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM conversations.content_reference x WHERE x.conversation_id = p_conversation LIMIT p_limit))
+        RETURNING r.content_id
     )
     SELECT array_agg(DISTINCT g.content_id) INTO lost FROM gone g;
     IF lost IS NOT NULL THEN PERFORM conversations.note_unreferenced(lost); END IF;

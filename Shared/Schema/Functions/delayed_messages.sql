@@ -86,7 +86,8 @@ END
 $$;
 
 -- Sends a delayed message that is due. Outcomes: what send_message answers, where anything but 'ok' means that the message was dropped, since its conversation
--- is gone or its sender has left; 'none', if it is not due any more, or another instance sends it. A conversation that is locked for long is an error.
+-- is gone or its sender has left; 'none', if it is not due any more, or another instance sends it or an earlier one of its conversation. A conversation that is
+-- locked for long is an error.
 CREATE OR REPLACE FUNCTION conversations.send_delayed(
     p_id uuid,
     OUT outcome text, OUT app_id uuid, OUT conversation_id uuid, OUT message_id uuid, OUT actor text, OUT sender_name text,
@@ -97,9 +98,20 @@ LANGUAGE plpgsql VOLATILE SET lock_timeout = '500ms' AS $$
 #variable_conflict use_column
 DECLARE
     d conversations.delayed_message;
+    earlier timestamptz;
 BEGIN
     SELECT * INTO d FROM conversations.delayed_message x WHERE x.id = p_id AND x.next_at <= clock_timestamp() FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
+        outcome := 'none';
+        RETURN;
+    END IF;
+    -- One that was put off, or that another instance is sending: its deletion is seen when its transaction has ended, and then it is in the conversation.
+    SELECT x.next_at INTO earlier FROM conversations.delayed_message x
+    WHERE x.app_id = d.app_id AND x.conversation_id = d.conversation_id AND (x.due_at, x.id) < (d.due_at, d.id)
+    ORDER BY x.due_at, x.id LIMIT 1;
+    IF FOUND THEN
+        -- What waits for one that was put off becomes due with it, and is not looked at until then.
+        UPDATE conversations.delayed_message x SET next_at = earlier WHERE x.id = d.id AND x.next_at < earlier;
         outcome := 'none';
         RETURN;
     END IF;

@@ -263,28 +263,43 @@ BEGIN
 END
 $$;
 
--- A conversation is about to be forgotten: that its participants met in it is not. Only for users who have signed in, or of whom the application has told
--- something: another user may name any number of the others.
-CREATE OR REPLACE FUNCTION conversations.keep_follows(p_conversation uuid) RETURNS void
-LANGUAGE sql VOLATILE AS $$
+-- Whether more than the id is known of a user: they have signed in, or the application has told something of them.
+CREATE OR REPLACE FUNCTION conversations.is_known(p_app uuid, p_user text) RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM conversations.identity i
+        WHERE i.app_id = p_app AND i.user_id = p_user AND (conversations.has_identity(i) OR i.suspended
+            OR EXISTS (SELECT FROM conversations.session s WHERE s.app_id = p_app AND s.user_id = p_user)));
+END
+$$;
+
+-- A conversation is about to forget these participants (NULL: all): that they met the others in it is not forgotten. Only for users who are known: another user
+-- may name any number of the others.
+CREATE OR REPLACE FUNCTION conversations.keep_follows(p_conversation uuid, p_users text[] DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
     WITH known AS MATERIALIZED (
         SELECT p.app_id, p.user_id, p.first_joined, p.left_position
         FROM conversations.participant p
-        CROSS JOIN LATERAL (
-            SELECT i.display_name IS NULL AND i.avatar_url IS NULL AND i.first_name IS NULL AND i.last_name IS NULL AND i.phone_number IS NULL
-                AND i.email_address IS NULL AND i.public_key IS NULL AND NOT i.is_bot AND i.metadata = '{}' AND NOT i.suspended AS is_bare
-            FROM conversations.identity i WHERE i.app_id = p.app_id AND i.user_id = p.user_id OFFSET 0) i
-        WHERE p.conversation_id = p_conversation
-            AND (NOT i.is_bare OR EXISTS (SELECT FROM conversations.session s WHERE s.app_id = p.app_id AND s.user_id = p.user_id)))
+        WHERE p.conversation_id = p_conversation AND conversations.is_known(p.app_id, p.user_id)
+    ), leaving AS MATERIALIZED (
+        SELECT k.* FROM known k WHERE p_users IS NULL OR k.user_id = ANY (p_users)
+    )
     INSERT INTO conversations.follow (app_id, user_id, followed, is_followed, is_met)
-    SELECT p.app_id, p.user_id, q.user_id, true, true
-    FROM known p JOIN known q ON q.user_id <> p.user_id
-    WHERE (p.left_position IS NULL OR p.left_position > q.first_joined) AND (q.left_position IS NULL OR q.left_position > p.first_joined)
-    ORDER BY p.user_id, q.user_id
-    ON CONFLICT DO NOTHING
+    SELECT p.app_id, d.user_id, d.followed, true, true
+    FROM leaving p
+    JOIN known q ON q.user_id <> p.user_id
+        AND (p.left_position IS NULL OR p.left_position > q.first_joined) AND (q.left_position IS NULL OR q.left_position > p.first_joined)
+    CROSS JOIN LATERAL (VALUES (p.user_id, q.user_id), (q.user_id, p.user_id)) d(user_id, followed)
+    -- In one order, since other conversations' participants may be the same.
+    ORDER BY d.user_id, d.followed
+    ON CONFLICT DO NOTHING;
+END
 $$;
 
 GRANT EXECUTE ON FUNCTION
     conversations.have_met, conversations.met, conversations.met_among, conversations.are_together, conversations.is_followed, conversations.followed,
     conversations.followed_among, conversations.followers, conversations.not_followed, conversations.list_followed, conversations.write_follows,
-    conversations.follow_users, conversations.follow_users_within, conversations.unfollow_user, conversations.follow_again, conversations.keep_follows TO strata_conversations;
+    conversations.follow_users, conversations.follow_users_within, conversations.unfollow_user, conversations.follow_again, conversations.is_known,
+    conversations.keep_follows TO strata_conversations;

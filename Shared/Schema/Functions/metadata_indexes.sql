@@ -94,26 +94,34 @@ BEGIN
 END
 $$;
 
--- Makes all entries of a conversation at one path, former participants with what they saw last. The caller holds the conversation's lock.
+-- Makes all entries of a conversation at one path, former participants with what they saw last. The caller holds the conversation's lock. Returns how many
+-- readers it has. `p_head` is for calls that began in the release before.
 CREATE OR REPLACE FUNCTION metadata.index_conversation(p_app uuid, p_conversation uuid, p_created_at timestamptz, p_head bigint, p_path_id bigint, p_path text)
-RETURNS void
+RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-    former record;
+    users text[] := (SELECT r.user_ids || ''::text FROM conversations.roster r WHERE r.conversation_id = p_conversation);
+    former text[] := ARRAY(SELECT k.user_id FROM metadata.kept_tree k WHERE k.conversation_id = p_conversation);
+    present record;
+    kept record;
 BEGIN
-    PERFORM metadata.set_index_entries(
-        p_app, p_conversation, p_created_at, p_path_id,
-        (SELECT r.user_ids || ''::text FROM conversations.roster r WHERE r.conversation_id = p_conversation),
-        (SELECT l.value FROM metadata.leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path));
-    FOR former IN
-        SELECT k.user_id, k.position FROM metadata.kept_tree k WHERE k.conversation_id = p_conversation
+    SELECT l.value, l.position INTO present FROM metadata.leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path;
+    PERFORM metadata.set_index_entries(p_app, p_conversation, p_created_at, p_path_id, users, present.value);
+    IF former = '{}' THEN RETURN cardinality(users); END IF;
+    -- Whoever left since the value is what it is saw that; the others saw one that was kept for them, or none. Each value is looked at once, not each user.
+    PERFORM metadata.set_index_entries(p_app, p_conversation, p_created_at, p_path_id, former, NULL);
+    FOR kept IN
+        SELECT l.value, l.position, l.until_position FROM metadata.kept_leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path
+        UNION ALL SELECT present.value, present.position, 9223372036854775807 WHERE present.position IS NOT NULL
     LOOP
         PERFORM metadata.set_index_entries(
-            p_app, p_conversation, p_created_at, p_path_id, ARRAY[former.user_id],
-            coalesce(
-                (SELECT l.value FROM metadata.leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path AND l.position <= former.position),
-                (SELECT f.value FROM metadata.kept_leaves(p_conversation, former.position, p_head) f WHERE f.path = p_path)));
+            p_app, p_conversation, p_created_at, p_path_id,
+            ARRAY(
+                SELECT k.user_id FROM metadata.kept_tree k
+                WHERE k.conversation_id = p_conversation AND k.position >= kept.position AND k.position < kept.until_position),
+            kept.value);
     END LOOP;
+    RETURN cardinality(users) + cardinality(former);
 END
 $$;
 
@@ -123,24 +131,23 @@ CREATE OR REPLACE FUNCTION metadata.build_indexes(p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     i metadata.index_path;
-    waits boolean := false;
+    present CONSTANT xid8 := pg_current_xact_id();
+    oldest CONSTANT xid8 := pg_snapshot_xmin(pg_current_snapshot());
     worked bigint;
 BEGIN
-    FOR i IN
-        SELECT x.* FROM metadata.index_path x WHERE x.ready_at IS NULL OR x.removed_at IS NOT NULL ORDER BY x.path_id LIMIT 100 FOR UPDATE SKIP LOCKED
-    LOOP
-        waits := true;
-        -- Writers that did not see the index, or its removal, had their numbers before this transaction got its own. (A greater number is of another cluster,
-        -- whose backup this is.)
-        IF i.fence IS NULL OR i.fence > pg_current_xact_id() THEN
-            UPDATE metadata.index_path x SET fence = pg_current_xact_id() WHERE x.app_id = i.app_id AND x.path_id = i.path_id;
-            CONTINUE;
-        END IF;
-        CONTINUE WHEN pg_snapshot_xmin(pg_current_snapshot()) <= i.fence;
-        worked := CASE WHEN i.removed_at IS NULL THEN metadata.build_index(i, p_limit) ELSE metadata.clear_index(i, p_limit) END;
-        RETURN greatest(worked, 1);
-    END LOOP;
-    RETURN CASE WHEN waits THEN 0 END;
+    -- One that must wait for its fence is taken only if there is no other. Among the others chance decides: one that cannot be built holds up none.
+    SELECT x.* INTO i FROM metadata.index_path x WHERE x.ready_at IS NULL OR x.removed_at IS NOT NULL
+    ORDER BY coalesce(x.fence >= oldest AND x.fence <= present, false), random() LIMIT 1 FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN RETURN NULL; END IF;
+    -- Writers that did not see the index, or its removal, had their numbers before this transaction got its own. (A greater number is of another cluster,
+    -- whose backup this is.)
+    IF i.fence IS NULL OR i.fence > present THEN
+        UPDATE metadata.index_path x SET fence = present WHERE x.app_id = i.app_id AND x.path_id = i.path_id;
+        RETURN 0;
+    END IF;
+    IF oldest <= i.fence THEN RETURN 0; END IF;
+    worked := CASE WHEN i.removed_at IS NULL THEN metadata.build_index(i, p_limit) ELSE metadata.clear_index(i, p_limit) END;
+    RETURN greatest(worked, 1);
 END
 $$;
 
@@ -150,10 +157,13 @@ LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan SET enable_se
 DECLARE
     -- Locked in one transaction, at most.
     most CONSTANT bigint := 200;
+    -- No conversation is begun after so many readers. One is never divided: with 100,000 former participants who all saw other values it takes about 10 s.
+    most_readers CONSTANT bigint := 5000;
     seen record;
     c record;
     looked_at bigint := 0;
     locked bigint := 0;
+    readers bigint := 0;
     reached uuid := i.built_up_to;
     is_cut boolean := false;
 BEGIN
@@ -162,7 +172,7 @@ BEGIN
         WHERE x.id > coalesce(i.built_up_to, '00000000-0000-0000-0000-000000000000') ORDER BY x.id LIMIT p_limit
     LOOP
         IF seen.app_id = i.app_id AND seen.deleted_position IS NULL THEN
-            is_cut := locked = most;
+            is_cut := locked = most OR readers >= most_readers;
             EXIT WHEN is_cut;
             -- Whoever waits for one lock while they hold another may wait in a circle: only the first one is waited for.
             IF locked = 0 THEN
@@ -179,7 +189,7 @@ BEGIN
                 IF NOT c.is_indexed THEN
                     UPDATE conversations.conversation x SET is_indexed = true WHERE x.id = seen.id;
                 END IF;
-                PERFORM metadata.index_conversation(i.app_id, seen.id, c.created_at, c.position, i.path_id, i.path);
+                readers := readers + metadata.index_conversation(i.app_id, seen.id, c.created_at, c.position, i.path_id, i.path);
             END IF;
         END IF;
         looked_at := looked_at + 1;

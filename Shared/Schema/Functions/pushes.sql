@@ -12,18 +12,28 @@ BEGIN
 END
 $$;
 
--- Pushes a notification to users; for some of them `p_overrides`, an object by user id, has other members. Outcomes: 'ok'; 'no_webhook', and then nothing
--- was pushed.
-CREATE OR REPLACE FUNCTION conversations.push_notification(p_app uuid, p_users text[], p_notification jsonb, p_overrides jsonb) RETURNS text
+-- Pushes a notification to users; for some of them `p_overrides`, an object by user id, has other members. `p_badges` has a number for each of the users, in
+-- their order; NULL: they are counted here. Outcomes: 'ok'; 'no_webhook', and then nothing was pushed.
+CREATE OR REPLACE FUNCTION conversations.push_notification(
+    p_app uuid, p_users text[], p_notification jsonb, p_overrides jsonb, p_badges bigint[] DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     push uuid := gen_random_uuid();
-    recipient text;
+    recipient record;
 BEGIN
-    FOREACH recipient IN ARRAY conversations.sorted_users(p_users) LOOP
-        IF NOT conversations.hand_over_push(p_app, push, recipient, p_notification || coalesce(p_overrides -> recipient, '{}')) THEN
-            RETURN 'no_webhook';
-        END IF;
+    -- Once for all: a webhook that ends meanwhile must not make a failure of what was pushed to some already, since the app's server would repeat that.
+    IF NOT coalesce('Push' = ANY (webhooks.wanted(p_app)), false) THEN RETURN 'no_webhook'; END IF;
+    -- Before the first push, which locks the lane of its user: other pushes to this user wait for that lock.
+    IF p_badges IS NULL THEN
+        p_badges := ARRAY(
+            SELECT (SELECT b.badge FROM conversations.get_badge(p_app, u.id, false) b) FROM unnest(p_users) WITH ORDINALITY u(id, n) ORDER BY u.n);
+    END IF;
+    -- In the order of the users, so that two pushes cannot wait for each other.
+    FOR recipient IN
+        SELECT DISTINCT ON (u.id COLLATE "C") u.id, u.badge FROM unnest(p_users, p_badges) u(id, badge) ORDER BY u.id COLLATE "C"
+    LOOP
+        PERFORM webhooks.push(
+            p_app, push, ARRAY[recipient.id], ARRAY[recipient.badge], p_notification || coalesce(p_overrides -> recipient.id, '{}'));
     END LOOP;
     RETURN 'ok';
 END

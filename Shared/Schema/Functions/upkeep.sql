@@ -41,12 +41,11 @@ END
 $$;
 
 -- Removes some of what will not be asked for any more, returns how many rows, to be called again while that is not 0: entries of users' logs (and of
--- change_rest) older than `keep`; and of conversations deleted for all before that everything but the ids, which stay taken.
+-- change_rest) older than `keep`.
 CREATE OR REPLACE FUNCTION conversations.sweep(keep interval, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     before timestamptz := now() - greatest(keep, interval '48 hours');
-    gone uuid;
     removed bigint;
     total bigint := 0;
 BEGIN
@@ -60,31 +59,74 @@ BEGIN
     IF total > 0 THEN
         UPDATE conversations.log_begin b SET at = before WHERE b.at < before;
     END IF;
-
-    SELECT c.id INTO gone FROM conversations.conversation c WHERE c.deleted_at < before LIMIT 1 FOR UPDATE SKIP LOCKED;
-    IF NOT FOUND THEN RETURN total; END IF;
-    DELETE FROM conversations.message m WHERE m.conversation_id = gone AND m.ordinal IN (
-        SELECT x.ordinal FROM conversations.message x WHERE x.conversation_id = gone LIMIT p_limit);
-    GET DIAGNOSTICS removed = ROW_COUNT;
-    total := total + removed;
-    IF removed < p_limit THEN
-        PERFORM conversations.unrefer_contents(gone);
-        PERFORM conversations.keep_follows(gone);
-        DELETE FROM conversations.user_conversation u USING conversations.participant p
-        WHERE p.conversation_id = gone AND u.app_id = p.app_id AND u.user_id = p.user_id AND u.conversation_id = gone;
-        DELETE FROM conversations.participant p WHERE p.conversation_id = gone;
-        DELETE FROM conversations.receipt_block b WHERE b.conversation_id = gone;
-        DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = gone;
-        DELETE FROM conversations.kept_parts k WHERE k.conversation_id = gone;
-        DELETE FROM conversations.roster r WHERE r.conversation_id = gone;
-        DELETE FROM conversations.outside_sending o WHERE o.conversation_id = gone;
-        -- Its row stays, so that its id stays taken, but is not looked for again.
-        UPDATE conversations.conversation c SET deleted_at = NULL WHERE c.id = gone;
-        total := total + 1;
-    END IF;
     RETURN total;
 END
 $$;
 
+-- The same of a conversation that was deleted for all before that: in the end nothing is left but its row, so that its id stays taken. The messages go first, then
+-- the participants, each in one transaction with their entry of it, and with the follows that keep whom they met in it.
+--
+-- Those who are known have met all the others who are, so only a few of them go at a time: as many as have about `most` follows, and at least one, who has two for
+-- each user who was ever in the conversation.
+CREATE OR REPLACE FUNCTION conversations.sweep_deleted(keep interval, p_limit bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+    most CONSTANT bigint := 10000;
+    before timestamptz := now() - greatest(keep, interval '48 hours');
+    gone record;
+    users text[];
+    removed bigint;
+    total bigint;
+BEGIN
+    SELECT c.id, c.app_id INTO gone FROM conversations.conversation c WHERE c.deleted_at < before LIMIT 1 FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN RETURN 0; END IF;
+    DELETE FROM conversations.message m WHERE m.conversation_id = gone.id AND m.ordinal = ANY (ARRAY(
+        SELECT x.ordinal FROM conversations.message x WHERE x.conversation_id = gone.id LIMIT p_limit));
+    GET DIAGNOSTICS total = ROW_COUNT;
+    IF total >= p_limit THEN RETURN total; END IF;
+    PERFORM conversations.unrefer_contents(gone.id, p_limit);
+    IF EXISTS (SELECT FROM conversations.content_reference r WHERE r.conversation_id = gone.id) THEN RETURN total + p_limit; END IF;
+
+    users := ARRAY(
+        SELECT p.user_id FROM conversations.participant p
+        WHERE p.conversation_id = gone.id AND NOT conversations.is_known(p.app_id, p.user_id) LIMIT p_limit);
+    removed := conversations.forget_participants(gone.app_id, gone.id, users);
+    total := total + removed;
+    IF removed >= p_limit THEN RETURN total; END IF;
+    users := ARRAY(
+        SELECT p.user_id FROM conversations.participant p WHERE p.conversation_id = gone.id
+        ORDER BY p.user_id LIMIT greatest(1, most / 2 / (
+            SELECT greatest(1, count(*)) FROM conversations.participant x WHERE x.conversation_id = gone.id)));
+    PERFORM conversations.keep_follows(gone.id, users);
+    total := total + conversations.forget_participants(gone.app_id, gone.id, users);
+    IF EXISTS (SELECT FROM conversations.participant p WHERE p.conversation_id = gone.id) THEN RETURN total; END IF;
+
+    DELETE FROM conversations.receipt_block b WHERE b.conversation_id = gone.id;
+    DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = gone.id;
+    DELETE FROM conversations.kept_parts k WHERE k.conversation_id = gone.id;
+    DELETE FROM conversations.roster r WHERE r.conversation_id = gone.id;
+    DELETE FROM conversations.outside_sending o WHERE o.conversation_id = gone.id;
+    -- Its row stays, so that its id stays taken, but is not looked for again.
+    UPDATE conversations.conversation c SET deleted_at = NULL WHERE c.id = gone.id;
+    RETURN total + 1;
+END
+$$;
+
+-- Removes participants of a conversation that was deleted for all, with what only they had of it. Returns how many.
+CREATE OR REPLACE FUNCTION conversations.forget_participants(p_app uuid, p_conversation uuid, p_users text[]) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    forgotten text;
+BEGIN
+    -- One by one: each is looked up by its whole key.
+    FOREACH forgotten IN ARRAY p_users LOOP
+        DELETE FROM conversations.user_conversation u WHERE u.app_id = p_app AND u.user_id = forgotten AND u.conversation_id = p_conversation;
+        DELETE FROM conversations.kept_receipts k WHERE k.conversation_id = p_conversation AND k.user_id = forgotten;
+        DELETE FROM conversations.participant p WHERE p.conversation_id = p_conversation AND p.user_id = forgotten;
+    END LOOP;
+    RETURN cardinality(p_users);
+END
+$$;
+
 GRANT EXECUTE ON FUNCTION
-    conversations.maintain_partitions, conversations.sweep TO strata_conversations;
+    conversations.maintain_partitions, conversations.sweep, conversations.sweep_deleted, conversations.forget_participants TO strata_conversations;

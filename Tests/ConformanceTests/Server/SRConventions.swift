@@ -242,10 +242,10 @@ enum SRConventions {
         ServerRule(21, "an id in the body is the id of what is created, and so it is created once; that of the header counts before it") { f in
             let ben = try await f.users.user("ben")
             try await f.identify("ana")
-            let (id, header) = (Layer.uuid(), Layer.uuid())
+            let (id, header, place) = (Layer.uuid(), Layer.uuid(), Layer.uuid())
             var conversation: JSONValue = ["participants": [f.reference(f.user("ana"))], "distinct": false]
-            conversation["id"] = .string("layer:///conversations/\(id)")
-            f.equal(try await f.does("POST", "/conversations", conversation, status: 201)["id"].string, "layer:///conversations/\(id)")
+            conversation["id"] = .string("layer:///conversations/\(place)")
+            f.equal(try await f.does("POST", "/conversations", conversation, status: 201)["id"].string, "layer:///conversations/\(place)")
             var announcement: JSONValue = [
                 "id": .string("layer:///announcements/\(id)"), "recipients": [f.reference(f.user("ben"))],
                 "parts": [["mime_type": "text/plain", "body": "news"]],

@@ -52,7 +52,7 @@ extension StoreTests {
                     try await calls.delete(id, .allParticipants)
                     try await calls.execute("UPDATE conversations.conversation SET deleted_at = now() - interval '40 days' WHERE id = '\(id)'")
                 }
-                while try await calls.number("SELECT conversations.sweep('30 days', 1000)") > 0 {}
+                while try await calls.number("SELECT conversations.sweep_deleted('30 days', 1000)") > 0 {}
                 let rows = "SELECT count(*) FROM conversations.follow WHERE app_id = '\(calls.app)'"
                 let count = 3 * others
                 #expect(count > most)

@@ -92,6 +92,66 @@ extension StoreTests {
             }
         }
 
+        @Test("a batch ends after so many former participants, however few conversations these were in")
+        func formerParticipants() async throws {
+            try await run { calls in
+                // Nothing is left of what other tests have had built.
+                try await calls.eventually { try await calls.buildIndexes() == nil }
+                for value in ["left", "kept"] {
+                    let id = try await calls.conversation(metadata: ["status": value])
+                    try await calls.execute(
+                        """
+                        INSERT INTO conversations.participant (
+                            conversation_id, user_id, app_id, first_joined, joined, left_position, left_ordinal, uncounted, hidden_count, left_deleted)
+                        SELECT '\(id)', 'f' || n, '\(calls.app)', 1, 1, 1, 0, 0, 0, 0 FROM generate_series(1, 5100) n
+                        """)
+                    try await calls.execute(
+                        """
+                        INSERT INTO metadata.kept_tree (conversation_id, user_id, position)
+                        SELECT '\(id)', 'f' || n, 1 FROM generate_series(1, 5100) n
+                        """)
+                }
+                try await calls.addIndex("status")
+                var seen: Set<Int64> = []
+                try await calls.eventually {
+                    try await calls.buildIndexes()
+                    seen.insert(
+                        try await calls.number("SELECT count(DISTINCT conversation_id) FROM metadata.index_entry WHERE app_id = '\(calls.app)'"))
+                    return try await calls.indexes()[0].readyAt != nil
+                }
+                #expect(seen.contains(1))
+                // With two participants and the app itself.
+                #expect(try await calls.number("SELECT count(*) FROM metadata.index_entry WHERE app_id = '\(calls.app)'") == 2 * 5103)
+                let values = "SELECT count(DISTINCT value_key) FROM metadata.index_entry"
+                #expect(try await calls.number("\(values) WHERE app_id = '\(calls.app)' AND user_id = 'f7'") == 2)
+            }
+        }
+
+        @Test("an index that cannot be built keeps no other one waiting")
+        func unbuildable() async throws {
+            try await CallsFixture.run(on: try await ServiceFixture.migratedDatabase()) { calls in
+                let other = calls.with(app: .random())
+                for calls in [calls, other] {
+                    try await calls.register()
+                    _ = try await calls.conversation(metadata: ["status": "open"])
+                    try await calls.addIndex("status")
+                }
+                try await calls.execute(
+                    """
+                    DO $made$ BEGIN
+                    CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS
+                    'BEGIN RAISE EXCEPTION ''this fails'' USING ERRCODE = ''check_violation''; END';
+                    CREATE TRIGGER refuse BEFORE INSERT ON metadata.index_entry FOR EACH ROW WHEN (NEW.app_id = '\(calls.app)') EXECUTE FUNCTION public.refuse();
+                    END $made$
+                    """)
+                try await calls.eventually {
+                    _ = try? await calls.buildIndexes()
+                    return try await other.indexes()[0].readyAt != nil
+                }
+                #expect(try await calls.indexes().map(\.readyAt) == [nil])
+            }
+        }
+
         @Test("an app can name sixteen paths; one that is taken back is refused at once, and can be named anew")
         func most() async throws {
             try await run { calls in

@@ -154,6 +154,48 @@ extension StoreTests {
             }
         }
 
+        @Test("while another instance sends a message, no later one of its conversation is sent before it")
+        func sentInOrder() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ana", "ben"], by: "").id
+                let (first, second) = (MessageID.random(), MessageID.random())
+                try await calls.delay(id, name: "C", id: first, milliseconds: 60_000)
+                try await calls.delay(id, name: "C", id: second, milliseconds: 60_001)
+                try await pass(60_001, calls)
+                // The other instance has the message, and not yet its conversation's lock.
+                try await calls.holding(
+                    "FROM conversations.delayed_message WHERE id = '\(first)' FOR UPDATE", until: 0, then: "conversations.send_delayed('\(first)')",
+                    meanwhile: {
+                        _ = await calls.delayedMessages.workOff()
+                        let sent = try await calls.messages(id, as: "").total
+                        #expect(sent == 0)
+                    }
+                ) {}
+                _ = await calls.delayedMessages.workOff()
+                #expect(try await calls.messages(id, as: "").messages.map(\.id) == [second, first])
+                #expect(try await waiting(calls) == 0)
+            }
+        }
+
+        @Test("what comes due behind a message that was put off waits as long, and is sent after it")
+        func behindPutOff() async throws {
+            try await CallsFixture.run { calls in
+                let id = try await calls.create(["ana", "ben"], by: "").id
+                let (first, second) = (MessageID.random(), MessageID.random())
+                try await calls.delay(id, name: "C", id: first, milliseconds: 60_000)
+                try await calls.delay(id, name: "C", id: second, milliseconds: 60_001)
+                try await pass(60_001, calls)
+                try await calls.execute("UPDATE conversations.delayed_message SET next_at = now() + interval '1 hour' WHERE id = '\(first)'")
+                _ = await calls.delayedMessages.workOff()
+                #expect(try await calls.messages(id, as: "").total == 0)
+                let times = "SELECT count(DISTINCT next_at) FROM conversations.delayed_message WHERE app_id = '\(calls.app)'"
+                #expect(try await calls.number(times) == 1)
+                try await pass(3_600_000, calls)
+                _ = await calls.delayedMessages.workOff()
+                #expect(try await calls.messages(id, as: "").messages.map(\.id) == [second, first])
+            }
+        }
+
         @Test("an app has only so many that wait; there is room again when they are sent")
         func quota() async throws {
             try await CallsFixture.run { calls in

@@ -29,6 +29,67 @@ import Testing
         }
     }
 
+    @Test("a step that fails keeps no other one from being done")
+    func failingSteps() async throws {
+        try await ServiceFixture.run { service in
+            try await service.execute(
+                """
+                CREATE OR REPLACE FUNCTION conversations.maintain_partitions(keep interval) RETURNS bigint LANGUAGE plpgsql AS $$
+                BEGIN RAISE EXCEPTION 'this fails' USING ERRCODE = 'check_violation'; END
+                $$;
+                CREATE OR REPLACE FUNCTION conversations.sweep_deleted(keep interval, p_limit bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+                BEGIN RAISE EXCEPTION 'this fails' USING ERRCODE = 'check_violation'; END
+                $$;
+                INSERT INTO conversations.used_nonce SELECT sha256('1'), now() - interval '2 hours';
+                INSERT INTO conversations.mutation (app_id, user_id, id, fingerprint, outcome, created_at)
+                VALUES (gen_random_uuid(), 'ana', gen_random_uuid(), 1, 'ok', now() - interval '60 days');
+                """)
+            await maintenance(service).turn()
+            #expect(try await service.number("SELECT count(*) FROM conversations.used_nonce") == 0)
+            #expect(try await service.number("SELECT count(*) FROM conversations.mutation") == 0)
+        }
+    }
+
+    @Test("many who were in a conversation that was deleted are forgotten a few at a time, and those who met there follow each other all the while")
+    func manyParticipants() async throws {
+        try await ServiceFixture.run { service in
+            let (app, id, users) = (UUID(), UUID(), 200)
+            try await service.execute(
+                """
+                DO $$ BEGIN
+                    PERFORM conversations.create_conversation('\(app)', 'u1', '\(id)', ARRAY['u2'], false, NULL, NULL, 25, NULL, NULL);
+                END $$;
+                INSERT INTO conversations.participant (
+                    conversation_id, user_id, app_id, first_joined, joined, left_position, left_ordinal, uncounted, hidden_count, left_deleted)
+                SELECT '\(id)', 'u' || n, '\(app)', 1, 1, n, 0, 0, 0, 0 FROM generate_series(3, \(users + 50)) n;
+                INSERT INTO conversations.user_conversation (app_id, user_id, conversation_id, created_at)
+                SELECT '\(app)', 'u' || n, '\(id)', now() FROM generate_series(3, \(users + 50)) n;
+                INSERT INTO conversations.identity AS i (app_id, user_id, display_name)
+                SELECT '\(app)', 'u' || n, CASE WHEN n <= \(users) THEN 'Name' END FROM generate_series(1, \(users + 50)) n
+                ON CONFLICT (app_id, user_id) DO UPDATE SET display_name = excluded.display_name;
+                UPDATE conversations.conversation SET deleted_position = position, deleted_at = now() - interval '40 days' WHERE id = '\(id)';
+                """)
+            let rows = "SELECT count(*) FROM conversations.follow WHERE app_id = '\(app)'"
+            // Some of the pairs: all would take long.
+            let unfollowed = """
+                SELECT count(*) FROM unnest('{1,2,3,100,200}'::int[]) a CROSS JOIN generate_series(1, \(users)) b
+                WHERE a <> b AND NOT (conversations.is_followed('\(app)', 'u' || a, 'u' || b) AND conversations.is_followed('\(app)', 'u' || b, 'u' || a))
+                """
+            #expect(try await service.number(unfollowed) == 0)
+            var (calls, written): (Int, Int64) = (0, 0)
+            while try await service.number("SELECT conversations.sweep_deleted('30 days', 1000)") > 0 {
+                calls += 1
+                let count = try await service.number(rows)
+                #expect(count - written <= 10_000)
+                written = count
+                #expect(try await service.number(unfollowed) == 0)
+            }
+            #expect(calls > 3 && written == Int64(users * (users - 1)))
+            let left = "(SELECT count(*) FROM conversations.participant) + (SELECT count(*) FROM conversations.user_conversation)"
+            #expect(try await service.number("SELECT \(left)") == 0)
+        }
+    }
+
     @Test("several instances may do it at once")
     func atOnce() async throws {
         try await ServiceFixture.run { service in

@@ -137,13 +137,14 @@ enum Queries {
         QueryCheck(SetApp(app: app, sessionTTL: 1, badgeCounts: "external", badgeAnnouncements: true)),
         QueryCheck(ShortenSessions(app: app, after: "", limit: 1)), QueryCheck(SetBadge(app: app, user: user, count: 1)),
         QueryCheck(GetBadge(app: app, user: user)),
-        QueryCheck(PushNotification(app: app, users: [user], notification: "{}", overrides: "{}")), QueryCheck(EraseUser(app: app, user: user)),
-        QueryCheck(EraseSome(limit: 1)),
+        QueryCheck(PushNotification(app: app, users: [user], notification: "{}", overrides: "{}", badges: [nil, 1])),
+        QueryCheck(PushBadges(app: app, users: [user])), QueryCheck(EraseUser(app: app, user: user)), QueryCheck(EraseSome(limit: 1)),
     ]
 
     private static let maintenance: [QueryCheck] = [
         QueryCheck(MaintainPartitions(retention: 1)), QueryCheck(SweepAccounts(limit: 1)), QueryCheck(SweepIdentities(limit: 1)),
         QueryCheck(SweepTrees(limit: 1)), QueryCheck(SweepMutations(retention: 1, limit: 1)), QueryCheck(SweepLogs(retention: 1, limit: 1)),
+        QueryCheck(SweepDeleted(retention: 1, limit: 1)),
     ]
 
     private static let indexes: [QueryCheck] = [

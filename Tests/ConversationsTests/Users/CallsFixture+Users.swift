@@ -112,6 +112,15 @@ extension CallsFixture {
             })
     }
 
+    /// An active webhook that takes pushes.
+    func pushWebhook() async throws {
+        try await execute(
+            """
+            INSERT INTO webhooks.hook (id, app_id, version, target_url, secret, events, kinds, status)
+            VALUES (gen_random_uuid(), '\(app)', '3.0', 'https://example.org', 'secret', '{Push}', '{Push}', 'active')
+            """)
+    }
+
     func erase(_ user: String) async throws {
         _ = try await call(
             UsersAPI.erase,

@@ -347,7 +347,7 @@ extension StoreTests {
                 try await calls.sendByServer(id, by: "robo")
                 try await calls.delete(id, by: "", .allParticipants)
                 try await calls.execute("UPDATE conversations.conversation SET deleted_at = deleted_at - interval '40 days' WHERE id = '\(id)'")
-                while try await calls.number("SELECT conversations.sweep('30 days', 1000)") > 0 {}
+                while try await calls.number("SELECT conversations.sweep_deleted('30 days', 1000)") > 0 {}
                 #expect(try await calls.number("SELECT count(*) FROM conversations.outside_sending WHERE conversation_id = '\(id)'") == 0)
             }
         }

@@ -165,6 +165,7 @@ extension StoreTests {
         func push() async throws {
             try await CallsFixture.run(on: try await ServiceFixture.migratedDatabase()) { calls in
                 try await calls.register()
+                try await calls.pushWebhook()
                 try await calls.users("ana", "ben")
                 try await calls.send(calls.conversation(), by: "ana")
                 // In place of what records events: it notes what it is given.
