@@ -119,7 +119,7 @@ let checks: [Target] = [
         "WebhooksTests",
         [
             "Webhooks", "ServiceKit", "Contracts", "Postgres", "Schema", "StrataModel", "StrataWire", "TestCluster", "TestSupport", swiftProtobuf,
-            nioCore, nioPosix, nioHTTP1, nioSSL, logging,
+            asyncHTTPClient, nioCore, nioPosix, nioHTTP1, nioSSL, logging,
         ]),
     tests(
         "GatewayTests",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Logging
+import NIOPosix
 import Postgres
 import StrataModel
 import Testing
@@ -67,6 +69,65 @@ struct ActivationTests {
             #expect(try await reset(10, database) == 1)
             try await settle(database)
             #expect(try await status(held, database) == "active")
+        }
+    }
+
+    @Test("a lane that is being sent is not claimed once more when its hook is activated, before its lease ends")
+    func underWay() async throws {
+        try await HookDatabase.run { database in
+            let hook = try await database.hook()
+            try await database.owe(hook, attempts: 2)
+            #expect(try await database.claim([(hook, 1)]).map(\.failures) == [2])
+            // It was deactivated, and its receiver asked again.
+            try await database.sql("UPDATE webhooks.hook SET status = 'unverified'")
+            #expect(try await reset(10, database) == 1)
+            #expect(try await database.claim([(hook, 1)]).isEmpty)
+            try await database.sql("UPDATE webhooks.lane SET due_at = now() - interval '1 second'")
+            #expect(try await database.claim([(hook, 1)]).map(\.failures) == [0])
+        }
+    }
+
+    @Test("whoever gives a hook up ends the activation in which it failed, and no later one")
+    func givenUp() async throws {
+        try await HookDatabase.run { database in
+            let id = try await database.hook()
+            func read() async throws -> Hook {
+                try #require(try await database.store.hooks(ReadActiveHooks(), deadline: HookDatabase.soon).first)
+            }
+            func giveUp(_ hook: Hook) async throws -> [Hook] {
+                try await database.store.hooks(
+                    GiveUpHook(id: id, reason: "gone", verifiedAt: try #require(hook.verifiedAt)), deadline: HookDatabase.soon)
+            }
+            let before = try await read()
+            // It was deactivated and activated meanwhile.
+            try await database.sql("UPDATE webhooks.hook SET verified_at = clock_timestamp()")
+            #expect(try await giveUp(before).isEmpty)
+            #expect(try await status(id, database) == "active")
+            let now = try await read()
+            #expect(try await giveUp(now).map(\.webhook.statusReason) == ["gone"])
+            #expect(try await status(id, database) == "inactive")
+            #expect(try await giveUp(now).isEmpty)
+        }
+    }
+
+    @Test("a verification that is interrupted is no verdict: the hook waits to be asked again")
+    func interrupted() async throws {
+        try await HookDatabase.run { database in
+            let id = try await database.hook(status: "inactive")
+            let names = NameLookup()
+            let sender = HTTPSender(
+                policy: AddressPolicy(allowed: []), timeout: .seconds(20), connectionsPerHost: 1, trustedRoots: [],
+                group: MultiThreadedEventLoopGroup.singleton, names: names)
+            let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            let verifier = Verifier(store: database.store, sender: sender, settings: try database.settings(), logger: quiet)
+            let begun = try await database.store.hooks(BeginActivation(app: database.app, id: id, lease: 60_000), deadline: HookDatabase.soon)
+            // The service ends.
+            await names.shutDown()
+            let verified = try await verifier.verify(try #require(begun.first))
+            #expect(verified == begun.first)
+            #expect(try await status(id, database) == "unverified")
+            #expect(try await database.number("SELECT count(*) FROM webhooks.hook WHERE verify_at > now()") == 1)
+            await sender.shutDown()
         }
     }
 

@@ -4,6 +4,7 @@ import Foundation
 import Logging
 import Postgres
 import Schema
+import ServiceKit
 import StrataModel
 import TestSupport
 
@@ -80,6 +81,19 @@ struct HookDatabase: Sendable {
         }
     }
 
+    // MARK: The service
+
+    /// Settings of a service that calls receivers on this machine, with these ones beside.
+    func settings(_ others: [String: String] = [:]) throws -> WebhooksSettings {
+        let environment = [
+            "STRATA_POSTGRES_URL": url, "STRATA_CLUSTER_SECRET": "a cluster secret that is long enough",
+            "STRATA_PUBLIC_URL": "https://chat.example.org", "STRATA_WEBHOOKS_ALLOW_HTTP": "true",
+            "STRATA_WEBHOOKS_ALLOW_PRIVATE": "127.0.0.0/8",
+        ]
+        let settings = Settings(environment: environment.merging(others) { $1 })
+        return try WebhooksSettings(settings, common: CommonSettings(settings))
+    }
+
     // MARK: Hooks
 
     /// A hook that was verified a minute ago.
@@ -119,10 +133,11 @@ struct HookDatabase: Sendable {
 
     /// Claims as an instance does, from the first of these hooks on.
     func claim(_ limits: [(hook: WebhookID, lanes: Int)], total: Int = 100, events: Int = 32, bytes: Int = 1 << 20) async throws -> [ClaimedLane] {
-        try await store.claim(
+        let claimed = try await store.claim(
             ClaimLanes(
-                hooks: limits.map(\.hook.rawValue), limits: limits.map { Int64($0.lanes) }, total: Int64(total), claim: UUID(), lease: 60_000,
-                events: Int64(events), bytes: Int64(bytes)), deadline: Self.soon)
+                hooks: limits.map(\.hook.rawValue), limits: limits.map { Int64($0.lanes) }, total: Int64(total), claim: UUID(), lease: 60_000),
+            deadline: Self.soon)
+        return try await store.read(claimed, events: Int64(events), bytes: Int64(bytes), deadline: Self.soon)
     }
 
     /// Ends the work on a lane.

@@ -105,6 +105,42 @@ struct RecordingTests {
         }
     }
 
+    @Test("of messages that are all read at once, those are told by themselves whose parts have 16 MB in all, the newest; runs are whole")
+    func allRead() async throws {
+        try await HookDatabase.run { database in
+            let (single, runs) = (try await database.hook(kinds: [.messageRead]), try await database.hook(kinds: [.receiptCreated]))
+            try await database.execute(Self.scene(in: database.app))
+            try await database.execute(
+                """
+                UPDATE conversations.message SET parts = convert_to(repeat('a', 6000000), 'UTF8')
+                WHERE conversation_id = '\(Self.conversation)' AND ordinal > 5;
+                DO $$ BEGIN
+                    PERFORM webhooks.record_receipts(
+                        '\(database.app)', '\(Self.conversation)', 100, now(), webhooks.all_read('\(Self.conversation)', 'cleo', 1, 11),
+                        '{message.read,Receipt.created}');
+                END $$
+                """)
+            func told(_ hook: WebhookID) async throws -> [String] {
+                try await database.texts(
+                    """
+                    SELECT coalesce(o.facts -> 'message' ->> 'ordinal', (o.facts ->> 'from') || '-' || (o.facts ->> 'to'))
+                    FROM webhooks.outbox o WHERE o.hook_id = '\(hook)' ORDER BY o.position, o.number
+                    """)
+            }
+            #expect(try await told(single) == ["8", "9", "10"])
+            #expect(try await told(runs) == ["2-5", "7-11"])
+        }
+    }
+
+    @Test("what an event says of a message is made without writing its parts out")
+    func objects() async throws {
+        try await HookDatabase.run { database in
+            let source = "SELECT prosrc FROM pg_proc WHERE oid = 'webhooks.message_object'::regproc"
+            let count = try await database.number("SELECT count(*) FROM (\(source)) f WHERE prosrc LIKE '%m.parts := NULL;%to_jsonb(m)%'")
+            #expect(count == 1)
+        }
+    }
+
     @Test("a hook that an app asks for once more is the one that it has, also where it may have no other")
     func creation() async throws {
         try await HookDatabase.run { database in

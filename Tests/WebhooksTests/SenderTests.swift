@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import AsyncHTTPClient
 import Dispatch
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import StrataModel
 import Synchronization
 import TestCluster
 import TestSupport
@@ -15,6 +17,8 @@ import Testing
 /// The client against real receivers.
 @Suite("requests to receivers", .timeLimit(.minutes(2)))
 struct SenderTests {
+    private static let app = AppID.random()
+    private static let interrupted = "interrupted"
     private static let local = AddressPolicy(allowed: [AddressBlock("127.0.0.0/8")].compactMap { $0 })
 
     private func with(
@@ -36,15 +40,17 @@ struct SenderTests {
 
     private func post(_ sender: HTTPSender, _ url: String) async throws -> HTTPSender.Answer {
         let target = try TargetURL(url, allowsHTTP: true)
-        return try await sender.send(.POST, target.text, to: target, headers: [:], body: ByteBuffer(string: "{}"))
+        return try await sender.send(.POST, target.text, to: target, of: Self.app, headers: [:], body: ByteBuffer(string: "{}"))
     }
 
     private func problem(_ sender: HTTPSender, _ url: String) async throws -> String? {
         do {
             _ = try await post(sender, url)
             return nil
-        } catch let problem as HTTPSender.Problem {
-            return problem.reason
+        } catch HTTPSender.Problem.failed(let reason) {
+            return reason
+        } catch HTTPSender.Problem.interrupted {
+            return Self.interrupted
         }
     }
 
@@ -104,9 +110,45 @@ struct SenderTests {
         let sender = HTTPSender(
             policy: Self.local, timeout: .seconds(20), connectionsPerHost: 4, trustedRoots: [], group: MultiThreadedEventLoopGroup.singleton)
         await sender.shutDown()
-        #expect(try await problem(sender, receiver.url("/")) == HTTPSender.Problem.interrupted.reason)
+        #expect(try await problem(sender, receiver.url("/")) == Self.interrupted)
         #expect(receiver.events(at: "/").isEmpty)
         await receiver.stop()
+    }
+
+    @Test("nor is it a verdict when the service ends before a name is looked up, or between that and the request")
+    func shutDownMeanwhile() async throws {
+        let receiver = try await WebhookReceiver.start()
+        let names = NameLookup()
+        try await with(names: names, receiver: receiver) { (sender: HTTPSender) async throws -> Void in
+            await names.shutDown()
+            #expect(try await problem(sender, "http://example.test/") == Self.interrupted)
+        }
+        #expect(HTTPSender.problem(for: HTTPClientError.alreadyShutdown) == .interrupted)
+    }
+
+    @Test("an app has few names looked up at a time; what is beyond that is not asked for, and other apps have theirs looked up")
+    func namesOfAnApp() async throws {
+        let asked = Mutex(0)
+        let isOver = DispatchSemaphore(value: 0)
+        let address = try #require(IPAddress("127.0.0.1"))
+        let names = NameLookup { host in
+            asked.withLock { $0 += 1 }
+            if host.hasPrefix("slow") { isOver.wait() }
+            return [address]
+        }
+        let slow = (0..<NameLookup.mostOfApp).map { number in Task { await names.addresses(of: "slow\(number).test", for: Self.app) } }
+        while asked.withLock({ $0 }) < NameLookup.mostOfApp { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(await names.addresses(of: "quick.test", for: Self.app) == .notAsked)
+        #expect(await names.addresses(of: "127.0.0.1", for: Self.app) == .found([address]))
+        #expect(await names.addresses(of: "quick.test", for: .random()) == .found([address]))
+        let receiver = try await WebhookReceiver.start()
+        try await with(names: names, receiver: receiver) { (sender: HTTPSender) async throws -> Void in
+            #expect(try await problem(sender, receiver.url("/", host: "quick.test")) == Self.interrupted)
+            #expect(receiver.events(at: "/").isEmpty)
+            for _ in slow { isOver.signal() }
+            for lookup in slow { #expect(await lookup.value == .found([address])) }
+            #expect(try await post(sender, receiver.url("/", host: "quick.test")).status == 200)
+        }
     }
 
     @Test("a name that cannot be found is not asked for again at once")
@@ -116,9 +158,10 @@ struct SenderTests {
             asked.withLock { $0 += 1 }
             throw NameResolution.UnknownName()
         }
-        for _ in 0..<3 { #expect(await names.addresses(of: "gone.invalid") == nil) }
+        for _ in 0..<3 { #expect(await names.addresses(of: "gone.invalid", for: Self.app) == .unknown) }
         #expect(asked.withLock { $0 } == 1)
-        #expect(await names.addresses(of: "127.0.0.1") == [try #require(IPAddress("127.0.0.1"))])
+        let address = try #require(IPAddress("127.0.0.1"))
+        #expect(await names.addresses(of: "127.0.0.1", for: Self.app) == .found([address]))
         await names.shutDown()
     }
 

@@ -24,45 +24,53 @@ struct Verifier: Service {
     var lease: Int64 { Int64((settings.timeout + .seconds(10)) / .milliseconds(1)) }
     private var delay: Int64 { Int64(HookStore.activationDelay / .milliseconds(1)) }
 
+    /// What came of asking a receiver.
+    private enum Verdict {
+        case wantsEvents
+        /// In words for the app's owner.
+        case refused(String)
+        /// It was not asked, or not to the end.
+        case none
+    }
+
     /// Asks the receiver of a hook, and notes the answer.
     /// - Returns: the hook afterwards; nil if it is gone, or was deactivated meanwhile.
     func verify(_ hook: Hook) async throws(Failure) -> Hook? {
-        let reason = await problem(with: hook.webhook)
-        // Another instance asks when the lease ends.
-        if reason == HTTPSender.Problem.interrupted.reason { return hook }
-        if let reason {
+        var reason: String?
+        switch await verdict(on: hook.webhook) {
+        case .wantsEvents: break
+        case .refused(let why):
+            reason = "Verification failed due to \(why)"
             logger.notice(
                 "a webhook could not be verified",
-                metadata: ["webhook.id": "\(hook.webhook.id)", "app.id": "\(hook.webhook.app)", "error.message": "\(reason)"])
+                metadata: ["webhook.id": "\(hook.webhook.id)", "app.id": "\(hook.webhook.app)", "error.message": "\(why)"])
+        // It is asked when the lease ends, by any instance.
+        case .none: return hook
         }
-        return
-            try await store.hooks(
-                EndVerification(id: hook.webhook.id, reason: reason.map { "Verification failed due to \($0)" }, delay: delay),
-                deadline: .now + .seconds(5)
-            )
-            .first
+        return try await store.hooks(EndVerification(id: hook.webhook.id, reason: reason, delay: delay), deadline: .now + .seconds(5)).first
     }
 
-    /// Why the receiver does not want the events; nil: it does.
-    private func problem(with webhook: Webhook) async -> String? {
+    private func verdict(on webhook: Webhook) async -> Verdict {
         let challenge = UUID().uuidString.lowercased()
         do {
             let target = try TargetURL(webhook.targetURL, allowsHTTP: settings.allowsHTTP)
             let answer = try await sender.send(
-                .GET, target.adding("verification_challenge", challenge), to: target,
+                .GET, target.adding("verification_challenge", challenge), to: target, of: webhook.app,
                 headers: [
                     "user-agent": "layer-webhooks/\(webhook.version.rawValue)", "layer-webhook-id": webhook.id.layerID(in: webhook.app),
                     "accept": "*/*",
                 ], body: nil, bodyBytes: 1024, limit: Self.longest)
-            guard answer.status == 200 else { return "unexpected response status: \(answer.status) \(answer.reason)" }
-            guard let body = answer.body, String(buffer: body) == challenge else { return "an answer that is not the challenge" }
-            return nil
-        } catch let problem as HTTPSender.Problem {
-            return problem.reason
+            guard answer.status == 200 else { return .refused("unexpected response status: \(answer.status) \(answer.reason)") }
+            guard let body = answer.body, String(buffer: body) == challenge else { return .refused("an answer that is not the challenge") }
+            return .wantsEvents
+        } catch HTTPSender.Problem.interrupted {
+            return .none
+        } catch HTTPSender.Problem.failed(let reason) {
+            return .refused(reason)
         } catch let failure as Failure {
-            return "a target that cannot be called: \(failure.message)"
+            return .refused("a target that cannot be called: \(failure.message)")
         } catch {
-            return "an error"
+            return .refused("an error")
         }
     }
 

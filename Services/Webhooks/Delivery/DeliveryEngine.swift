@@ -18,8 +18,12 @@ import Synchronization
 final class DeliveryEngine: Service {
     /// Of one lane, in one claim.
     private static let mostEvents: Int64 = 32, mostBytes: Int64 = 256 << 10
-    /// How long after nothing was due it is looked again.
+    /// Lanes whose events are read at a time.
+    private static let mostRead = 16
+    /// How long the engine waits after nothing was due, before it looks again.
     private static let idlePause = Duration.milliseconds(100)
+    /// How long a lane waits whose events could not be read, or whose receiver was not asked.
+    private static let shortPause = Duration.seconds(1)
     /// How often the hooks are read.
     private static let hooksInterval = Duration.seconds(1)
 
@@ -56,7 +60,8 @@ final class DeliveryEngine: Service {
         self.logger = logger
         finisher = LaneFinisher(store: store, logger: logger)
         renderer = Renderer(baseURL: settings.publicURL, webSocketURL: settings.publicURL)
-        room = Mutex(DeliveryRoom(perHook: settings.perHook, perHost: settings.perHost, total: settings.inFlight))
+        room = Mutex(
+            DeliveryRoom(perHook: settings.perHook, perHost: settings.perHost, total: settings.inFlight, slowAfter: settings.timeout / 4))
     }
 
     /// Works until the service stops; then what is under way is ended and noted.
@@ -77,10 +82,9 @@ final class DeliveryEngine: Service {
                     readAt = .now
                     try await readHooks()
                 }
-                let lanes = try await claim()
-                // Not children of this task: what is under way is ended when the claiming is.
-                for lane in lanes { Task { await self.work(on: lane) } }
-                if lanes.isEmpty { await wake.wait(atMost: Self.idlePause) }
+                let claimed = try await claim()
+                // Not a child of this task: what is under way is ended when the claiming is.
+                if claimed.isEmpty { await wake.wait(atMost: Self.idlePause) } else { Task { await self.read(claimed) } }
             } catch {
                 claimFailures.increment()
                 logger.debug("nothing could be claimed", metadata: ["error.message": "\(error)"])
@@ -101,7 +105,7 @@ final class DeliveryEngine: Service {
         hooks.withLock { $0 = ready }
     }
 
-    /// A lane with the one that may deliver it until the lease ends.
+    /// A lane that has room, with the hook that it is delivered to until the lease ends.
     private struct Work: Sendable {
         let lane: ClaimedLane
         let ready: Ready
@@ -118,8 +122,9 @@ final class DeliveryEngine: Service {
         let claimedAt = ContinuousClock.now
         let query = ClaimLanes(
             hooks: limits.map { $0.id.rawValue }, limits: limits.map { Int64($0.lanes) }, total: Int64(rest), claim: UUID(),
-            lease: Int64(settings.lease / .milliseconds(1)), events: Self.mostEvents, bytes: Self.mostBytes)
-        let lanes = try await store.claim(query, deadline: .now + .seconds(5))
+            lease: Int64(settings.lease / .milliseconds(1)))
+        // In a task that is not cancelled when the service stops: nobody would know of the lanes, and they would wait until the lease ends.
+        let lanes = try await Task { [store] in try await store.claim(query, deadline: .now + .seconds(5)) }.value
         if !lanes.isEmpty { claims.increment() }
         return lanes.compactMap { lane in
             guard let known = ready[lane.hook] else { return nil }
@@ -132,15 +137,43 @@ final class DeliveryEngine: Service {
         }
     }
 
+    /// Reads the events of claimed lanes and begins to deliver them. Some lanes at a time: if it takes too long, few are affected.
+    private func read(_ claimed: [Work]) async {
+        for start in stride(from: 0, to: claimed.count, by: Self.mostRead) {
+            let portion = claimed[start..<min(start + Self.mostRead, claimed.count)]
+            do {
+                let lanes = try await store.read(
+                    portion.map(\.lane), events: Self.mostEvents, bytes: Self.mostBytes, deadline: .now + .seconds(5))
+                for (unread, lane) in zip(portion, lanes) {
+                    let work = Work(lane: lane, ready: unread.ready, claimedAt: unread.claimedAt)
+                    Task { await self.work(on: work) }
+                }
+            } catch {
+                claimFailures.increment()
+                logger.debug("claimed events could not be read", metadata: ["error.message": "\(error)"])
+                for work in portion { end(work, with: Self.untouched(work.lane, pause: Self.shortPause)) }
+            }
+        }
+    }
+
     private func finish(_ result: LaneResult, of work: Work) {
         finisher.add(result, of: work.lane.claim, until: work.claimedAt + settings.lease) { [wake] in wake.signal() }
     }
 
     // MARK: One lane
 
-    /// Nothing has been done: the lane is due as it was.
-    private static func untouched(_ lane: ClaimedLane) -> LaneResult {
-        LaneResult(hook: lane.hook, lane: lane.lane, failures: lane.failures, pause: .zero)
+    /// Nothing has been done: the lane is due as it was, or a little later.
+    private static func untouched(_ lane: ClaimedLane, pause: Duration = .zero) -> LaneResult {
+        LaneResult(hook: lane.hook, lane: lane.lane, failures: lane.failures, pause: pause)
+    }
+
+    /// What came of an attempt.
+    private enum Outcome {
+        case delivered
+        /// Why, in words for the app's owner.
+        case failed(String)
+        /// The receiver was not asked, or not to the end.
+        case interrupted
     }
 
     private func work(on work: Work) async {
@@ -148,17 +181,26 @@ final class DeliveryEngine: Service {
         var result = Self.untouched(work.lane)
         // A delivery that begins later than this might not end before the lease does.
         let latest = work.claimedAt + settings.lease - settings.timeout - .seconds(5)
-        for event in work.lane.events {
+        events: for event in work.lane.events {
             guard .now < latest, !isStopping.withLock({ $0 }), hooks.withLock({ $0[work.lane.hook] != nil }) else { break }
             let failures = result.position == 0 ? work.lane.failures : 0
-            let problem = await deliver(event, of: work, attempt: failures + 1)
-            if let problem {
+            switch await deliver(event, of: work, attempt: failures + 1) {
+            case .delivered:
+                (result.position, result.number) = (event.position, event.number)
+                (result.failures, result.pause) = (0, nil)
+            case .failed(let problem):
                 await note(problem, of: event, failures: failures + 1, of: work, in: &result)
-                break
+                break events
+            case .interrupted:
+                result.pause = isStopping.withLock({ $0 }) ? Duration.zero : Self.shortPause
+                break events
             }
-            (result.position, result.number) = (event.position, event.number)
-            (result.failures, result.pause) = (0, nil)
         }
+        end(work, with: result)
+    }
+
+    /// Notes what came of a lane, and gives its room back.
+    private func end(_ work: Work, with result: LaneResult) {
         // Before the room is free: who waits for the room to be empty finds that this is still to be noted.
         finish(result, of: work)
         room.withLock { $0.end(work.lane.hook, at: work.ready.target.authority) }
@@ -166,36 +208,45 @@ final class DeliveryEngine: Service {
         wake.signal()
     }
 
-    /// - Returns: why it failed; nil: it did not.
-    private func deliver(_ event: RecordedEvent, of work: Work, attempt: Int) async -> String? {
-        let request: EventRequest
-        do {
-            request = EventRequest(try EventFacts.event(event), to: work.ready.hook, renderer: renderer)
-        } catch {
-            // It would fail in the same way each time, and hold back all that comes after it.
-            logger.error("an event could not be read and is skipped", metadata: ["event.id": "\(event.id)", "error.message": "\(error)"])
-            return nil
-        }
+    private func deliver(_ event: RecordedEvent, of work: Work, attempt: Int) async -> Outcome {
         let (begun, time) = (ContinuousClock.now, Date())
         var status: Int?
         var problem: String?
-        do throws(HTTPSender.Problem) {
-            let answer = try await sender.send(
-                .POST, work.ready.target.text, to: work.ready.target, headers: request.headers, body: request.body)
-            status = answer.status
-            if !(200..<300).contains(answer.status) { problem = "unexpected response status: \(answer.status) \(answer.reason)" }
-        } catch {
-            problem = error.reason
+        if let request = request(for: event, to: work.ready.hook) {
+            do throws(HTTPSender.Problem) {
+                let answer = try await sender.send(
+                    .POST, work.ready.target.text, to: work.ready.target, of: work.ready.hook.webhook.app, headers: request.headers,
+                    body: request.body)
+                status = answer.status
+                if !(200..<300).contains(answer.status) { problem = "unexpected response status: \(answer.status) \(answer.reason)" }
+            } catch {
+                guard case .failed(let reason) = error else { return .interrupted }
+                problem = reason
+            }
+            let (hasFailed, took) = (problem != nil, ContinuousClock.now - begun)
+            latency.recordNanoseconds(Int64(took / .nanoseconds(1)))
+            room.withLock { $0.note(hasFailed: hasFailed, took: took, work.lane.hook) }
+        } else {
+            // The receiver cannot help it: its hook keeps its room.
+            problem = "the event could not be read"
         }
-        let took = ContinuousClock.now - begun
-        latency.recordNanoseconds(Int64(took / .nanoseconds(1)))
         (problem == nil ? delivered : failed).increment()
-        room.withLock { $0.note(hasFailed: problem != nil, work.lane.hook) }
         log.add(
             DeliveryLog.Attempt(
                 hook: work.ready.hook, event: event, attemptedAt: StrataModel.Timestamp(microseconds: Int64(time.timeIntervalSince1970 * 1_000_000)),
-                number: attempt, isDelivered: problem == nil, status: status, latency: took, error: problem))
-        return problem
+                number: attempt, isDelivered: problem == nil, status: status, latency: ContinuousClock.now - begun, error: problem))
+        if let problem { return .failed(problem) }
+        return .delivered
+    }
+
+    /// - Returns: nil if the event cannot be read. It is tried again, since its kind may be one that only a newer version knows, while instances are replaced.
+    private func request(for event: RecordedEvent, to hook: Hook) -> EventRequest? {
+        do {
+            return EventRequest(try EventFacts.event(event), to: hook, renderer: renderer)
+        } catch {
+            logger.error("an event could not be read", metadata: ["event.id": "\(event.id)", "error.message": "\(error)"])
+            return nil
+        }
     }
 
     private func note(_ problem: String, of event: RecordedEvent, failures: Int, of work: Work, in result: inout LaneResult) async {
@@ -205,62 +256,27 @@ final class DeliveryEngine: Service {
             return
         }
         let webhook = work.ready.hook.webhook
-        // When the hook is activated again, the event is tried at once.
-        result.pause = settings.retries.period
-        givenUp.increment()
         let name = WebhookEventKind(rawValue: event.kind)?.name(in: webhook.version) ?? event.kind
         let reason = "Delivery of \(name) \(event.id.uuidString.lowercased()) failed \(failures) times, the last time due to \(problem)"
-        logger.error(
-            "a webhook is inactive: its receiver did not accept an event for too long",
-            metadata: ["app.id": "\(webhook.app)", "webhook.id": "\(webhook.id)", "event.id": "\(event.id)", "error.message": "\(problem)"])
         do throws(Failure) {
-            _ = try await store.hooks(DeactivateHook(app: webhook.app, id: webhook.id, reason: reason), deadline: .now + .seconds(5))
+            guard let verifiedAt = work.ready.hook.verifiedAt,
+                try await !store.hooks(GiveUpHook(id: webhook.id, reason: reason, verifiedAt: verifiedAt), deadline: .now + .seconds(5)).isEmpty
+            else {
+                // The hook was deactivated meanwhile. If it was activated since, what failed before counts no more.
+                (result.failures, result.pause) = (0, Duration.zero)
+                return
+            }
+            // When the hook is activated again, the event is tried at once.
+            result.pause = settings.retries.period
             hooks.withLock { $0[webhook.id] = nil }
+            givenUp.increment()
+            logger.error(
+                "a webhook is inactive: its receiver did not accept an event for too long",
+                metadata: ["app.id": "\(webhook.app)", "webhook.id": "\(webhook.id)", "event.id": "\(event.id)", "error.message": "\(problem)"])
         } catch {
             // It is tried once more, and then given up again.
             result.pause = .seconds(10)
             result.failures = failures - 1
         }
-    }
-}
-
-/// Ends a pause early.
-final class WakeUp: Sendable {
-    private struct State {
-        var isSignalled = false
-        var waiting: CheckedContinuation<Void, Never>?
-    }
-
-    private let state = Mutex(State())
-
-    /// Ends the pause that is under way, or the next one.
-    func signal() {
-        let waiting = state.withLock { state in
-            state.isSignalled = true
-            defer { state.waiting = nil }
-            return state.waiting
-        }
-        waiting?.resume()
-    }
-
-    /// Waits for a signal, for a time, or for the end of the task. One task may wait at a time.
-    func wait(atMost limit: Duration) async {
-        // Not when it is cancelled: that would end the next pause.
-        let timer = Task {
-            if (try? await Task.sleep(for: limit)) != nil { self.signal() }
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isSignalled = state.withLock { state in
-                    if !state.isSignalled { state.waiting = continuation }
-                    return state.isSignalled
-                }
-                if isSignalled { continuation.resume() }
-            }
-        } onCancel: {
-            signal()
-        }
-        state.withLock { $0.isSignalled = false }
-        timer.cancel()
     }
 }

@@ -4,14 +4,17 @@ import StrataModel
 
 /// How much is being delivered, and how much more may be. A pure value.
 ///
-/// A receiver that is slow or dead uses up the room of its own hook and host. After some failures in a row its hook has little room until a delivery succeeds,
-/// and all such hooks have half of the room for all together: there is room for others, however many receivers are dead.
+/// A hook and a host have bounds of their own. A hook whose receiver is slow, or has failed some times in a row, shares half of the room with all others of that
+/// kind; one that fails has little of it, until a delivery succeeds. So there is room for the others, however many receivers are slow or dead, as soon as the
+/// first answers of the slow ones have come.
 struct DeliveryRoom: Sendable {
     let perHook: Int
     let perHost: Int
     let total: Int
+    /// A hook whose last delivery took longer is slow.
+    let slowAfter: Duration
     /// After so many failures in a row a hook is failing.
-    static let patience = 8
+    static let mostFailures = 8
     /// Lanes of a failing hook.
     static let lanesOfFailing = 2
     private(set) var inFlight = 0
@@ -19,11 +22,13 @@ struct DeliveryRoom: Sendable {
     private var ofHosts: [String: Int] = [:]
     /// In a row.
     private var failures: [WebhookID: Int] = [:]
+    private var slow: Set<WebhookID> = []
 
-    init(perHook: Int, perHost: Int, total: Int) {
+    init(perHook: Int, perHost: Int, total: Int, slowAfter: Duration) {
         self.perHook = perHook
         self.perHost = perHost
         self.total = total
+        self.slowAfter = slowAfter
     }
 
     /// How many lanes may be claimed now in all.
@@ -31,26 +36,33 @@ struct DeliveryRoom: Sendable {
 
     /// Of each hook that has room, how many lanes may be claimed now.
     func limits(for hooks: [(id: WebhookID, host: String)]) -> [(id: WebhookID, lanes: Int)] {
-        var restOfFailing = total / 2 - ofHooks.reduce(0) { isFailing($1.key) ? $0 + $1.value : $0 }
+        var restOfHalf = max(total / 2, 1) - ofHooks.reduce(0) { isInHalf($1.key) ? $0 + $1.value : $0 }
         return hooks.compactMap { hook in
-            let isFailing = isFailing(hook.id)
-            let most = isFailing ? min(perHook, Self.lanesOfFailing) : perHook
+            let most = isFailing(hook.id) ? min(perHook, Self.lanesOfFailing) : perHook
             var lanes = min(most - (ofHooks[hook.id] ?? 0), perHost - (ofHosts[hook.host] ?? 0))
-            if isFailing {
-                lanes = min(lanes, restOfFailing)
-                restOfFailing -= max(lanes, 0)
+            if isInHalf(hook.id) {
+                lanes = min(lanes, restOfHalf)
+                restOfHalf -= max(lanes, 0)
             }
             return lanes > 0 ? (id: hook.id, lanes: lanes) : nil
         }
     }
 
-    private func isFailing(_ hook: WebhookID) -> Bool { (failures[hook] ?? 0) >= Self.patience }
+    private func isFailing(_ hook: WebhookID) -> Bool { (failures[hook] ?? 0) >= Self.mostFailures }
+
+    private func isInHalf(_ hook: WebhookID) -> Bool { isFailing(hook) || slow.contains(hook) }
 
     /// A delivery to a hook has failed or succeeded.
-    mutating func note(hasFailed: Bool, _ hook: WebhookID) { failures[hook] = hasFailed ? min((failures[hook] ?? 0) + 1, Self.patience) : nil }
+    mutating func note(hasFailed: Bool, took time: Duration, _ hook: WebhookID) {
+        failures[hook] = hasFailed ? min((failures[hook] ?? 0) + 1, Self.mostFailures) : nil
+        if time > slowAfter { slow.insert(hook) } else { slow.remove(hook) }
+    }
 
     /// Forgets what was noted of all hooks but these.
-    mutating func forget(allBut hooks: Set<WebhookID>) { failures = failures.filter { hooks.contains($0.key) } }
+    mutating func forget(allBut hooks: Set<WebhookID>) {
+        failures = failures.filter { hooks.contains($0.key) }
+        slow.formIntersection(hooks)
+    }
 
     /// - Returns: whether there is room: several hooks of one host may have been given the same.
     mutating func begin(_ hook: WebhookID, at host: String) -> Bool {

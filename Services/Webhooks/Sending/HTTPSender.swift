@@ -23,12 +23,12 @@ final class HTTPSender: Sendable {
         let body: ByteBuffer?
     }
 
-    /// Why there is no answer, in words for the app's owner.
-    struct Problem: Error, Hashable, Sendable {
-        /// This instance ends; it says nothing about the receiver.
-        static let interrupted = Problem(reason: "interrupted")
-
-        let reason: String
+    /// Why there is no answer.
+    enum Problem: Error, Hashable, Sendable {
+        /// This instance ends, or the app has many other names looked up; it says nothing about the receiver.
+        case interrupted
+        /// In words for the app's owner.
+        case failed(String)
     }
 
     private struct Target: Sendable {
@@ -82,22 +82,24 @@ final class HTTPSender: Sendable {
     /// Sends a request to a receiver and waits for the head of its answer.
     /// - Parameters:
     ///   - url: of the target, perhaps with more in its query.
+    ///   - app: whose receiver it is.
     ///   - bodyBytes: of the answer's body that are waited for and returned.
     ///   - limit: less time than the receiver has otherwise.
     /// - Throws: ``Problem`` if there is no answer in time, or the receiver may not be called.
     func send(
-        _ method: HTTPMethod, _ url: String, to target: TargetURL, headers: HTTPHeaders, body: ByteBuffer?, bodyBytes: Int = 0, limit: Duration? = nil
+        _ method: HTTPMethod, _ url: String, to target: TargetURL, of app: AppID, headers: HTTPHeaders, body: ByteBuffer?, bodyBytes: Int = 0,
+        limit: Duration? = nil
     ) async throws(Problem) -> Answer {
         let timeout = min(self.timeout, limit ?? self.timeout)
         let end = ContinuousClock.now + timeout
-        let client = try await client(for: target, until: end, of: timeout)
+        let client = try await client(for: target, of: app, until: end, within: timeout)
         defer { release(client, of: target) }
         guard !Task.isCancelled else { throw .interrupted }
         var request = HTTPClientRequest(url: url)
         request.method = method
         request.headers = headers
         if let body { request.body = .bytes(body) }
-        // Behind the end of what is waited for: it is for what nothing waits for any more.
+        // Later than all waiting below: it only ends what is left of a request when nobody waits for that any more.
         let deadline = NIODeadline.now() + (timeout + Self.restPatience * 2).timeAmount
         let head = await within(max(end - .now, .zero)) { [request] () -> Result<HTTPClientResponse, any Error> in
             do { return .success(try await client.execute(request, deadline: deadline)) } catch { return .failure(error) }
@@ -114,7 +116,7 @@ final class HTTPSender: Sendable {
         case nil:
             if Task.isCancelled { throw .interrupted }
             avoidAddress(of: client, for: target)
-            throw Problem(reason: "no answer within \(timeout.inWords)")
+            throw .failed("no answer within \(timeout.inWords)")
         }
     }
 
@@ -138,7 +140,9 @@ final class HTTPSender: Sendable {
     // MARK: Clients
 
     /// The client for a target, to be given back by ``release(_:of:)``.
-    private func client(for target: TargetURL, until end: ContinuousClock.Instant, of timeout: Duration) async throws(Problem) -> HTTPClient {
+    private func client(
+        for target: TargetURL, of app: AppID, until end: ContinuousClock.Instant, within timeout: Duration
+    ) async throws(Problem) -> HTTPClient {
         let known = state.withLock { state -> Target? in
             guard var known = state.targets[target.authority], .now < known.resolvedAt + Self.longestUse else { return nil }
             known.usedAt = .now
@@ -148,23 +152,26 @@ final class HTTPSender: Sendable {
         }
         if let known {
             // Requests do not wait for a name server: what was resolved and checked before is used meanwhile.
-            if .now >= known.resolvedAt + Self.freshness { Task { await self.resolveAgain(target) } }
+            if .now >= known.resolvedAt + Self.freshness { Task { await self.resolveAgain(target, of: app) } }
             return known.client
         }
-        let answer = await within(max(end - .now, .zero)) { [names] in await names.addresses(of: target.host) }
-        guard let answer else {
-            throw Task.isCancelled ? .interrupted : Problem(reason: "the target's name was not resolved within \(timeout.inWords)")
+        let answer = await within(max(end - .now, .zero)) { [names] in await names.addresses(of: target.host, for: app) }
+        let addresses: [IPAddress]
+        switch answer {
+        case .found(let found)?: addresses = found
+        case .unknown?: throw .failed("the target's name could not be resolved")
+        case .notAsked?: throw .interrupted
+        case nil: throw Task.isCancelled ? Problem.interrupted : Problem.failed("the target's name was not resolved within \(timeout.inWords)")
         }
-        guard let addresses = answer else { throw Problem(reason: "the target's name could not be resolved") }
         guard let client = use(addresses, for: target, isTaken: true) else {
             if state.withLock({ $0.isShutDown }) { throw .interrupted }
-            throw Problem(reason: "the target's address is private or reserved, and is not called")
+            throw .failed("the target's address is private or reserved, and is not called")
         }
         return client
     }
 
-    private func resolveAgain(_ target: TargetURL) async {
-        guard let addresses = await names.addresses(of: target.host) else { return }
+    private func resolveAgain(_ target: TargetURL, of app: AppID) async {
+        guard case .found(let addresses) = await names.addresses(of: target.host, for: app) else { return }
         _ = use(addresses, for: target, isTaken: false)
     }
 
@@ -262,21 +269,22 @@ final class HTTPSender: Sendable {
         }
     }
 
-    private static func problem(for error: any Error) -> Problem {
+    /// Why there is no answer, if this is what the client threw.
+    static func problem(for error: any Error) -> Problem {
         switch error {
         case let error as HTTPClientError:
             switch error {
-            case .connectTimeout, .deadlineExceeded, .readTimeout, .getConnectionFromPoolTimeout: Problem(reason: "no answer in time")
-            case .remoteConnectionClosed: Problem(reason: "the receiver closed the connection before it answered")
-            case .cancelled: .interrupted
-            case .tlsHandshakeTimeout: Problem(reason: "no TLS handshake in time")
-            default: Problem(reason: "the request failed: \(error.shortDescription)")
+            case .connectTimeout, .deadlineExceeded, .readTimeout, .getConnectionFromPoolTimeout: .failed("no answer in time")
+            case .remoteConnectionClosed: .failed("the receiver closed the connection before it answered")
+            case .cancelled, .alreadyShutdown: .interrupted
+            case .tlsHandshakeTimeout: .failed("no TLS handshake in time")
+            default: .failed("the request failed: \(error.shortDescription)")
             }
         case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError:
-            Problem(reason: "the TLS connection could not be made: the certificate may be wrong")
-        case is NIOConnectionError, is IOError: Problem(reason: "the receiver could not be reached")
+            .failed("the TLS connection could not be made: the certificate may be wrong")
+        case is NIOConnectionError, is IOError: .failed("the receiver could not be reached")
         case is CancellationError: .interrupted
-        default: Problem(reason: "the answer could not be understood")
+        default: .failed("the answer could not be understood")
         }
     }
 }

@@ -16,6 +16,7 @@ struct HookColumns: ColumnSet {
     let config: Column<String>
     let status: Column<String>
     let statusReason: Column<String>
+    let verifiedAt: Column<Postgres.Timestamp>
 
     init(_ names: inout ColumnNames) throws(PostgresError) {
         id = try names.column("id")
@@ -28,11 +29,12 @@ struct HookColumns: ColumnSet {
         config = try names.column("config")
         status = try names.column("status")
         statusReason = try names.column("status_reason")
+        verifiedAt = try names.column("verified_at")
     }
 
     /// What a statement selects of a row.
     static func selected(of row: String = "h") -> String {
-        ["id", "app_id", "created_at", "version", "target_url", "secret", "events", "config", "status", "status_reason"]
+        ["id", "app_id", "created_at", "version", "target_url", "secret", "events", "config", "status", "status_reason", "verified_at"]
             .map { "(\(row)).\($0)" }.joined(separator: ", ")
     }
 
@@ -46,7 +48,8 @@ struct HookColumns: ColumnSet {
                 events: try row[events], config: try JSONDecoder().decode([String: String].self, from: Data(try row[config].utf8)), status: status,
                 statusReason: try row[optional: statusReason],
                 createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds)),
-            secret: try row[secret])
+            secret: try row[secret],
+            verifiedAt: try row[optional: verifiedAt].map { StrataModel.Timestamp(microseconds: $0.microseconds) })
     }
 }
 
@@ -54,6 +57,8 @@ struct HookColumns: ColumnSet {
 struct Hook: Hashable, Sendable {
     let webhook: Webhook
     let secret: String
+    /// Since when its receiver wants the events: another time for each activation.
+    var verifiedAt: StrataModel.Timestamp?
 }
 
 /// The database answered what its functions never answer: a fault of ours.
@@ -155,17 +160,19 @@ struct DeliveryColumns: ColumnSet {
     }
 
     func delivery(_ row: Row) throws -> WebhookDelivery {
-        let (kind, version) = (WebhookEventKind(rawValue: try row[kind]), WebhookVersion(rawValue: try row[version]))
-        guard let kind, let version else { throw MalformedAnswer() }
+        let kind = try row[kind]
+        guard let version = WebhookVersion(rawValue: try row[version]) else { throw MalformedAnswer() }
         return WebhookDelivery(
-            event: try row[event], type: kind.name(in: version), createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds),
+            // A newer version may have kinds that this one does not know.
+            event: try row[event], type: WebhookEventKind(rawValue: kind)?.name(in: version) ?? kind,
+            createdAt: StrataModel.Timestamp(microseconds: try row[createdAt].microseconds),
             attemptedAt: StrataModel.Timestamp(microseconds: try row[attemptedAt].microseconds), attempt: Int(try row[attempt]),
             isDelivered: try row[isDelivered], responseStatus: try row[optional: responseStatus].map { Int($0) },
             latency: .milliseconds(try row[latency]), error: try row[optional: error])
     }
 }
 
-/// Of the statements that answer one word, or one number.
+/// Of the statements that answer one word.
 struct OutcomeColumns: ColumnSet {
     let outcome: Column<String>
 

@@ -139,6 +139,23 @@ struct DeactivateHook: PostgresQuery {
     var parameters: [Value] { [.uuid(app.rawValue), .uuid(id.rawValue), .text(reason)] }
 }
 
+/// Ends the recording for a hook whose receiver did not accept an event for too long.
+struct GiveUpHook: PostgresQuery {
+    let id: WebhookID
+    let reason: String
+    /// Of the activation that is ended.
+    let verifiedAt: StrataModel.Timestamp
+
+    typealias Columns = HookColumns
+
+    static let statement = Statement(
+        "webhooks.give_up", sql: "SELECT \(HookColumns.selected()) FROM webhooks.give_up($1, $2, $3) h", isIdempotent: true)
+
+    var parameters: [Value] {
+        [.uuid(id.rawValue), .text(reason), .timestamp(Postgres.Timestamp(microseconds: verifiedAt.microseconds))]
+    }
+}
+
 /// Removes a hook; what belongs to it is swept later.
 struct DeleteHook: PostgresQuery {
     let app: AppID
@@ -161,9 +178,6 @@ struct ClaimLanes: PostgresQuery {
     let total: Int64
     let claim: UUID
     let lease: Int64
-    /// What is read of each lane: events, and about how many bytes.
-    let events: Int64
-    let bytes: Int64
 
     typealias Columns = ClaimColumns
 

@@ -9,9 +9,8 @@ import StrataModel
 struct HookStore: Sendable {
     /// Each statement alone in its transaction: a claim locks many rows, and must not hold them while others wait for theirs.
     let pool: PostgresPool
-    /// How long ago a hook must have been verified before it becomes active: every service has asked for the apps with hooks since then, and what it began
-    /// to write before that is done.
-    /// The gateways' requests may take ten seconds.
+    /// How long ago a hook must have been verified before it becomes active: every service has asked for the apps with hooks since then, and what it had begun
+    /// to write before is done, since a request of a gateway takes ten seconds at most.
     static let activationDelay = RecordedApps.lifetime + .seconds(12)
     /// Attempts of a hook that are kept.
     static let keptDeliveries: Int64 = 100
@@ -64,19 +63,24 @@ struct HookStore: Sendable {
         }
     }
 
-    /// Claims lanes, and then reads their first events.
-    /// - Returns: the lanes, also those without events, which are to be ended like all others.
+    /// Claims lanes. Their events are still to be read.
     func claim(_ query: ClaimLanes, deadline: ContinuousClock.Instant) async throws -> [ClaimedLane] {
         let claimed = try await pool.query(query, deadline: deadline)
         let columns = try claimed.columns(of: ClaimLanes.self)
-        var lanes = try claimed.map { row in
+        return try claimed.map { row in
             ClaimedLane(
                 hook: WebhookID(rawValue: try row[columns.hook]), lane: try row[columns.lane], claim: query.claim,
                 failures: Int(try row[columns.attempts]), failingFor: .seconds(try row[columns.failing]))
         }
+    }
+
+    /// Reads the first events of claimed lanes: of each at most so many, and about so many bytes.
+    /// - Returns: the lanes with their events, in the same order; also those without events, which are to be ended like all others.
+    func read(_ claimed: [ClaimedLane], events: Int64, bytes: Int64, deadline: ContinuousClock.Instant) async throws -> [ClaimedLane] {
+        var lanes = claimed
         guard !lanes.isEmpty else { return [] }
         let read = try await pool.query(
-            ReadLanes(hooks: lanes.map(\.hook.rawValue), lanes: lanes.map(\.lane), events: query.events, bytes: query.bytes), deadline: deadline)
+            ReadLanes(hooks: lanes.map(\.hook.rawValue), lanes: lanes.map(\.lane), events: events, bytes: bytes), deadline: deadline)
         let eventColumns = try read.columns(of: ReadLanes.self)
         let places = Dictionary(uniqueKeysWithValues: lanes.enumerated().map { (LanePlace(hook: $1.hook.rawValue, lane: $1.lane), $0) })
         for row in read {
@@ -152,6 +156,6 @@ struct LaneResult: Sendable {
     var number: Int64 = 0
     /// How often the next event has failed by now.
     var failures = 0
-    /// When that is tried again; nil: nothing has failed.
+    /// When the lane goes on; nil: at once, and nothing has failed.
     var pause: Duration?
 }

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Webhooks: administration, and what the webhooks service does with the outbox.
 --
--- Lanes are locked with SKIP LOCKED and no statement waits while it holds one, so that writers, which lock lanes in the order of their conversations, never
--- wait in a circle.
+-- Lanes are locked with SKIP LOCKED, except by redeliver, which locks one. So no statement waits for a lane while it holds another one, and writers, which lock
+-- lanes in the order of their conversations, never wait in a circle.
 
 -- Registers a hook, to be verified by the instance that asks within the lease, or else by any. Outcomes: 'ok', 'too_many'.
 CREATE OR REPLACE FUNCTION webhooks.create_hook(
@@ -60,7 +60,8 @@ LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET ena
 RETURN (SELECT true FROM webhooks.lane l WHERE l.hook_id = p_id AND l.attempts > 0 ORDER BY l.due_at LIMIT 1) IS NOT NULL;
 
 -- Makes lanes due that had failed before their hook was verified, as if they never had: some of one hook, and only those that no other transaction has locked. Before the hook
--- is active, so that no writer records for it meanwhile. Returns how many, to be called again and again.
+-- is active, so that no writer records for it meanwhile. A lane that is claimed may be being sent: it is due when its lease ends, as before. Returns how many, to be
+-- called again and again.
 CREATE OR REPLACE FUNCTION webhooks.reset_lanes(p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
@@ -71,7 +72,8 @@ BEGIN
     SELECT h.id INTO verified FROM webhooks.hook h
     WHERE h.status = 'unverified' AND h.verified_at IS NOT NULL AND webhooks.has_failed_lanes(h.id)
     ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
-    UPDATE webhooks.lane l SET due_at = clock_timestamp(), attempts = 0, failed_since = NULL
+    UPDATE webhooks.lane l
+    SET due_at = CASE WHEN l.claim IS NULL THEN clock_timestamp() ELSE l.due_at END, attempts = 0, failed_since = NULL
     WHERE l.ctid = ANY (ARRAY(
         SELECT x.ctid FROM webhooks.lane x WHERE x.hook_id = verified AND x.attempts > 0 ORDER BY x.due_at LIMIT p_limit FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS count = ROW_COUNT;
@@ -133,6 +135,16 @@ LANGUAGE sql VOLATILE ROWS 1 AS $$
     SET status = 'inactive', status_reason = p_reason, verify_at = NULL, verified_at = NULL,
         inactive_since = coalesce(h.inactive_since, clock_timestamp())
     WHERE h.id = p_id AND h.app_id = p_app
+    RETURNING h.*
+$$;
+
+-- Ends the recording for a hook whose receiver did not accept an event for too long. No row: it is not active any more, or it was activated once more since it
+-- was read with `p_verified_at`.
+CREATE OR REPLACE FUNCTION webhooks.give_up(p_id uuid, p_reason text, p_verified_at timestamptz) RETURNS SETOF webhooks.hook
+LANGUAGE sql VOLATILE ROWS 1 AS $$
+    UPDATE webhooks.hook h
+    SET status = 'inactive', status_reason = p_reason, verify_at = NULL, verified_at = NULL, inactive_since = clock_timestamp()
+    WHERE h.id = p_id AND h.status = 'active' AND h.verified_at = p_verified_at
     RETURNING h.*
 $$;
 
@@ -210,17 +222,18 @@ RETURNS TABLE (n bigint)
 LANGUAGE plpgsql VOLATILE ROWS 1 SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
-    locked bigint[];
+    -- The places of those that this transaction has locked.
+    mine bigint[];
     now_at timestamptz := clock_timestamp();
 BEGIN
-    locked := ARRAY(
+    mine := ARRAY(
         SELECT i.n FROM unnest(p_hooks, p_lanes) WITH ORDINALITY i(hook_id, lane, n)
         CROSS JOIN LATERAL (
             SELECT x.claim FROM webhooks.lane x WHERE x.hook_id = i.hook_id AND x.lane = i.lane AND x.claim = p_claim FOR UPDATE SKIP LOCKED) l);
     DELETE FROM webhooks.outbox o USING unnest(p_hooks, p_lanes, p_positions, p_numbers) WITH ORDINALITY i(hook_id, lane, position, number, n)
-    WHERE i.n = ANY (locked) AND o.hook_id = i.hook_id AND o.lane = i.lane AND (o.position, o.number) <= (i.position, i.number);
+    WHERE i.n = ANY (mine) AND o.hook_id = i.hook_id AND o.lane = i.lane AND (o.position, o.number) <= (i.position, i.number);
     DELETE FROM webhooks.lane x USING unnest(p_hooks, p_lanes) WITH ORDINALITY i(hook_id, lane, n)
-    WHERE i.n = ANY (locked) AND x.hook_id = i.hook_id AND x.lane = i.lane
+    WHERE i.n = ANY (mine) AND x.hook_id = i.hook_id AND x.lane = i.lane
         AND NOT EXISTS (SELECT FROM webhooks.outbox o WHERE o.hook_id = i.hook_id AND o.lane = i.lane);
     UPDATE webhooks.lane x
     SET claim = NULL, attempts = CASE WHEN i.delay < 0 THEN 0 ELSE i.attempts END, due_at = now_at + greatest(i.delay, 0) * interval '1 millisecond',
@@ -230,10 +243,10 @@ BEGIN
             WHEN i.position > 0 THEN now_at
             ELSE coalesce(x.failed_since, now_at) END
     FROM unnest(p_hooks, p_lanes, p_positions, p_attempts, p_delays) WITH ORDINALITY i(hook_id, lane, position, attempts, delay, n)
-    WHERE i.n = ANY (locked) AND x.hook_id = i.hook_id AND x.lane = i.lane;
+    WHERE i.n = ANY (mine) AND x.hook_id = i.hook_id AND x.lane = i.lane;
     RETURN QUERY
     SELECT i.n FROM unnest(p_hooks, p_lanes) WITH ORDINALITY i(hook_id, lane, n)
-    WHERE i.n <> ALL (locked) AND EXISTS (
+    WHERE i.n <> ALL (mine) AND EXISTS (
         SELECT FROM webhooks.lane x WHERE x.hook_id = i.hook_id AND x.lane = i.lane AND x.claim = p_claim);
 END
 $$;
@@ -394,6 +407,6 @@ $$;
 
 GRANT EXECUTE ON FUNCTION
     webhooks.create_hook, webhooks.begin_activation, webhooks.claim_verifications, webhooks.has_failed_lanes, webhooks.reset_lanes, webhooks.end_verification, webhooks.settle,
-    webhooks.deactivate, webhooks.claim, webhooks.read_lanes, webhooks.finish, webhooks.keep_deliveries, webhooks.redeliver, webhooks.sweep, webhooks.is_gone,
+    webhooks.deactivate, webhooks.give_up, webhooks.claim, webhooks.read_lanes, webhooks.finish, webhooks.keep_deliveries, webhooks.redeliver, webhooks.sweep, webhooks.is_gone,
     webhooks.sweep_owed, webhooks.backlog
 TO strata_webhooks;

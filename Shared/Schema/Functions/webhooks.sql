@@ -46,9 +46,14 @@ $$;
 
 -- A message as it is now, without its parts.
 CREATE OR REPLACE FUNCTION webhooks.message_object(m conversations.message_row) RETURNS jsonb
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN to_jsonb(m) - '{parts,conversation_id,sent_at,updated_at}'::text[] || jsonb_build_object(
-    'sent_at', webhooks.microseconds((m).sent_at), 'updated_at', webhooks.microseconds((m).updated_at));
+LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+BEGIN
+    -- They would be written out, as a text of twice their length, only to be removed.
+    m.parts := NULL;
+    RETURN to_jsonb(m) - '{parts,conversation_id,sent_at,updated_at}'::text[] || jsonb_build_object(
+        'sent_at', webhooks.microseconds(m.sent_at), 'updated_at', webhooks.microseconds(m.updated_at));
+END
+$$;
 
 -- The same with the names of its sender and of another user; NULL if there is none.
 CREATE OR REPLACE FUNCTION webhooks.message_facts(p_app uuid, m conversations.message_row, p_user text) RETURNS jsonb
@@ -110,7 +115,7 @@ $$;
 
 -- The events of receipts: of each user and status a Receipt.created for each run of messages; then a message.… for each message, in the order of the receipts.
 -- Each is one statement, whatever their number: a 1.0 hook is told of up to a thousand messages in one transaction of a writer.
--- `p_receipts`: [{"user": …, "message_id": …, "ordinal": …, "status": 1|2}, …].
+-- `p_receipts`: [{"user": …, "message_id": …, "ordinal": …, "status": 1|2}, …]; with "single": false, there is no message.… of that one.
 CREATE OR REPLACE FUNCTION webhooks.record_receipts(
     p_app uuid, p_conversation uuid, p_position bigint, p_created_at timestamptz, p_receipts jsonb, p_wanted text[])
 RETURNS void
@@ -120,7 +125,7 @@ DECLARE
     single constant text[] := ARRAY(
         SELECT DISTINCT k.kind FROM jsonb_array_elements(p_receipts) e(v)
         CROSS JOIN LATERAL (SELECT CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind) k
-        WHERE k.kind = ANY (p_wanted));
+        WHERE k.kind = ANY (p_wanted) AND e.v -> 'single' IS DISTINCT FROM 'false');
     hooks uuid[];
 BEGIN
     IF jsonb_array_length(p_receipts) = 0 THEN RETURN; END IF;
@@ -156,7 +161,7 @@ BEGIN
             SELECT e.n, e.v ->> 'user' AS user_id, (e.v ->> 'ordinal')::bigint AS ordinal, k.kind
             FROM jsonb_array_elements(p_receipts) WITH ORDINALITY e(v, n)
             CROSS JOIN LATERAL (SELECT CASE (e.v ->> 'status')::bigint WHEN 2 THEN 'message.read' ELSE 'message.delivered' END AS kind) k
-            WHERE k.kind = ANY (single)
+            WHERE k.kind = ANY (single) AND e.v -> 'single' IS DISTINCT FROM 'false'
         ), message AS MATERIALIZED (
             SELECT m.ordinal, m.sender, m.parts, webhooks.message_object(m) AS object
             FROM conversations.messages_at(p_conversation, ARRAY(SELECT DISTINCT r.ordinal FROM receipt r)) m
@@ -182,16 +187,23 @@ END
 $$;
 
 -- What mark_all_read did, as receipts. Which messages were unread before is not known: from the first one on that its user had not read, those of others. The
--- newest 1,000 of them: a 1.0 hook is told of each by itself.
+-- newest 1,000 of them. A 1.0 hook is told of each by itself, with its parts, so of these only the newest ones, up to about 16 MB of parts in all.
 CREATE OR REPLACE FUNCTION webhooks.all_read(p_conversation uuid, p_user text, p_from bigint, p_up_to bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
-        SELECT coalesce(jsonb_agg(jsonb_build_object('user', p_user, 'message_id', r.id, 'ordinal', r.ordinal, 'status', 2) ORDER BY r.ordinal), '[]')
+        SELECT coalesce(
+            jsonb_agg(
+                jsonb_build_object('user', p_user, 'message_id', r.id, 'ordinal', r.ordinal, 'status', 2, 'single', r.newer < (16 << 20))
+                ORDER BY r.ordinal),
+            '[]')
         FROM (
-            SELECT m.id, m.ordinal FROM conversations.message m
-            WHERE m.conversation_id = p_conversation AND m.ordinal >= p_from AND m.position <= p_up_to AND m.sender <> p_user
-            ORDER BY m.ordinal DESC LIMIT 1000) r);
+            SELECT n.id, n.ordinal, sum(n.size) OVER (ORDER BY n.ordinal DESC) - n.size AS newer
+            FROM (
+                -- The length is in the row, also where the parts are not.
+                SELECT m.id, m.ordinal, octet_length(m.parts) AS size FROM conversations.message m
+                WHERE m.conversation_id = p_conversation AND m.ordinal >= p_from AND m.position <= p_up_to AND m.sender <> p_user
+                ORDER BY m.ordinal DESC LIMIT 1000) n) r);
 END
 $$;
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Ends a pause early.
+final class WakeUp: Sendable {
+    private struct State {
+        var isSignalled = false
+        var waiting: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    /// Ends the pause that is under way, or the next one.
+    func signal() {
+        let waiting = state.withLock { state in
+            state.isSignalled = true
+            defer { state.waiting = nil }
+            return state.waiting
+        }
+        waiting?.resume()
+    }
+
+    /// Waits for a signal, for a time, or for the end of the task. One task may wait at a time.
+    func wait(atMost limit: Duration) async {
+        // Not when it is cancelled: that would end the next pause.
+        let timer = Task {
+            if (try? await Task.sleep(for: limit)) != nil { self.signal() }
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isSignalled = state.withLock { state in
+                    if !state.isSignalled { state.waiting = continuation }
+                    return state.isSignalled
+                }
+                if isSignalled { continuation.resume() }
+            }
+        } onCancel: {
+            signal()
+        }
+        state.withLock { $0.isSignalled = false }
+        timer.cancel()
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import NIOPosix
+import StrataModel
+import TestCluster
+import Testing
+
+@testable import Webhooks
+
+/// What the engine makes of lanes, against PostgreSQL and a receiver.
+@Suite("the delivery of lanes", .timeLimit(.minutes(3)))
+struct EngineTests {
+    /// Runs an engine with a receiver while `body` runs.
+    private func run(
+        _ database: HookDatabase, _ others: [String: String] = [:], names: NameLookup = NameLookup(), _ body: (WebhookReceiver) async throws -> Void
+    ) async throws {
+        let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let settings = try database.settings(others)
+        let sender = HTTPSender(
+            policy: AddressPolicy(allowed: settings.allowedAddresses), timeout: settings.timeout, connectionsPerHost: 4, trustedRoots: [],
+            group: MultiThreadedEventLoopGroup.singleton, names: names)
+        let log = DeliveryLog(store: database.store, logger: quiet)
+        let engine = DeliveryEngine(store: database.store, sender: sender, log: log, settings: settings, logger: quiet)
+        let receiver = try await WebhookReceiver.start()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await engine.run() }
+            group.addTask { try await log.run() }
+            defer { group.cancelAll() }
+            try await body(receiver)
+        }
+        await receiver.stop()
+    }
+
+    /// Owes an inactive hook receipts, which can be told.
+    private func owe(_ database: HookDatabase, lanes: Int = 1, events: Int = 1, attempts: Int = 0) async throws -> (hook: WebhookID, lanes: [UUID]) {
+        let hook = try await database.hook(status: "inactive")
+        let owed = try await database.owe(hook, lanes: lanes, events: events, attempts: attempts, dueIn: -1000)
+        try await database.sql(
+            #"UPDATE webhooks.outbox SET kind = 'Receipt.created', facts = '{"actor": "ana", "status": 2, "from": 1, "to": 1}'"#)
+        return (hook, owed)
+    }
+
+    private func activate(at url: String, _ database: HookDatabase) async throws {
+        try await database.sql("UPDATE webhooks.hook SET status = 'active', target_url = '\(url)'")
+    }
+
+    /// Waits until so many lanes are as the condition says.
+    private func wait(for count: Int64, lanes condition: String = "true", _ database: HookDatabase) async throws {
+        let limit = HookDatabase.soon
+        while try await database.number("SELECT count(*) FROM webhooks.lane WHERE \(condition)") != count {
+            guard .now < limit else { throw CancellationError() }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    /// It was claimed, and given back before its lease ended.
+    private static let isGivenBack = "claim IS NULL AND due_at > now() - interval '500 seconds'"
+
+    @Test("lanes whose events cannot be read are given back with their room, and do not wait for the end of the lease")
+    func reading() async throws {
+        try await HookDatabase.run { database in
+            _ = try await owe(database, lanes: 2)
+            try await database.execute("REVOKE EXECUTE ON FUNCTION webhooks.read_lanes FROM strata_webhooks, PUBLIC")
+            // The lease is of minutes, and there is room for one lane.
+            try await run(database, ["STRATA_WEBHOOKS_TIMEOUT": "60s", "STRATA_WEBHOOKS_IN_FLIGHT": "1"]) { receiver in
+                try await activate(at: receiver.url("/hook"), database)
+                try await wait(for: 2, lanes: Self.isGivenBack, database)
+                try await database.execute("GRANT EXECUTE ON FUNCTION webhooks.read_lanes TO strata_webhooks")
+                _ = try await receiver.events(at: "/hook") { $0.count == 2 }
+                try await wait(for: 0, database)
+            }
+        }
+    }
+
+    @Test("an event that cannot be read is tried again as one that has failed, and holds back its conversation only")
+    func unreadable() async throws {
+        try await HookDatabase.run { database in
+            let (hook, lanes) = try await owe(database, lanes: 2, events: 2)
+            try await database.sql("UPDATE webhooks.outbox SET kind = 'Message.invented' WHERE lane = '\(lanes[0])' AND position = 1")
+            try await run(database, ["STRATA_WEBHOOKS_RETRY_AFTER": "1h"]) { receiver in
+                try await activate(at: receiver.url("/hook"), database)
+                _ = try await receiver.events(at: "/hook") { $0.count == 2 }
+                try await wait(for: 1, database)
+                try await wait(for: 1, lanes: "claim IS NULL AND attempts = 1 AND lane = '\(lanes[0])'", database)
+                #expect(try await database.number("SELECT count(*) FROM webhooks.outbox WHERE lane = '\(lanes[0])'") == 2)
+                var attempts: [WebhookDelivery] = []
+                while attempts.count < 3 {
+                    attempts = try await database.store.deliveries(of: hook, in: database.app, deadline: HookDatabase.soon)
+                    try await Task.sleep(for: .milliseconds(10))
+                }
+                let failed = attempts.filter { !$0.isDelivered }
+                #expect(failed.map(\.type) == ["Message.invented"])
+                #expect(failed.map(\.error) == ["the event could not be read"])
+                // A newer version knows it.
+                try await database.sql("UPDATE webhooks.outbox SET kind = 'Receipt.created'")
+                try await database.sql("UPDATE webhooks.lane SET due_at = now()")
+                _ = try await receiver.events(at: "/hook") { $0.count == 4 }
+                try await wait(for: 0, database)
+            }
+        }
+    }
+
+    @Test("a delivery for which the receiver was not asked is no failed attempt")
+    func interrupted() async throws {
+        try await HookDatabase.run { database in
+            _ = try await owe(database, attempts: 2)
+            let names = NameLookup()
+            await names.shutDown()
+            try await run(database, names: names) { receiver in
+                try await activate(at: receiver.url("/hook", host: "receiver.test"), database)
+                try await wait(for: 1, lanes: Self.isGivenBack, database)
+                #expect(try await database.number("SELECT attempts FROM webhooks.lane") == 2)
+                #expect(receiver.events(at: "/hook").isEmpty)
+            }
+        }
+    }
+}
