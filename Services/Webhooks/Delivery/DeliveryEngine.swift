@@ -123,7 +123,7 @@ final class DeliveryEngine: Service {
         let query = ClaimLanes(
             hooks: limits.map { $0.id.rawValue }, limits: limits.map { Int64($0.lanes) }, total: Int64(rest), claim: UUID(),
             lease: Int64(settings.lease / .milliseconds(1)))
-        // In a task that is not cancelled when the service stops: nobody would know of the lanes, and they would wait until the lease ends.
+        // In a task that is not cancelled when the service stops: no instance would know of the lanes, and they would wait until the lease ends.
         let lanes = try await Task { [store] in try await store.claim(query, deadline: .now + .seconds(5)) }.value
         if !lanes.isEmpty { claims.increment() }
         return lanes.compactMap { lane in

@@ -99,7 +99,7 @@ final class HTTPSender: Sendable {
         request.method = method
         request.headers = headers
         if let body { request.body = .bytes(body) }
-        // Later than all waiting below: it only ends what is left of a request when nobody waits for that any more.
+        // Later than all waiting below: it only ends what is left of a request when no caller waits for that any more.
         let deadline = NIODeadline.now() + (timeout + Self.restPatience * 2).timeAmount
         let head = await within(max(end - .now, .zero)) { [request] () -> Result<HTTPClientResponse, any Error> in
             do { return .success(try await client.execute(request, deadline: deadline)) } catch { return .failure(error) }

@@ -207,7 +207,7 @@ LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET ena
 RETURN (SELECT true FROM conversations.announcement_recipient r WHERE r.announcement_id = p_id ORDER BY r.user_id LIMIT 1) IS NOT NULL;
 
 -- Forgets announcements of until `p_until` to and by a user who is erased: the user is no recipient any more, and what has no recipient goes; what
--- the user sent loses its parts. Nobody is told. Returns how many there were of the more frequent kind, to be called again while that is the limit.
+-- the user sent loses its parts. No client is told. Returns how many there were of the more frequent kind, to be called again while that is the limit.
 CREATE OR REPLACE FUNCTION conversations.forget_announcements(p_app uuid, p_user text, p_limit bigint, p_until timestamptz) RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$

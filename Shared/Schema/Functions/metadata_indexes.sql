@@ -108,7 +108,7 @@ BEGIN
     SELECT l.value, l.position INTO present FROM metadata.leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path;
     PERFORM metadata.set_index_entries(p_app, p_conversation, p_created_at, p_path_id, users, present.value);
     IF former = '{}' THEN RETURN cardinality(users); END IF;
-    -- Whoever left since the value is what it is saw that; the others saw one that was kept for them, or none. Each value is looked at once, not each user.
+    -- Users who left since the value is what it is saw that; the others saw one that was kept for them, or none. Each value is looked at once, not each user.
     PERFORM metadata.set_index_entries(p_app, p_conversation, p_created_at, p_path_id, former, NULL);
     FOR kept IN
         SELECT l.value, l.position, l.until_position FROM metadata.kept_leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path
@@ -174,7 +174,7 @@ BEGIN
         IF seen.app_id = i.app_id AND seen.deleted_position IS NULL THEN
             is_cut := locked = most OR readers >= most_readers;
             EXIT WHEN is_cut;
-            -- Whoever waits for one lock while they hold another may wait in a circle: only the first one is waited for.
+            -- Transactions that wait for one lock while they hold another may wait in a circle: only the first one is waited for.
             IF locked = 0 THEN
                 SELECT x.app_id, x.created_at, x.position, x.is_indexed, x.deleted_position INTO c
                 FROM conversations.conversation x WHERE x.id = seen.id FOR UPDATE;

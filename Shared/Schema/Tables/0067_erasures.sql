@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the erasing of users looks for: what is due, announcements that nobody has any more or that the user sent, and blocks by their time.
+-- What the erasing of users looks for: what is due, announcements that no user has any more or that the user sent, and blocks by their time.
 
 CREATE INDEX erasure_due ON conversations.erasure (not_before);
 
