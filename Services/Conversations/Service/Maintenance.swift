@@ -59,7 +59,7 @@ struct Maintenance: Service {
             try await body()
             return true
         } catch {
-            logger.warning("maintenance could not be done", metadata: ["step": "\(step)", "error.code": "\(error.code.id)"])
+            logger.warning("maintenance could not be done", metadata: ["maintenance.step": "\(step)", "error.code": "\(error.code.id)"])
             return false
         }
     }
