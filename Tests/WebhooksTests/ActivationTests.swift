@@ -87,7 +87,7 @@ struct ActivationTests {
         }
     }
 
-    @Test("whoever gives a hook up ends the activation in which it failed, and no later one")
+    @Test("giving a hook up ends the activation in which it failed, and no later one")
     func givenUp() async throws {
         try await HookDatabase.run { database in
             let id = try await database.hook()

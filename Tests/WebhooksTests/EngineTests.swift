@@ -102,6 +102,21 @@ struct EngineTests {
         }
     }
 
+    @Test("an event that no version could read until the retries end is left out; its webhook goes on with the next one")
+    func unreadableForGood() async throws {
+        try await HookDatabase.run { database in
+            let (_, lanes) = try await owe(database, events: 2)
+            try await database.sql("UPDATE webhooks.outbox SET kind = 'Message.invented' WHERE lane = '\(lanes[0])' AND position = 1")
+            let retries = ["STRATA_WEBHOOKS_RETRY_AFTER": "10ms", "STRATA_WEBHOOKS_RETRY_EVERY": "1m", "STRATA_WEBHOOKS_RETRY_FOR": "0s"]
+            try await run(database, retries) { receiver in
+                try await activate(at: receiver.url("/hook"), database)
+                _ = try await receiver.events(at: "/hook") { $0.count == 1 }
+                try await wait(for: 0, database)
+                #expect(try await database.texts("SELECT status FROM webhooks.hook") == ["active"])
+            }
+        }
+    }
+
     @Test("a delivery for which the receiver was not asked is no failed attempt")
     func interrupted() async throws {
         try await HookDatabase.run { database in

@@ -31,25 +31,27 @@ struct ScheduleTests {
         #expect(throws: SettingsError.self) { try RetrySchedule(Settings(environment: ["STRATA_WEBHOOKS_RETRY_AFTER": "1s,soon"])) }
     }
 
+    private let now = ContinuousClock.now
+
     @Test("a hook and a host have bounds, and so has everything together")
     func room() {
         var room = DeliveryRoom(perHook: 2, perHost: 3, total: 4, slowAfter: .seconds(1))
         let hooks = (0..<3).map { _ in WebhookID.random() }
         let places = [(hooks[0], "a"), (hooks[1], "a"), (hooks[2], "b")].map { (id: $0.0, host: $0.1) }
-        #expect(room.limits(for: places).map { $0.lanes } == [2, 2, 2])
+        #expect(room.limits(for: places, at: now).map { $0.lanes } == [2, 2, 2])
         #expect(room.rest == 4)
         #expect({ room.begin(hooks[0], at: "a") }())
         #expect({ room.begin(hooks[0], at: "a") }())
         // The hook is full; its host has room for one more, although the other hook was told of two.
-        #expect(room.limits(for: places).map { $0.lanes } == [1, 2])
+        #expect(room.limits(for: places, at: now).map { $0.lanes } == [1, 2])
         #expect({ room.begin(hooks[1], at: "a") }())
         #expect(!{ room.begin(hooks[1], at: "a") }())
-        #expect(room.limits(for: places).map { $0.id } == [hooks[2]])
+        #expect(room.limits(for: places, at: now).map { $0.id } == [hooks[2]])
         #expect({ room.begin(hooks[2], at: "b") }())
         #expect(room.rest == 0)
         room.end(hooks[0], at: "a")
         #expect(room.rest == 1)
-        #expect(room.limits(for: places).map { $0.lanes } == [1, 1, 1])
+        #expect(room.limits(for: places, at: now).map { $0.lanes } == [1, 1, 1])
     }
 
     @Test("hooks that fail again and again have little room, and half of all together; one success gives it back")
@@ -60,15 +62,15 @@ struct ScheduleTests {
         for hook in hooks.dropLast() {
             for _ in 0..<DeliveryRoom.mostFailures - 1 { room.note(hasFailed: true, took: .zero, hook) }
         }
-        #expect(room.limits(for: places).map(\.lanes) == [10, 10, 10, 10, 10])
+        #expect(room.limits(for: places, at: now).map(\.lanes) == [10, 10, 10, 10, 10])
         for hook in hooks.dropLast() { room.note(hasFailed: true, took: .zero, hook) }
-        #expect(room.limits(for: places).map(\.lanes) == [2, 2, 2, 10])
+        #expect(room.limits(for: places, at: now).map(\.lanes) == [2, 2, 2, 10])
         #expect({ room.begin(hooks[0], at: "a") }())
-        #expect(room.limits(for: places).map(\.lanes) == [1, 2, 2, 10])
+        #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 2, 2, 10])
         room.note(hasFailed: false, took: .zero, hooks[3])
-        #expect(room.limits(for: places).map(\.lanes) == [1, 2, 2, 10, 10])
+        #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 2, 2, 10, 10])
         room.forget(allBut: [])
-        #expect(room.limits(for: places).map(\.lanes) == [9, 10, 10, 10, 10])
+        #expect(room.limits(for: places, at: now).map(\.lanes) == [9, 10, 10, 10, 10])
     }
 
     @Test("hooks whose receivers are slow have half of the room together with those that fail, until they are quick again")
@@ -77,25 +79,35 @@ struct ScheduleTests {
         let hooks = (0..<4).map { _ in WebhookID.random() }
         let places = hooks.map { (id: $0, host: "\($0)") }
         for hook in hooks.dropLast() { room.note(hasFailed: false, took: .seconds(1), hook) }
-        #expect(room.limits(for: places).map(\.lanes) == [10, 10, 10, 10])
+        #expect(room.limits(for: places, at: now).map(\.lanes) == [10, 10, 10, 10])
         for hook in hooks.dropLast() { room.note(hasFailed: false, took: .seconds(2), hook) }
-        #expect(room.limits(for: places).map(\.lanes) == [10, 2, 10])
+        #expect(room.limits(for: places, at: now).map(\.lanes) == [10, 2, 10])
         for _ in 0..<10 { #expect({ room.begin(hooks[0], at: "a") }()) }
-        #expect(room.limits(for: places).map(\.id) == [hooks[1], hooks[3]])
-        #expect(room.limits(for: places).map(\.lanes) == [2, 10])
+        #expect(room.limits(for: places, at: now).map(\.id) == [hooks[1], hooks[3]])
+        #expect(room.limits(for: places, at: now).map(\.lanes) == [2, 10])
         // One that fails and is slow has the room of one that fails.
         for _ in 0..<DeliveryRoom.mostFailures { room.note(hasFailed: true, took: .seconds(2), hooks[0]) }
         for _ in 0..<9 { room.end(hooks[0], at: "a") }
-        #expect(room.limits(for: places).map(\.lanes) == [1, 10, 10])
+        #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 10, 10])
         room.note(hasFailed: false, took: .seconds(1), hooks[1])
-        #expect(room.limits(for: places).map(\.lanes) == [1, 10, 10, 10])
+        #expect(room.limits(for: places, at: now).map(\.lanes) == [1, 10, 10, 10])
         room.note(hasFailed: false, took: .seconds(2), hooks[1])
         room.forget(allBut: [])
-        #expect(room.limits(for: places).map(\.lanes) == [9, 10, 10, 10])
+        #expect(room.limits(for: places, at: now).map(\.lanes) == [9, 10, 10, 10])
         // Half of one is one.
         var least = DeliveryRoom(perHook: 1, perHost: 1, total: 1, slowAfter: .seconds(1))
         least.note(hasFailed: false, took: .seconds(2), hooks[0])
-        #expect(least.limits(for: places).map(\.id) == hooks)
+        #expect(least.limits(for: places, at: now).map(\.id) == hooks)
+    }
+
+    @Test("nothing of a hook that is held is claimed until the time is over")
+    func held() {
+        var room = DeliveryRoom(perHook: 10, perHost: 100, total: 24, slowAfter: .seconds(1))
+        let hooks = (0..<2).map { _ in WebhookID.random() }
+        let places = hooks.map { (id: $0, host: "\($0)") }
+        room.hold(hooks[0], until: now + .seconds(1))
+        #expect(room.limits(for: places, at: now).map(\.id) == [hooks[1]])
+        #expect(room.limits(for: places, at: now + .seconds(1)).map(\.id) == hooks)
     }
 
     @Test("work that does not end in time is not waited for")

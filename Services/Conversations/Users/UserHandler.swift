@@ -177,10 +177,10 @@ struct UserHandler: CallHandler {
         }
         var users: [UserID] = []
         for text in request.recipients { users.append(try Self.user(text)) }
-        let badges = try await badges(of: users, in: caller.app, deadline: caller.deadline)
-        let query = PushNotification(
-            app: caller.app, users: users, notification: request.notification, overrides: request.overrides, badges: badges)
         _ = try await support.once(caller) {
+            let badges = try await badges(of: users, in: caller.app, deadline: caller.deadline)
+            let query = PushNotification(
+                app: caller.app, users: users, notification: request.notification, overrides: request.overrides, badges: badges)
             guard let written = try await support.write(query, for: caller) else { return nil }
             guard try written.rows[0][try written.columns(of: PushNotification.self).outcome] == "ok" else {
                 throw Failure(.invalidOperation, "No active webhook of this app takes the event Push, so nothing can send this notification.")
@@ -191,12 +191,14 @@ struct UserHandler: CallHandler {
     }
 
     /// The numbers for the icons of users. They are counted before anything is locked, some users at a time: who has a thousand conversations takes milliseconds.
+    /// - Returns: none if no webhook of the app takes pushes.
     private func badges(of users: [UserID], in app: AppID, deadline: ContinuousClock.Instant) async throws -> [Int64?] {
         var badges: [Int64?] = []
         for start in stride(from: 0, to: users.count, by: Self.badgeBatch) {
             let some = users[start..<min(start + Self.badgeBatch, users.count)]
             let rows = try await database.runAlone(PushBadges(app: app, users: some), deadline: deadline)
             let columns = try rows.columns(of: PushBadges.self)
+            if rows.isEmpty { return [] }
             for row in rows { badges.append(try row[optional: columns.badge]) }
         }
         return badges

@@ -220,7 +220,7 @@ struct PushNotification: WriteQuery {
     let notification: String
     /// JSON text of an object of objects by user id.
     let overrides: String
-    /// For the icon, of each user; nil where the app shows no number.
+    /// For the icon, of each user; nil where the app shows no number. Empty: they are counted with the push.
     let badges: [Int64?]
 
     typealias Columns = OutcomeColumns
@@ -232,12 +232,12 @@ struct PushNotification: WriteQuery {
     var parameters: [Value] {
         [
             .uuid(app.rawValue), .textArray(users.map(\.rawValue)), .jsonb(notification), .jsonb(overrides),
-            .textArray(badges.map { badge in badge.map { String($0) } }),
+            badges.isEmpty ? .null : .textArray(badges.map { badge in badge.map { String($0) } }),
         ]
     }
 }
 
-/// The numbers for the icons of users, in their order.
+/// The numbers for the icons of users, in their order. No rows: no webhook of the app takes pushes.
 struct PushBadges: PostgresQuery {
     let app: AppID
     let users: ArraySlice<UserID>
@@ -248,7 +248,7 @@ struct PushBadges: PostgresQuery {
         "push.badges",
         sql: """
             SELECT (SELECT b.badge FROM conversations.get_badge($1, u.id, false) b) AS badge
-            FROM unnest($2::text[]) WITH ORDINALITY u(id, n) ORDER BY u.n
+            FROM unnest($2::text[]) WITH ORDINALITY u(id, n) WHERE (SELECT 'Push' = ANY (webhooks.wanted($1))) ORDER BY u.n
             """, isIdempotent: true)
 
     var parameters: [Value] { [.uuid(app.rawValue), .textArray(users.map(\.rawValue))] }

@@ -152,7 +152,9 @@ extension Request {
     /// The body of a patch as JSON.
     /// - Throws: `invalid_header` if its type is another one; what ``json(_:)`` throws.
     func patch(_ context: RESTContext) async throws(Failure) -> JSONValue {
-        let type = headers[.contentType]?.split(separator: ";").first?.filter { $0 != " " && $0 != "\t" }.lowercased() ?? ""
+        var type = headers[.contentType]?.split(separator: ";").first?.lowercased() ?? ""
+        // There are servers that put a blank before the semicolon.
+        if context.isServerRequest { while type.last == " " { type.removeLast() } }
         // Apps' own servers use two others, too: one that a document misspells, and that of any JSON.
         let isOfServer = context.isServerRequest && ["application/vnd.layer-patch.json", "application/json"].contains(type)
         guard type == "application/vnd.layer-patch+json" || isOfServer else {

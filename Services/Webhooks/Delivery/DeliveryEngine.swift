@@ -22,7 +22,7 @@ final class DeliveryEngine: Service {
     private static let mostRead = 16
     /// How long the engine waits after nothing was due, before it looks again.
     private static let idlePause = Duration.milliseconds(100)
-    /// How long a lane waits whose events could not be read, or whose receiver was not asked.
+    /// How long a lane waits whose events could not be read, or whose receiver was not asked, and its hook with it: its other lanes would fare no better.
     private static let shortPause = Duration.seconds(1)
     /// How often the hooks are read.
     private static let hooksInterval = Duration.seconds(1)
@@ -116,7 +116,7 @@ final class DeliveryEngine: Service {
         let ready = hooks.withLock { $0 }
         let (limits, rest) = room.withLock { room in
             // In another order each time, so that where there is not room for all no hook is always the last.
-            (room.limits(for: ready.values.map { (id: $0.hook.webhook.id, host: $0.target.authority) }.shuffled()), room.rest)
+            (room.limits(for: ready.values.map { (id: $0.hook.webhook.id, host: $0.target.authority) }.shuffled(), at: .now), room.rest)
         }
         guard !limits.isEmpty, rest > 0 else { return [] }
         let claimedAt = ContinuousClock.now
@@ -151,10 +151,15 @@ final class DeliveryEngine: Service {
             } catch {
                 claimFailures.increment()
                 logger.debug("claimed events could not be read", metadata: ["error.message": "\(error)"])
-                for work in portion { end(work, with: Self.untouched(work.lane, pause: Self.shortPause)) }
+                for work in portion {
+                    hold(work)
+                    end(work, with: Self.untouched(work.lane, pause: Self.shortPause))
+                }
             }
         }
     }
+
+    private func hold(_ work: Work) { room.withLock { $0.hold(work.lane.hook, until: .now + Self.shortPause) } }
 
     private func finish(_ result: LaneResult, of work: Work) {
         finisher.add(result, of: work.lane.claim, until: work.claimedAt + settings.lease) { [wake] in wake.signal() }
@@ -172,6 +177,8 @@ final class DeliveryEngine: Service {
         case delivered
         /// Why, in words for the app's owner.
         case failed(String)
+        /// No receiver can help it: the event itself is at fault, or this version of Strata.
+        case unreadable
         /// The receiver was not asked, or not to the end.
         case interrupted
     }
@@ -191,8 +198,17 @@ final class DeliveryEngine: Service {
             case .failed(let problem):
                 await note(problem, of: event, failures: failures + 1, of: work, in: &result)
                 break events
+            case .unreadable:
+                result.failures = failures + 1
+                result.pause = pause(after: failures + 1, of: work)
+                if result.pause != nil { break events }
+                // No version of Strata could read it in all that time.
+                logger.error("an event that cannot be read is left out", metadata: ["webhook.id": "\(work.lane.hook)", "event.id": "\(event.id)"])
+                (result.position, result.number, result.failures) = (event.position, event.number, 0)
             case .interrupted:
-                result.pause = isStopping.withLock({ $0 }) ? Duration.zero : Self.shortPause
+                let isOver = isStopping.withLock { $0 }
+                if !isOver { hold(work) }
+                result.pause = isOver ? Duration.zero : Self.shortPause
                 break events
             }
         }
@@ -212,7 +228,9 @@ final class DeliveryEngine: Service {
         let (begun, time) = (ContinuousClock.now, Date())
         var status: Int?
         var problem: String?
-        if let request = request(for: event, to: work.ready.hook) {
+        let request = request(for: event, to: work.ready.hook)
+        let isReadable = request != nil
+        if let request {
             do throws(HTTPSender.Problem) {
                 let answer = try await sender.send(
                     .POST, work.ready.target.text, to: work.ready.target, of: work.ready.hook.webhook.app, headers: request.headers,
@@ -227,7 +245,6 @@ final class DeliveryEngine: Service {
             latency.recordNanoseconds(Int64(took / .nanoseconds(1)))
             room.withLock { $0.note(hasFailed: hasFailed, took: took, work.lane.hook) }
         } else {
-            // The receiver cannot help it: its hook keeps its room.
             problem = "the event could not be read"
         }
         (problem == nil ? delivered : failed).increment()
@@ -235,8 +252,8 @@ final class DeliveryEngine: Service {
             DeliveryLog.Attempt(
                 hook: work.ready.hook, event: event, attemptedAt: StrataModel.Timestamp(microseconds: Int64(time.timeIntervalSince1970 * 1_000_000)),
                 number: attempt, isDelivered: problem == nil, status: status, latency: ContinuousClock.now - begun, error: problem))
-        if let problem { return .failed(problem) }
-        return .delivered
+        guard let problem else { return .delivered }
+        return isReadable ? .failed(problem) : .unreadable
     }
 
     /// - Returns: nil if the event cannot be read. It is tried again, since its kind may be one that only a newer version knows, while instances are replaced.
@@ -249,9 +266,14 @@ final class DeliveryEngine: Service {
         }
     }
 
+    /// How long a lane waits after its first event has failed so many times; nil: for too long already.
+    private func pause(after failures: Int, of work: Work) -> Duration? {
+        settings.retries.pause(after: failures, failingFor: failures > 1 ? work.lane.failingFor : .zero)
+    }
+
     private func note(_ problem: String, of event: RecordedEvent, failures: Int, of work: Work, in result: inout LaneResult) async {
         result.failures = failures
-        if let pause = settings.retries.pause(after: failures, failingFor: failures > 1 ? work.lane.failingFor : .zero) {
+        if let pause = pause(after: failures, of: work) {
             result.pause = pause
             return
         }

@@ -23,6 +23,8 @@ struct DeliveryRoom: Sendable {
     /// In a row.
     private var failures: [WebhookID: Int] = [:]
     private var slow: Set<WebhookID> = []
+    /// Hooks of which nothing is claimed until then.
+    private var held: [WebhookID: ContinuousClock.Instant] = [:]
 
     init(perHook: Int, perHost: Int, total: Int, slowAfter: Duration) {
         self.perHook = perHook
@@ -35,9 +37,10 @@ struct DeliveryRoom: Sendable {
     var rest: Int { max(0, total - inFlight) }
 
     /// Of each hook that has room, how many lanes may be claimed now.
-    func limits(for hooks: [(id: WebhookID, host: String)]) -> [(id: WebhookID, lanes: Int)] {
+    func limits(for hooks: [(id: WebhookID, host: String)], at now: ContinuousClock.Instant) -> [(id: WebhookID, lanes: Int)] {
         var restOfHalf = max(total / 2, 1) - ofHooks.reduce(0) { isInHalf($1.key) ? $0 + $1.value : $0 }
         return hooks.compactMap { hook in
+            if let end = held[hook.id], now < end { return nil }
             let most = isFailing(hook.id) ? min(perHook, Self.lanesOfFailing) : perHook
             var lanes = min(most - (ofHooks[hook.id] ?? 0), perHost - (ofHosts[hook.host] ?? 0))
             if isInHalf(hook.id) {
@@ -58,10 +61,14 @@ struct DeliveryRoom: Sendable {
         if time > slowAfter { slow.insert(hook) } else { slow.remove(hook) }
     }
 
+    /// Nothing of a hook is to be claimed for a while: its events cannot be read, or its receiver cannot be asked.
+    mutating func hold(_ hook: WebhookID, until end: ContinuousClock.Instant) { held[hook] = end }
+
     /// Forgets what was noted of all hooks but these.
     mutating func forget(allBut hooks: Set<WebhookID>) {
         failures = failures.filter { hooks.contains($0.key) }
         slow.formIntersection(hooks)
+        held = held.filter { hooks.contains($0.key) }
     }
 
     /// - Returns: whether there is room: several hooks of one host may have been given the same.

@@ -7,7 +7,7 @@ import Synchronization
 /// Looks names up on threads of its own.
 ///
 /// A name is looked up once at a time for all that ask, and one that could not be found is not asked for again for some seconds. A name server that does not
-/// answer uses up a thread for each of its names. So an app has few names looked up at a time: one that registers many such names leaves threads to the others.
+/// answer uses up a thread for each of its names. So an app has few names looked up at a time: one that registers many such names leaves most threads to the others.
 final class NameLookup: Sendable {
     /// What came of a look-up.
     enum Answer: Hashable, Sendable {

@@ -30,7 +30,7 @@ END
 $$;
 
 -- The same for a request that its sender may repeat: `p_digest` is of all that was asked for. Outcomes: 'ok'; 'repeated', if this very announcement was sent
--- before, with the time and the parts of then; 'id_in_use', also if a message or a conversation has the id.
+-- before, with the time and the parts of then; 'id_in_use', also if a conversation, or a message that is or waits, has the id.
 CREATE OR REPLACE FUNCTION conversations.announce(
     p_app uuid, p_id uuid, p_sender_name text, p_sender_user text, p_users text[], p_parts bytea, p_notification text, p_digest bytea,
     OUT outcome text, OUT sent_at timestamptz, OUT parts bytea, OUT told_users text[], OUT told_positions bigint[], OUT told_at bigint[])
@@ -38,7 +38,10 @@ LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 BEGIN
     outcome := 'id_in_use';
+    -- As delay_message does: no message is sent or scheduled under this id meanwhile.
+    PERFORM pg_advisory_xact_lock(uuid_hash_extended(p_id, 3));
     IF EXISTS (SELECT FROM conversations.message_place x WHERE x.message_id = p_id)
+        OR EXISTS (SELECT FROM conversations.delayed_message x WHERE x.id = p_id)
         OR EXISTS (SELECT FROM conversations.conversation x WHERE x.id = p_id)
     THEN
         RETURN;
@@ -206,7 +209,7 @@ LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET ena
 -- By the index of announcements: no other one has this order.
 RETURN (SELECT true FROM conversations.announcement_recipient r WHERE r.announcement_id = p_id ORDER BY r.user_id LIMIT 1) IS NOT NULL;
 
--- Forgets announcements of until `p_until` to and by a user who is erased: the user is no recipient any more, and what has no recipient goes; what
+-- Forgets announcements to and by a user who is erased that were sent until `p_until`: the user is no recipient any more, and what has no recipient goes; what
 -- the user sent loses its parts. No client is told. Returns how many there were of the more frequent kind, to be called again while that is the limit.
 CREATE OR REPLACE FUNCTION conversations.forget_announcements(p_app uuid, p_user text, p_limit bigint, p_until timestamptz) RETURNS bigint
 LANGUAGE plpgsql VOLATILE

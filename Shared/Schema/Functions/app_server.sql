@@ -64,7 +64,7 @@ END
 $$;
 
 -- The first of these contents that the app's own server cannot put into a message of this conversation, NULL if there is none. It can send what it uploaded
--- for the conversation, what is in a message there, and what the sender (if it is a user) has uploaded and not sent anywhere. Locks them, so that they stay.
+-- for the conversation, what is in a message there, and what the sender (if it is a user) has uploaded. Locks them, so that they stay.
 CREATE OR REPLACE FUNCTION conversations.unsendable_by_server(p_app uuid, p_user text, p_conversation uuid, p_contents uuid[]) RETURNS uuid
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -74,7 +74,7 @@ BEGIN
         PERFORM FROM conversations.content x
         WHERE x.id = wanted AND x.app_id = p_app AND x.uploaded_at IS NOT NULL AND NOT x.is_doomed
             AND (x.conversation_id = p_conversation OR conversations.is_content_of(wanted, p_conversation)
-                OR x.owner = p_user AND NOT EXISTS (SELECT FROM conversations.content_reference r WHERE r.content_id = wanted))
+                OR x.owner = p_user)
         FOR UPDATE;
         IF NOT FOUND THEN RETURN wanted; END IF;
     END LOOP;

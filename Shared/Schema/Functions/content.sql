@@ -123,7 +123,7 @@ BEGIN
 END
 $$;
 
--- Notes since when contents are in no message, of those that have just lost a reference. Each is locked before it is looked whether another message
+-- Some contents have just lost a reference: notes the time, where it was the last one. Each is locked before the look whether another message
 -- refers to it: of two transactions that remove the last two references, the later one sees that the other is gone.
 CREATE OR REPLACE FUNCTION conversations.note_unreferenced(p_contents uuid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$

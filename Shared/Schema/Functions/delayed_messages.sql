@@ -7,8 +7,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN interval '2500 milliseconds';
 
 -- Takes a message that is to be sent after a delay, before the end of which its sender is shown as typing for a while (both in milliseconds). Outcomes: 'ok',
--- also if it was taken before; and what send_message would refuse now: 'not_found', 'deleted', 'access_denied', 'unknown_sender', 'id_in_use' of a message that
--- is or waits elsewhere, a conversation or an announcement, 'unknown_content' with the first of `p_contents` that cannot be sent; or 'too_many', if the app would have more than `p_quota` (NULL: no
+-- also if it was taken before; and what send_message would refuse now: 'not_found', 'deleted', 'access_denied', 'unknown_sender', 'id_in_use' if a
+-- conversation, an announcement, or a message that is or waits elsewhere has the id, 'unknown_content' with the first of `p_contents` that cannot be sent; or 'too_many', if the app would have more than `p_quota` (NULL: no
 -- limit) that wait. `is_typing`: from now on.
 CREATE OR REPLACE FUNCTION conversations.delay_message(
     p_app uuid, p_actor text, p_conversation uuid, p_id uuid, p_parts bytea, p_notification text, p_contents uuid[], p_sender_name text,
@@ -85,6 +85,17 @@ BEGIN
 END
 $$;
 
+-- When the first message that waits in the conversation of another one, and is due before it, is tried; NULL: none is due before it.
+CREATE OR REPLACE FUNCTION conversations.earlier_delayed(d conversations.delayed_message) RETURNS timestamptz
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
+BEGIN
+    RETURN (
+        SELECT x.next_at FROM conversations.delayed_message x
+        WHERE x.app_id = d.app_id AND x.conversation_id = d.conversation_id AND (x.due_at, x.id) < (d.due_at, d.id)
+        ORDER BY x.app_id, x.conversation_id, x.due_at, x.id LIMIT 1);
+END
+$$;
+
 -- Sends a delayed message that is due. Outcomes: what send_message answers, where anything but 'ok' means that the message was dropped, since its conversation
 -- is gone or its sender has left; 'none', if it is not due any more, or another instance sends it or an earlier one of its conversation. A conversation that is
 -- locked for long is an error.
@@ -106,10 +117,8 @@ BEGIN
         RETURN;
     END IF;
     -- One that was put off, or that another instance is sending: its deletion is seen when its transaction has ended, and then it is in the conversation.
-    SELECT x.next_at INTO earlier FROM conversations.delayed_message x
-    WHERE x.app_id = d.app_id AND x.conversation_id = d.conversation_id AND (x.due_at, x.id) < (d.due_at, d.id)
-    ORDER BY x.due_at, x.id LIMIT 1;
-    IF FOUND THEN
+    earlier := conversations.earlier_delayed(d);
+    IF earlier IS NOT NULL THEN
         -- What waits for one that was put off becomes due with it, and is not looked at until then.
         UPDATE conversations.delayed_message x SET next_at = earlier WHERE x.id = d.id AND x.next_at < earlier;
         outcome := 'none';
@@ -180,5 +189,5 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION
-    conversations.typing_step, conversations.delay_message, conversations.due_delayed, conversations.send_delayed, conversations.put_off_delayed,
-    conversations.type_delayed TO strata_conversations;
+    conversations.typing_step, conversations.delay_message, conversations.due_delayed, conversations.earlier_delayed, conversations.send_delayed,
+    conversations.put_off_delayed, conversations.type_delayed TO strata_conversations;

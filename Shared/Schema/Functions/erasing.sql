@@ -98,7 +98,7 @@ BEGIN
 END
 $$;
 
--- Erases what is left when the messages are done, of until `p_until`: announcements to and by the user, contents that only the user's messages
+-- When the messages are done, erases what else there was until `p_until`: announcements to and by the user, contents that only the user's messages
 -- referred to, and blocks. Whom the user has blocked since signing in again stays blocked. Returns whether that was all.
 --
 -- `p_forgets`: this is the end, and where the user sent messages from outside is not needed any more, if it was noted before this time. NULL: it is kept.
@@ -134,7 +134,7 @@ BEGIN
 END
 $$;
 
--- The erasures that are due for longest, at most `p_limit`: where they are in their table.
+-- The rows (ctid) of the erasures that have been due for the longest time, at most `p_limit`.
 CREATE OR REPLACE FUNCTION conversations.due_erasures(p_limit bigint) RETURNS tid[]
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
@@ -144,12 +144,12 @@ BEGIN
 END
 $$;
 
--- Until when it is erased what the user wrote. In the first round that is all there is by now, unless the user has come back: the times of messages
--- can be ahead of the clock, since they never run against their order, and the clock may have been set back.
+-- What the user wrote until this time is erased. In the first round, while the grace lasts, that is everything, unless the user has come back: the times of
+-- messages can be ahead of the clock, since they never run against their order, and the clock may have been set back.
 CREATE OR REPLACE FUNCTION conversations.erased_until(e conversations.erasure, p_grace interval) RETURNS timestamptz
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    IF e.not_before < e.requested_at + p_grace
+    IF e.not_before < e.requested_at + p_grace AND clock_timestamp() < e.requested_at + p_grace
         AND NOT EXISTS (SELECT FROM conversations.session s WHERE s.app_id = e.app_id AND s.user_id = e.user_id)
         AND NOT EXISTS (
             SELECT FROM conversations.identity i WHERE i.app_id = e.app_id AND i.user_id = e.user_id AND conversations.has_identity(i))

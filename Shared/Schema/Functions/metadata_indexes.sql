@@ -108,7 +108,7 @@ BEGIN
     SELECT l.value, l.position INTO present FROM metadata.leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path;
     PERFORM metadata.set_index_entries(p_app, p_conversation, p_created_at, p_path_id, users, present.value);
     IF former = '{}' THEN RETURN cardinality(users); END IF;
-    -- Users who left since the value is what it is saw that; the others saw one that was kept for them, or none. Each value is looked at once, not each user.
+    -- Users who left after the value was set see that value; the others see one that was kept for them, or none. This goes through the values, not through the users.
     PERFORM metadata.set_index_entries(p_app, p_conversation, p_created_at, p_path_id, former, NULL);
     FOR kept IN
         SELECT l.value, l.position, l.until_position FROM metadata.kept_leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path
@@ -131,16 +131,17 @@ CREATE OR REPLACE FUNCTION metadata.build_indexes(p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     i metadata.index_path;
-    present CONSTANT xid8 := pg_current_xact_id();
+    present xid8;
     oldest CONSTANT xid8 := pg_snapshot_xmin(pg_current_snapshot());
     worked bigint;
 BEGIN
     -- One that must wait for its fence is taken only if there is no other. Among the others chance decides: one that cannot be built holds up none.
     SELECT x.* INTO i FROM metadata.index_path x WHERE x.ready_at IS NULL OR x.removed_at IS NOT NULL
-    ORDER BY coalesce(x.fence >= oldest AND x.fence <= present, false), random() LIMIT 1 FOR UPDATE SKIP LOCKED;
+    ORDER BY coalesce(x.fence >= oldest AND x.fence < pg_snapshot_xmax(pg_current_snapshot()), false), random() LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN RETURN NULL; END IF;
-    -- Writers that did not see the index, or its removal, had their numbers before this transaction got its own. (A greater number is of another cluster,
-    -- whose backup this is.)
+    -- Writers that did not see the index, or its removal, had their numbers before this transaction gets its own, now that it has seen it. (A greater number is
+    -- of another cluster, whose backup this is.)
+    present := pg_current_xact_id();
     IF i.fence IS NULL OR i.fence > present THEN
         UPDATE metadata.index_path x SET fence = present WHERE x.app_id = i.app_id AND x.path_id = i.path_id;
         RETURN 0;

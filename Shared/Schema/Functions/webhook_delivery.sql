@@ -139,12 +139,12 @@ LANGUAGE sql VOLATILE ROWS 1 AS $$
 $$;
 
 -- Ends the recording for a hook whose receiver did not accept an event for too long. No row: it is not active any more, or it was activated once more since it
--- was read with `p_verified_at`.
+-- was read with `p_verified_at`, or is just being verified.
 CREATE OR REPLACE FUNCTION webhooks.give_up(p_id uuid, p_reason text, p_verified_at timestamptz) RETURNS SETOF webhooks.hook
 LANGUAGE sql VOLATILE ROWS 1 AS $$
     UPDATE webhooks.hook h
     SET status = 'inactive', status_reason = p_reason, verify_at = NULL, verified_at = NULL, inactive_since = clock_timestamp()
-    WHERE h.id = p_id AND h.status = 'active' AND h.verified_at = p_verified_at
+    WHERE h.id = p_id AND h.status = 'active' AND h.verified_at = p_verified_at AND h.verify_at IS NULL
     RETURNING h.*
 $$;
 

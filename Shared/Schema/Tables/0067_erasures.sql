@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the erasing of users looks for: what is due, announcements that no user has any more or that the user sent, and blocks by their time.
+-- What the erasing of users looks for: what is due, announcements that no user has any more or that the user sent, and blocks by their time. And the order of
+-- delayed messages in a conversation.
 
 CREATE INDEX erasure_due ON conversations.erasure (not_before);
 
@@ -11,3 +12,7 @@ CREATE INDEX announcement_by_sender ON conversations.announcement (app_id, sende
 -- When `is_own` was set last: what a user blocks after coming back is not erased with the rest. Blocks of before this step count as old.
 ALTER TABLE conversations.block ADD COLUMN changed_at timestamptz NOT NULL DEFAULT '-infinity';
 ALTER TABLE conversations.block ALTER COLUMN changed_at SET DEFAULT clock_timestamp();
+
+-- No message is sent before an earlier one of its conversation. Serves what delayed_message_by_app did, too.
+CREATE INDEX delayed_message_in_order ON conversations.delayed_message (app_id, conversation_id, due_at, id);
+DROP INDEX conversations.delayed_message_by_app;

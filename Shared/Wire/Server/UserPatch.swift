@@ -32,7 +32,8 @@ public struct UserPatch: Hashable, Sendable {
         case .add: return .add([try user(try operation.requiredName())])
         case .remove: return .remove([try user(try operation.requiredName())])
         case .set:
-            guard case .array(let elements) = try operation.requiredName() else { throw .invalid("blocks", reason: "must be an array of user ids") }
+            let names = if let value = operation.value { value } else { try operation.requiredName() }
+            guard case .array(let elements) = names else { throw .invalid("blocks", reason: "must be an array of user ids") }
             var users: [UserID] = []
             for element in elements { users.append(try user(element)) }
             return .set(users)

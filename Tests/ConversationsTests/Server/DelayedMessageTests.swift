@@ -219,6 +219,7 @@ extension StoreTests {
         @Test("an id that waits or exists elsewhere is in use, and what waits is not lost to a message that is sent at once under its id")
         func idInUse() async throws {
             try await CallsFixture.run { calls in
+                try await calls.register()
                 let (id, other) = (try await calls.create(["ana"], by: "").id, try await calls.create(["ana", "ben"], by: "").id)
                 let (waits, sent) = (MessageID.random(), MessageID.random())
                 try await calls.delay(id, name: "C", id: waits, milliseconds: 60_000)
@@ -238,6 +239,11 @@ extension StoreTests {
                 for place in [id, other] {
                     #expect(try await calls.refusal { try await calls.sendByServer(place, name: "C", id: waits) }?.code == .idInUse)
                 }
+                // An announcement cannot take it either, which would have the message dropped.
+                let announced = try await calls.refusal {
+                    try await calls.announceOnce("news", to: ["ana"], id: AnnouncementID(rawValue: waits.rawValue))
+                }
+                #expect(announced?.code == .idInUse)
                 try await pass(60_000, calls)
                 _ = await calls.delayedMessages.workOff()
                 #expect(try await calls.messages(id, as: "").messages.map(\.id) == [waits, sent])
