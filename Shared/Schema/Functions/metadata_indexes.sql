@@ -108,7 +108,8 @@ BEGIN
     SELECT l.value, l.position INTO present FROM metadata.leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path;
     PERFORM metadata.set_index_entries(p_app, p_conversation, p_created_at, p_path_id, users, present.value);
     IF former = '{}' THEN RETURN cardinality(users); END IF;
-    -- Users who left after the value was set see that value; the others see one that was kept for them, or none. This goes through the values, not through the users.
+    -- Users who left after the value was set see that value; the others see one that was kept for them, or none. This goes through the values, not through
+    -- the users.
     PERFORM metadata.set_index_entries(p_app, p_conversation, p_created_at, p_path_id, former, NULL);
     FOR kept IN
         SELECT l.value, l.position, l.until_position FROM metadata.kept_leaf l WHERE l.conversation_id = p_conversation AND l.path = p_path

@@ -63,11 +63,11 @@ BEGIN
 END
 $$;
 
--- Removes some of a conversation that was deleted for all longer than `keep` ago: in the end nothing is left but its row, so that its id stays taken. The messages go first, then
--- the participants, each in one transaction with their entry of it, and with the follows that keep whom they met in it.
+-- Removes some of a conversation that was deleted for all longer than `keep` ago: in the end nothing is left but its row, so that its id stays taken. The
+-- messages go first, then the participants, each in one transaction with their entry of it, and with the follows that keep whom they met in it.
 --
--- Users who are known to the app have met all other known ones in it, so only a few of them go at a time: as many as have about `most` follows, and at least one, who has two for
--- each user who was ever in the conversation.
+-- Users who are known to the app have met all other known ones in it, so only a few of them go at a time: as many as have about `most` follows, and at least
+-- one, who has two for each user who was ever in the conversation.
 CREATE OR REPLACE FUNCTION conversations.sweep_deleted(keep interval, p_limit bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
