@@ -44,24 +44,17 @@ struct Maintenance: Service {
 
     /// Everything once. A step that fails is no reason to leave out another one.
     func turn() async {
-        var isDone = await attempt("partitions") { () async throws(Failure) in try await maintainPartitions(deadline: .now + Self.stepTime) }
+        var failed: [(step: String, failure: Failure)] = []
+        do throws(Failure) { try await maintainPartitions(deadline: .now + Self.stepTime) } catch { failed.append(("partitions", error)) }
         for step in sweepingSteps where !Task.isCancelled {
-            let isSwept = await attempt(step.name) { () async throws(Failure) in _ = try await step.sweep(.now + Self.stepTime) }
-            isDone = isDone && isSwept
+            do throws(Failure) { _ = try await step.sweep(.now + Self.stepTime) } catch { failed.append((step.name, error)) }
         }
-        // Once for the turn: an outage is one failure.
-        if !isDone { failures.increment() }
-    }
-
-    /// - Returns: false if it failed.
-    private func attempt(_ step: String, _ body: () async throws(Failure) -> Void) async -> Bool {
-        do {
-            try await body()
-            return true
-        } catch {
-            logger.warning("maintenance could not be done", metadata: ["maintenance.step": "\(step)", "error.code": "\(error.code.id)"])
-            return false
-        }
+        guard let first = failed.first else { return }
+        // Once for the turn: an outage, in which every step fails, is one failure.
+        failures.increment()
+        logger.warning(
+            "maintenance could not be done",
+            metadata: ["maintenance.steps": "\(failed.map(\.step).joined(separator: ","))", "error.code": "\(first.failure.code.id)"])
     }
 
     /// Makes the partitions of the weeks to come and drops those older than the retention time. While another instance is at it, does nothing.

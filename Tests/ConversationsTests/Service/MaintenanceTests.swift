@@ -1,13 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import Logging
 import StrataModel
+import Synchronization
 import Testing
 
 @testable import Conversations
 
 @Suite struct MaintenanceTests {
-    private func maintenance(_ service: ServiceFixture) -> Maintenance {
-        Maintenance(database: service.database, retention: .seconds(48 * 3600), interval: .seconds(600), logger: ServiceFixture.quietLogger)
+    /// What was logged: the levels, with the steps that are named.
+    private final class Lines: LogHandler, Sendable {
+        let all = Mutex<[String]>([])
+        var metadata: Logger.Metadata {
+            get { [:] }
+            set {}
+        }
+        var logLevel: Logger.Level {
+            get { .trace }
+            set {}
+        }
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { nil }
+            set {}
+        }
+        func log(event: LogEvent) { all.withLock { $0.append("\(event.level) \(event.metadata?["maintenance.steps"] ?? "")") } }
+    }
+
+    private func maintenance(_ service: ServiceFixture, logger: Logger = ServiceFixture.quietLogger) -> Maintenance {
+        Maintenance(database: service.database, retention: .seconds(48 * 3600), interval: .seconds(600), logger: logger)
     }
 
     @Test("what has expired is swept in batches, and nothing else")
@@ -29,7 +49,7 @@ import Testing
         }
     }
 
-    @Test("a step that fails keeps no other one from being done")
+    @Test("a step that fails keeps no other one from being done, and all that fail are one line of the log")
     func failingSteps() async throws {
         try await ServiceFixture.run { service in
             try await service.execute(
@@ -44,9 +64,11 @@ import Testing
                 INSERT INTO conversations.mutation (app_id, user_id, id, fingerprint, outcome, created_at)
                 VALUES (gen_random_uuid(), 'ana', gen_random_uuid(), 1, 'ok', now() - interval '60 days');
                 """)
-            await maintenance(service).turn()
+            let lines = Lines()
+            await maintenance(service, logger: Logger(label: "test") { _ in lines }).turn()
             #expect(try await service.number("SELECT count(*) FROM conversations.used_nonce") == 0)
             #expect(try await service.number("SELECT count(*) FROM conversations.mutation") == 0)
+            #expect(lines.all.withLock { $0 } == ["warning partitions,deleted"])
         }
     }
 
