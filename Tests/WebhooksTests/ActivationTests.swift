@@ -104,6 +104,10 @@ struct ActivationTests {
             #expect(try await giveUp(before).isEmpty)
             #expect(try await status(id, database) == "active")
             let now = try await read()
+            // It is just being verified once more.
+            _ = try await database.store.hooks(BeginActivation(app: database.app, id: id, lease: 60_000), deadline: HookDatabase.soon)
+            #expect(try await giveUp(now).isEmpty)
+            _ = try await database.store.hooks(EndVerification(id: id, reason: nil, delay: 1000), deadline: HookDatabase.soon)
             #expect(try await giveUp(now).map(\.webhook.statusReason) == ["gone"])
             #expect(try await status(id, database) == "inactive")
             #expect(try await giveUp(now).isEmpty)
