@@ -55,12 +55,13 @@ func executable(_ name: String, _ path: String, _ dependencies: [Target.Dependen
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: settings)
+    .testTarget(name: name, dependencies: dependencies + ["TestTiers"], path: "Tests/\(name)", swiftSettings: settings)
 }
 
 /// Tests, one target beside each module, and those that run the real executables; benchmarks; and what they need.
 let checks: [Target] = [
     library("SeededRandom", "Tests/SeededRandom", []),
+    library("TestTiers", "Tests/Tiers", []),
     library(
         "TestSupport", "Tests/Support",
         [

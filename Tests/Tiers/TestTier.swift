@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+public import Testing
+
+/// A set of tests that one command runs.
+///
+/// The variable `STRATA_TEST_TIER` names it. Without the variable every test runs in full, so that a filter alone chooses any test.
+public enum TestTier: String, Sendable {
+    /// The tests of `make test`. None takes longer than 20 s, and simulations run a few seeds.
+    case short
+    /// All tests, and all seeds of simulations: `make test-long`.
+    case long
+
+    /// The tier of this run.
+    public static let current = ProcessInfo.processInfo.environment["STRATA_TEST_TIER"].flatMap(TestTier.init) ?? .long
+
+    /// Returns the amount of work for the tier of this run.
+    public static func pick<Amount>(short: Amount, long: Amount) -> Amount { current == .short ? short : long }
+}
+
+/// A trait that leaves a test or a suite to `make test-long`. Sources write `.long`.
+public struct LongTest: TestTrait, SuiteTrait {
+    private let condition: ConditionTrait = .enabled(if: TestTier.current == .long, "make test-long runs it")
+
+    fileprivate init() {}
+
+    /// True: tests inherit the trait from their suite.
+    public var isRecursive: Bool { true }
+
+    /// Skips the test in the short tier. In the long tier, prints its name for the table of `scripts/test.sh`.
+    public func prepare(for test: Test) async throws {
+        try await condition.prepare(for: test)
+        if !test.isSuite { print("Long test: \(test.displayName.map { "\"\($0)\"" } ?? test.name)") }
+    }
+}
+
+extension Trait where Self == LongTest {
+    /// Leaves the test to `make test-long`.
+    public static var long: Self { LongTest() }
+}
