@@ -58,10 +58,9 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies + ["TestTiers"], path: "Tests/\(name)", swiftSettings: settings)
 }
 
-/// Tests, one target beside each module, and those that run the real executables; benchmarks; and what they need.
-let checks: [Target] = [
+/// The load and the judge of deploy/smoke.sh, and the modules that only they need.
+let soak: [Target] = [
     library("SeededRandom", "Tests/SeededRandom", []),
-    library("TestTiers", "Tests/Tiers", []),
     library(
         "TestSupport", "Tests/Support",
         [
@@ -79,6 +78,11 @@ let checks: [Target] = [
         exclude: ["Main"]
     ),
     executable("SoakMain", "Tests/Soak/Main", ["Soak", argumentParser]),
+]
+
+/// Tests, one target beside each module, and those that run the real executables; benchmarks; and the modules that they need.
+let checks: [Target] = [
+    library("TestTiers", "Tests/Tiers", []),
     library("KitClient", "Tests/KitClient", ["StrataKit", "TestCluster", "ProtocolClient"], exclude: ["Main"]),
     executable("KitClientMain", "Tests/KitClient/Main", ["KitClient"]),
     tests("NetKitTests", ["NetKit", nioCore, nioPosix, nioEmbedded, logging]),
@@ -172,8 +176,8 @@ let clients: [Target] = [
         "StrataKit", "Clients/StrataKit", ["StrataModel", "StrataWire", "NetKit", "ProtocolClient", grdb, nioCore, nioPosix, collections, logging])
 ]
 
-/// For images: without `Tests` and `Clients` beside it, and without what is made of those.
-let isProductsOnly = Context.environment["STRATA_PRODUCTS_ONLY"] == "1"
+/// True for image builds: the executables of the services, `strata` and `soak`, without `Clients`, `Examples` and the tests. One `swift build` makes all of them.
+let isImageBuild = Context.environment["STRATA_IMAGE_BUILD"] == "1"
 
 /// The commit that `strata --version` names: scripts/build.sh sets it for release builds, deploy/Dockerfile for images.
 let commit = Context.environment["STRATA_COMMIT"] ?? ""
@@ -188,13 +192,13 @@ let package = Package(
         .executable(name: "presence", targets: ["PresenceMain"]),
         .executable(name: "webhooks", targets: ["WebhooksMain"]),
         .executable(name: "strata", targets: ["StrataMain"]),
+        .executable(name: "soak", targets: ["SoakMain"]),
     ]
-        + (isProductsOnly
+        + (isImageBuild
             ? []
             : [
                 .library(name: "StrataKit", targets: ["StrataKit"]),
                 .executable(name: "bench", targets: ["Bench"]),
-                .executable(name: "soak", targets: ["SoakMain"]),
             ]),
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
@@ -216,7 +220,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
-    ] + (isProductsOnly ? [] : [.package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0")]),
+    ] + (isImageBuild ? [] : [.package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0")]),
     targets: [
         // Shared: StrataModel imports nothing of ours; each target below imports only what stands above it.
         library("StrataModel", "Shared/Model", []),
@@ -311,10 +315,10 @@ let package = Package(
                 crypto, cryptoExtras,
                 x509, swiftASN1,
                 asyncHTTPClient, subprocess, systemPackage, argumentParser, logging, nioCore, nioPosix, nioHTTP1, lifecycle,
-            ] + (isProductsOnly ? [] : ["StrataKit"]),
-            path: "Services/Strata", exclude: isProductsOnly ? ["Main", "Chat"] : ["Main"],
+            ] + (isImageBuild ? [] : ["StrataKit"]),
+            path: "Services/Strata", exclude: isImageBuild ? ["Main", "Chat"] : ["Main"],
             // `strata chat` is built on the client library.
-            swiftSettings: settings + (isProductsOnly ? [] : [.define("STRATA_CHAT")])),
+            swiftSettings: settings + (isImageBuild ? [] : [.define("STRATA_CHAT")])),
         executable("StrataMain", "Services/Strata/Main", ["StrataCommand", argumentParser]),
-    ] + (isProductsOnly ? [] : clients + checks)
+    ] + soak + (isImageBuild ? [] : clients + checks)
 )
