@@ -2,23 +2,23 @@
 import CSchema
 public import Postgres
 
-/// The database's schema: what `strata migrate` applies, and what tests start from.
+/// The database's schema: the steps and the functions that `strata migrate` applies, and from which tests start.
 ///
-/// `Tables/` holds the steps, which never change once they are released. `Functions/` holds every function once, as it is now. CSchema lists the files
-/// and takes them into the program when it is compiled.
+/// `Tables/` holds the baseline, with one file for each feature, and `Steps/` the steps that follow it, such as `0002_archive.sql`. Files of both never
+/// change once they are released. `Functions/` holds the present text of every function. CSchema lists the files and embeds them when it is compiled.
 public enum Schema {
     /// All steps, in order. They need a role that may create schemas and roles.
     ///
-    /// They create the roles `strata_conversations`, `strata_metadata` and `strata_webhooks` where the cluster has none, without passwords: see
-    /// ``roleScript(conversationsPassword:metadataPassword:webhooksPassword:)``.
+    /// The first one, "baseline", makes all tables in one transaction. It also creates the roles `strata_conversations`, `strata_metadata` and
+    /// `strata_webhooks` where the cluster has none, without passwords: see ``roleScript(conversationsPassword:metadataPassword:webhooksPassword:)``.
     public static let migrations: [Migration] = scripts(strata_schema_steps())
-        .map { Migration(version: Int($0.version), name: String(cString: $0.name), sql: text(of: $0)) }
+        .map { Migration(version: Int($0.version), name: String(cString: $0.name), sql: String(cString: $0.text)) }
 
-    /// All functions, in the order in which a new database can make them. Steps up to 48 made functions, too, which these replace.
+    /// All functions, in the order in which a new database can make them.
     public static let functions = FunctionSet(
         // Raise it once in each release that changes a file: PreviousReleaseTests says when.
-        revision: 2,
-        files: scripts(strata_schema_functions()).map { FunctionSet.File(name: String(cString: $0.name), sql: text(of: $0)) })
+        revision: 1,
+        files: scripts(strata_schema_functions()).map { FunctionSet.File(name: String(cString: $0.name), sql: String(cString: $0.text)) })
 
     /// A script that lets the services' roles sign in with these passwords. To be run after the migrations, by a role that may alter roles; may be
     /// run again to change passwords. It contains them in the clear: never log it.
@@ -34,10 +34,6 @@ public enum Schema {
 
     private static func scripts(_ scripts: StrataScripts) -> UnsafeBufferPointer<StrataScript> {
         UnsafeBufferPointer(start: scripts.first, count: scripts.count)
-    }
-
-    private static func text(of script: StrataScript) -> String {
-        String(decoding: UnsafeRawBufferPointer(start: script.bytes, count: script.count), as: UTF8.self)
     }
 
     /// `text` as an SQL string, whatever it contains.

@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-/// While an upgrade goes on, instances of the previous release run on the new schema.
+/// During an upgrade, instances of the previous release run on the new schema.
 @Suite struct PreviousReleaseTests {
     @Test("the statements of the previous release return their columns on the present schema")
     func unchanged() async throws {

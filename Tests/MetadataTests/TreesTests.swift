@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Postgres
-import Schema
 import SeededRandom
 import StrataModel
 import TestSupport
@@ -159,41 +158,6 @@ struct TreesTests {
                 let read = "SELECT rows_read('\(id)', position) FROM metadata.kept_tree WHERE conversation_id = '\(id)' AND user_id = 'u\(user)'"
                 #expect(try await fixture.number(read) == 10)
             }
-        }
-    }
-
-    @Test("kept as copies by an earlier version are what they were")
-    func keptCopies() async throws {
-        let url = try await TestServers.postgres()
-        let migrator = Migrator(configuration: try PostgresConfiguration(url: url))
-        _ = try await migrator.migrate(Schema.migrations.filter { $0.version < 26 }, logger: TestDatabase.quiet)
-        let (app, id) = (AppID.random(), ConversationID.random())
-        try await migrator.execute(
-            script: """
-                INSERT INTO conversations.conversation (id, app_id, created_at, created_by, is_distinct, position, last_change_at)
-                VALUES ('\(id)', '\(app)', now(), 'ana', false, 1, now());
-                SELECT metadata.create_tree('\(id)', '{a,b.c,d}', '{1,2,3}', 1);
-                SELECT conversations.append_change('\(id)', 2::smallint, 'ana', NULL, NULL, NULL, NULL, NULL);
-                SELECT metadata.keep_tree('\(id)', 'ben'), metadata.keep_tree('\(id)', 'cleo');
-                SELECT metadata.apply('\(id)', '[{"path":"a","set":[["a","ä"]]},{"path":"b","delete":true},{"path":"n","set":[["n","4"]]}]', 3);
-                SELECT conversations.append_change('\(id)', 3::smallint, 'ana', NULL, NULL, NULL, NULL, NULL);
-                SELECT conversations.append_change('\(id)', 2::smallint, 'ana', NULL, NULL, NULL, NULL, NULL);
-                SELECT metadata.keep_tree('\(id)', 'dora');
-                SELECT metadata.apply('\(id)', '[{"path":"","set":[]}]', 5);
-                SELECT conversations.append_change('\(id)', 3::smallint, 'ana', NULL, NULL, NULL, NULL, NULL)
-                """)
-        _ = try await migrator.migrate(Schema.migrations, functions: Schema.functions, logger: TestDatabase.quiet)
-        let pool = PostgresPool(configuration: try PostgresConfiguration(url: url), mode: .exclusive, logger: TestDatabase.quiet)
-        let store = MetadataStore(writes: pool, large: pool, reads: pool, limits: MetadataLimits())
-        try await running([pool]) { () async throws -> Void in
-            func tree(_ user: String?) async throws -> [String] {
-                let key = MetadataStore.TreeKey(conversation: id, formerUser: user.map { UserID(trusted: $0) })
-                let tree = try await store.trees([key], app: app, deadline: MetadataFixture.soon)[0]
-                return ["\(tree.position.rawValue)"] + tree.leaves.map { "\($0.path)=\($0.value)" }
-            }
-            for user in ["ben", "cleo"] { #expect(try await tree(user) == ["2", "a=1", "b.c=2", "d=3"]) }
-            #expect(try await tree("dora") == ["4", "a=ä", "d=3", "n=4"])
-            #expect(try await tree(nil) == ["5"])
         }
     }
 

@@ -131,7 +131,10 @@ struct ConfigurationTests {
 struct MigrationPlanTests {
     private func plan(_ migrations: [Migration], applied: [Int: String] = [:]) throws(PostgresError) -> [Int] {
         let checksums = Dictionary(migrations.map { ($0.version, "sum of " + $0.sql) }) { first, _ in first }
-        return try MigrationPlan(migrations, applied: applied, checksums: checksums).pending.map(\.version)
+        let names = [1: "one", 2: "two", 3: "three"]
+        let recorded = Dictionary(
+            uniqueKeysWithValues: applied.map { ($0, MigrationPlan.Applied(name: names[$0] ?? "unknown", checksum: $1)) })
+        return try MigrationPlan(migrations, applied: recorded, checksums: checksums).pending.map(\.version)
     }
 
     private let one = Migration(version: 1, name: "one", sql: "a")
@@ -154,5 +157,13 @@ struct MigrationPlanTests {
                 == true)
         #expect(try #require(throws: PostgresError.self) { try plan([one, one]) }.reason?.contains("same version") == true)
         #expect(throws: PostgresError.self) { try plan([Migration(version: 0, name: "zero", sql: "")]) }
+    }
+
+    @Test("a database whose migrations have other names is refused")
+    func otherMigrations() throws {
+        let baseline = Migration(version: 1, name: "baseline", sql: "a")
+        let error = try #require(throws: PostgresError.self) { try plan([baseline, two], applied: [1: "sum of a", 2: "sum of b"]) }
+        #expect(error.code == .otherSchema)
+        #expect(error.reason == "migration 1 (baseline) is one in this database")
     }
 }

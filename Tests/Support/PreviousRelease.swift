@@ -1,45 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Crypto
-import Foundation
+public import Foundation
+import Glibc
 import Logging
 public import Postgres
 import Schema
 
-/// The statements that the executables of the previous release prepare, and what their role may do, as `Tests/PreviousRelease/<service>.json` has recorded them. While an upgrade goes
-/// on, they run on the schema of the next release.
+/// The statements that an executable of the previous release prepares, and the privileges of its role. During an upgrade, they are used on the schema of
+/// the next release.
 ///
-/// After a release, `STRATA_RECORD_STATEMENTS=1 scripts/test.sh --filter PreviousReleaseTests` records the present ones in their place.
+/// `Tests/PreviousRelease.jsonl` holds the record of all executables, one line for each statement. A release writes it with
+/// `STRATA_RECORD_STATEMENTS=1 scripts/test.sh --filter PreviousReleaseTests`. There is no file before the first release: then only the present statements
+/// are prepared.
 public struct PreviousRelease {
-    private struct Record: Codable {
+    /// A line of the record.
+    private struct Line: Codable {
+        /// The schema of the release.
+        struct Schema: Codable {
+            let functionsRevision: Int
+            let functionsChecksum: String
+            /// The checksums of the steps by their versions.
+            let steps: [String: String]
+        }
+
         struct Entry: Codable {
             let name: String
             let sql: String
             let description: StatementDescription
         }
 
-        /// Of ``Schema/Schema/functions``.
-        let functionsRevision: Int
-        let functionsChecksum: String
-        let statements: [Entry]
-        /// Of the service's role.
-        let privileges: [String]?
+        /// The executable; nil for the line of the schema.
+        var service: String?
+        var schema: Schema?
+        var statement: Entry?
+        var privileges: [String]?
     }
 
-    /// Of the service's file.
+    /// The executable's name in the record.
     let service: String
-    /// All statements of the service now.
+    /// All statements of the present executable.
     let statements: [Statement]
     /// The directories with their declarations.
     let sources: [String]
-    /// The role that the service signs in as; nil: the owner of the database.
+    /// The role that the executable signs in as; nil: the owner of the database.
     let role: String?
 
     /// - Parameters:
-    ///   - service: names the file.
-    ///   - statements: all statements of the service now.
+    ///   - service: the executable's name in the record.
+    ///   - statements: all statements of the present executable.
     ///   - sources: the directories with their declarations, from the repository's root.
-    ///   - role: the role that the service signs in as; nil: the owner of the database.
+    ///   - role: the role that the executable signs in as; nil: the owner of the database.
     public init(_ service: String, statements: [Statement], sources: [String], role: String? = nil) {
         self.service = service
         self.statements = statements
@@ -63,35 +74,27 @@ public struct PreviousRelease {
         return names.subtracting(statements.map(\.name)).sorted()
     }
 
-    /// Whether rows are still what the previous release reads: by the names of their columns, of which there may be more now.
-    private static func canBeRead(_ now: StatementDescription, as before: StatementDescription) -> Bool {
-        var rest = now.columns[...]
-        for column in before.columns {
-            guard let place = rest.firstIndex(of: column) else { return false }
-            rest = rest[(place + 1)...]
-        }
-        return now.parameters == before.parameters
+    /// Compares the repository's record with the present schema, or writes it if `STRATA_RECORD_STATEMENTS` is set.
+    /// - Returns: the differences, one line each.
+    public func differences() async throws -> [String] {
+        let file = Self.root.appending(path: "Tests/PreviousRelease.jsonl")
+        if ProcessInfo.processInfo.environment["STRATA_RECORD_STATEMENTS"] != nil { try await record(in: file) }
+        return try await differences(from: file)
     }
 
-    /// Prepares the recorded statements on the present schema, and compares what the service's role may do with what it could do before. A privilege on
-    /// what does not exist any more is not missed: a statement that needs it fails.
-    /// - Returns: what is not as it was, one line each.
-    public func differences() async throws -> [String] {
-        let migrator = Migrator(configuration: try PostgresConfiguration(url: try await TestServers.postgres()))
-        let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        _ = try await migrator.migrate(Schema.migrations, functions: Schema.functions, logger: quiet)
-        let file = Self.root.appending(path: "Tests/PreviousRelease/\(service).json")
-        if ProcessInfo.processInfo.environment["STRATA_RECORD_STATEMENTS"] != nil {
-            try await record(in: file, migrator)
+    /// Prepares the recorded statements on the present schema, and compares their columns, the role's privileges and the steps. A privilege on an object
+    /// that no longer exists is not missed: a statement that needs it fails. Without a record of the executable, prepares the present statements.
+    /// - Returns: the differences, one line each.
+    public func differences(from file: URL) async throws -> [String] {
+        let migrator = try await Self.migrated()
+        let lines = try Self.lines(of: file)
+        let own = lines.filter { $0.service == service }
+        guard !own.isEmpty else {
+            _ = try await migrator.describe(statements)
             return []
         }
-        let record = try JSONDecoder().decode(Record.self, from: Data(contentsOf: file))
-        var differences: [String] = []
-        if Self.checksum != record.functionsChecksum, Schema.functions.revision <= record.functionsRevision {
-            differences.append(
-                "functions have changed since the previous release: Schema.functions needs a revision above \(record.functionsRevision)")
-        }
-        for entry in record.statements {
+        var differences = lines.compactMap(\.schema).flatMap(Self.differences)
+        for entry in own.compactMap(\.statement) {
             do {
                 let now = try await migrator.describe([Statement(entry.name, sql: entry.sql)])
                 if !now.allSatisfy({ Self.canBeRead($0, as: entry.description) }) {
@@ -101,27 +104,79 @@ public struct PreviousRelease {
                 differences.append("\(entry.name): \(error.serverDetail ?? "\(error)")")
             }
         }
-        if let role, let recorded = record.privileges {
+        if let role {
             let present = try await migrator.privileges(of: role)
             let owners = try await migrator.privileges(of: nil)
-            differences += recorded.filter { !present.contains($0) && owners.contains($0) }.map { "\(role) has lost \($0)" }
+            differences += own.compactMap(\.privileges).joined().filter { !present.contains($0) && owners.contains($0) }
+                .map { "\(role) has lost \($0)" }
         }
         return differences
     }
 
-    private func record(in file: URL, _ migrator: Migrator) async throws {
-        let entries = try await zip(statements, migrator.describe(statements))
-            .map { Record.Entry(name: $0.name, sql: $0.sql, description: $1) }.sorted { $0.name < $1.name }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        var privileges: [String]?
-        if let role { privileges = try await migrator.privileges(of: role) }
-        let record = Record(
-            functionsRevision: Schema.functions.revision, functionsChecksum: Self.checksum, statements: entries, privileges: privileges)
-        try (encoder.encode(record) + Data("\n".utf8)).write(to: file)
+    /// True if the previous release can read the rows: by the names of their columns, which may have been joined by others.
+    private static func canBeRead(_ now: StatementDescription, as before: StatementDescription) -> Bool {
+        var rest = now.columns[...]
+        for column in before.columns {
+            guard let place = rest.firstIndex(of: column) else { return false }
+            rest = rest[(place + 1)...]
+        }
+        return now.parameters == before.parameters
     }
 
-    private static var checksum: String {
-        SHA256.hash(data: Data(Schema.functions.files.map { $0.name + $0.sql }.joined().utf8)).map { String(format: "%02x", $0) }.joined()
+    private static func differences(from before: Line.Schema) -> [String] {
+        let now = present
+        var differences: [String] = []
+        if now.functionsChecksum != before.functionsChecksum, now.functionsRevision <= before.functionsRevision {
+            differences.append(
+                "functions have changed since the previous release: Schema.functions needs a revision above \(before.functionsRevision)")
+        }
+        for (version, checksum) in before.steps.sorted(by: { $0.key < $1.key }) where now.steps[version] != checksum {
+            differences.append("step \(version) was edited after its release")
+        }
+        return differences
+    }
+
+    /// Writes the lines of this executable and of the schema in place of the earlier ones.
+    public func record(in file: URL) async throws {
+        let migrator = try await Self.migrated()
+        var own = [Line(schema: Self.present)]
+        if let role { own.append(Line(service: service, privileges: try await migrator.privileges(of: role))) }
+        for (statement, description) in zip(statements, try await migrator.describe(statements)).sorted(by: { $0.0.name < $1.0.name }) {
+            own.append(Line(service: service, statement: .init(name: statement.name, sql: statement.sql, description: description)))
+        }
+        // Suites of several executables record at the same time.
+        let descriptor = open(file.path, O_RDWR | O_CREAT, 0o644)
+        defer { close(descriptor) }
+        guard descriptor >= 0, flock(descriptor, LOCK_EX) == 0 else { throw CocoaError(.fileWriteUnknown) }
+        let others = try Self.lines(of: file).filter { $0.service != nil && $0.service != service }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let lines = try (own + others).map { (key: $0.service ?? "", text: try encoder.encode($0)) }
+        // A stable order of executables, so that the file shows what has changed.
+        let sorted = lines.enumerated().sorted { ($0.element.key, $0.offset) < ($1.element.key, $1.offset) }
+        try Data(sorted.flatMap { $0.element.text + Data("\n".utf8) }).write(to: file)
+    }
+
+    private static func lines(of file: URL) throws -> [Line] {
+        guard FileManager.default.fileExists(atPath: file.path) else { return [] }
+        return try Data(contentsOf: file).split(separator: UInt8(ascii: "\n")).map { try JSONDecoder().decode(Line.self, from: $0) }
+    }
+
+    private static func migrated() async throws -> Migrator {
+        let migrator = Migrator(configuration: try PostgresConfiguration(url: try await TestServers.postgres()))
+        let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        _ = try await migrator.migrate(Schema.migrations, functions: Schema.functions, logger: quiet)
+        return migrator
+    }
+
+    private static var present: Line.Schema {
+        Line.Schema(
+            functionsRevision: Schema.functions.revision,
+            functionsChecksum: checksum(of: Schema.functions.files.map { $0.name + $0.sql }.joined()),
+            steps: Dictionary(uniqueKeysWithValues: Schema.migrations.map { ("\($0.version)", checksum(of: $0.sql)) }))
+    }
+
+    private static func checksum(of text: String) -> String {
+        SHA256.hash(data: Data(text.utf8)).map { String(format: "%02x", $0) }.joined()
     }
 }

@@ -37,3 +37,14 @@ private enum Queries {
         #expect(differences == [])
     }
 }
+
+/// During an upgrade, instances of the previous release run on the new schema.
+@Suite struct PreviousReleaseTests {
+    @Test("the statements of the previous release return their columns on the present schema")
+    func unchanged() async throws {
+        let previous = PreviousRelease(
+            "webhooks", statements: Queries.all.flatMap(\.statements), sources: ["Services/Webhooks"], role: "strata_webhooks")
+        #expect(try previous.unlisted() == [])
+        #expect(try await previous.differences() == [])
+    }
+}

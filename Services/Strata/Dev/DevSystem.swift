@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import LocalServers
 import NetKit
+import Postgres
 import RPC
 
 /// Everything `strata dev` runs. ``start()`` brings it up step by step, saying so; ``stop()`` takes it down in the opposite order.
@@ -124,7 +125,12 @@ actor DevSystem {
 
     private func migrate(_ postgres: PrivatePostgres, secrets: Secrets) async throws {
         let began = ContinuousClock.now
-        let report = try await DevDatabase.prepare(on: postgres, secrets)
+        let report: MigrationReport
+        do {
+            report = try await DevDatabase.prepare(on: postgres, secrets)
+        } catch let error as PostgresError where error.code == .otherSchema {
+            throw CommandFailure(.unavailable, CommandFailure.otherSchema(begin: "delete \(home.path)"))
+        }
         let what = report.isEmpty ? "Database is up to date" : "Database migrated, \(report.summary)"
         console.done("\(what) (\(began.duration(to: .now).brief))")
     }

@@ -45,6 +45,12 @@ public struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertibl
         }
     }
 
+    /// The refusal of a database that an unreleased version made.
+    /// - Parameter begin: the words for beginning anew.
+    static func otherSchema(begin: String) -> String {
+        "An unreleased version of Strata made this database, and it cannot be migrated. Save its data with pg_dump if you need it, then \(begin)."
+    }
+
     /// The server's own words are shown here, unlike in logs: this is the operator's terminal, and the statements are ours.
     private static func sentence(for error: PostgresError) -> String {
         let detail = error.serverDetail.map { ": \($0.onOneLine)" } ?? error.reason.map { " (\($0))." } ?? "."
@@ -54,6 +60,7 @@ public struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertibl
         case .configuration: return "The database's URL cannot be used (\(error.reason ?? "it is not understood"))."
         case .server where error.sqlState == "3F000" || error.sqlState == "42P01":
             return "The database has no Strata schema yet. Make it with: strata migrate"
+        case .otherSchema: return otherSchema(begin: "begin with an empty database")
         default:
             let why = error.serverDetail.map { ": \($0.onOneLine)" } ?? "."
             return "The database refused (\(error.reason ?? "\(error.code)"))\(why)"

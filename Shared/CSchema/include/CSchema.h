@@ -3,22 +3,22 @@
 
 #include <stddef.h>
 
-/// A file of SQL, as it was when this was compiled. Its name and bytes are part of the program: nothing frees them.
+/// A script of SQL, embedded when this was compiled. Its name and text are part of the program: nothing frees them.
 struct StrataScript {
-    /// Of a step; 0: these are functions.
+    /// A step's number. 0: a file of functions.
     int version;
     const char *_Nonnull name;
-    const void *_Nonnull bytes;
-    size_t count;
+    /// UTF-8, with a NUL at its end.
+    const unsigned char *_Nonnull text;
 };
 
-/// Files of SQL, in their order.
+/// Scripts in the order in which they are executed.
 struct StrataScripts {
     const struct StrataScript *_Nonnull first;
     size_t count;
 };
 
-/// The files in `Shared/Schema/Tables`.
+/// The steps: the baseline of `Shared/Schema/Tables`, then those of `Shared/Schema/Steps`.
 struct StrataScripts strata_schema_steps(void);
 /// The files in `Shared/Schema/Functions`.
 struct StrataScripts strata_schema_functions(void);

@@ -11,7 +11,7 @@ public struct PostgresError: Error, Sendable {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Base: String {
             case connectionUnavailable, queueFull, deadlineExceeded, cancelled, fateUnknown, server, decoding, configuration
-            case invalidParameter, migration, closed
+            case invalidParameter, migration, otherSchema, closed
         }
 
         private let base: Base
@@ -38,6 +38,8 @@ public struct PostgresError: Error, Sendable {
         public static let invalidParameter = Code(.invalidParameter)
         /// A migration failed, or the list of migrations does not agree with what the database has.
         public static let migration = Code(.migration)
+        /// Other migrations made the database: it cannot be migrated.
+        public static let otherSchema = Code(.otherSchema)
         /// The pool is shutting down.
         public static let closed = Code(.closed)
 

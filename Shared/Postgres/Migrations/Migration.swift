@@ -21,13 +21,20 @@ public struct Migration: Sendable, Hashable {
 
 /// What is to be done, given what a database has: migrations without a database.
 struct MigrationPlan: Sendable {
-    /// Those to apply, in order.
+    /// A migration that the database records as applied.
+    struct Applied {
+        let name: String
+        let checksum: String
+    }
+
+    /// The migrations to apply, in order.
     let pending: [Migration]
 
-    /// `applied` maps the versions the database has to their checksums. Versions unknown here are left alone: they come from a newer release.
+    /// Makes a plan from the migrations that the database has, by version. Versions unknown here are left alone: they come from a newer release.
     ///
-    /// Throws ``PostgresError/Code/migration`` if versions repeat, one was changed after it had been applied, or one would come too late.
-    init(_ migrations: [Migration], applied: [Int: String], checksums: [Int: String]) throws(PostgresError) {
+    /// Throws ``PostgresError/Code/migration`` if versions repeat, or if a migration was changed after it had been applied or would come too late;
+    /// ``PostgresError/Code/otherSchema`` if a migration of this version has another name in the database.
+    init(_ migrations: [Migration], applied: [Int: Applied], checksums: [Int: String]) throws(PostgresError) {
         let ordered = migrations.sorted { $0.version < $1.version }
         for (first, second) in zip(ordered, ordered.dropFirst()) where first.version == second.version {
             throw Self.error("migrations \(first.label) and \(second.label) have the same version")
@@ -38,8 +45,11 @@ struct MigrationPlan: Sendable {
         let newest = applied.keys.max() ?? 0
         var pending: [Migration] = []
         for migration in ordered {
-            if let checksum = applied[migration.version] {
-                guard checksum == checksums[migration.version] else {
+            if let before = applied[migration.version] {
+                guard before.name == migration.name else {
+                    throw PostgresError(code: .otherSchema, reason: "migration \(migration.label) is \(before.name) in this database")
+                }
+                guard before.checksum == checksums[migration.version] else {
                     throw Self.error("migration \(migration.label) was changed after it had been applied")
                 }
             } else if migration.version < newest {

@@ -47,9 +47,9 @@ struct MigrationRun {
     func apply(_ migrations: [Migration], functions: FunctionSet?) throws(PostgresError) -> MigrationReport {
         _ = try session.query("SELECT pg_catalog.pg_advisory_lock($1::int8)", with: [Self.lock])
         try prepareTable("strata.schema_migrations", script: Self.table)
-        var applied: [Int: String] = [:]
-        for row in try session.query("SELECT version, checksum FROM strata.schema_migrations") {
-            applied[try row.get("version")] = try row.get("checksum", as: String.self)
+        var applied: [Int: MigrationPlan.Applied] = [:]
+        for row in try session.query("SELECT version, name, checksum FROM strata.schema_migrations") {
+            applied[try row.get("version")] = MigrationPlan.Applied(name: try row.get("name"), checksum: try row.get("checksum"))
         }
         var checksums: [Int: String] = [:]
         for migration in migrations { checksums[migration.version] = try checksum(of: migration.sql, "migration \(migration.label)") }

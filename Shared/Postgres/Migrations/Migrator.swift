@@ -25,6 +25,7 @@ public struct Migrator: Sendable {
     /// Applies what is missing, in the order of versions, and returns that.
     ///
     /// Throws ``PostgresError/Code/migration`` naming the migration that failed, was changed after it had been applied, or comes too late;
+    /// ``PostgresError/Code/otherSchema`` if other migrations made the database;
     /// ``PostgresError/Code/connectionUnavailable`` if the database cannot be reached; ``PostgresError/Code/cancelled``.
     public func migrate(_ migrations: [Migration], logger: Logger) async throws(PostgresError) -> [Migration] {
         try await run(migrations, functions: nil, logger: logger).steps

@@ -123,23 +123,12 @@ BEGIN
 END
 $$;
 
--- A participant came again, left, or hid the conversation.
-CREATE OR REPLACE FUNCTION conversations.keep_listed() RETURNS trigger
-LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-    c conversations.conversation;
-    listed boolean;
-BEGIN
-    SELECT * INTO c FROM conversations.conversation x WHERE x.id = NEW.conversation_id;
-    listed := conversations.is_visible(c, NEW);
-    UPDATE conversations.user_conversation u SET is_listed = listed
-    WHERE u.app_id = NEW.app_id AND u.user_id = NEW.user_id AND u.conversation_id = NEW.conversation_id AND u.is_listed <> listed;
-    IF NOT listed AND NEW.left_position IS NULL AND c.deleted_position IS NULL AND NOT c.has_hidden THEN
-        UPDATE conversations.conversation x SET has_hidden = true WHERE x.id = NEW.conversation_id;
-    END IF;
-    RETURN NULL;
-END
-$$;
+-- The directory of a user's conversations says which of them are on the list. Triggers keep it, so that it holds for every function that writes. They write
+-- under the conversation's lock, and only where a participant joins again, leaves or hides something, or where a hidden conversation comes back: a message
+-- still writes only the conversation's row and its sender's.
+--
+-- CREATE TRIGGER locks its table against writes. Triggers of `conversation` are replaced before those of `participant`, in the order in which writers lock
+-- these tables; the other order would deadlock.
 
 -- A message came into a conversation that is hidden from a user: it is back on their list.
 CREATE OR REPLACE FUNCTION conversations.keep_returned() RETURNS trigger
@@ -163,6 +152,8 @@ BEGIN
     RETURN NULL;
 END
 $$;
+CREATE OR REPLACE TRIGGER keep_returned AFTER UPDATE OF message_count ON conversations.conversation
+FOR EACH ROW WHEN (NEW.has_hidden AND NEW.message_count > OLD.message_count) EXECUTE FUNCTION conversations.keep_returned();
 
 -- A conversation was deleted for all.
 CREATE OR REPLACE FUNCTION conversations.keep_unlisted() RETURNS trigger
@@ -178,6 +169,31 @@ BEGIN
     RETURN NULL;
 END
 $$;
+CREATE OR REPLACE TRIGGER keep_unlisted AFTER UPDATE OF deleted_position ON conversations.conversation
+FOR EACH ROW WHEN (OLD.deleted_position IS NULL AND NEW.deleted_position IS NOT NULL) EXECUTE FUNCTION conversations.keep_unlisted();
+
+-- A participant came again, left, or hid the conversation.
+CREATE OR REPLACE FUNCTION conversations.keep_listed() RETURNS trigger
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    c conversations.conversation;
+    listed boolean;
+BEGIN
+    SELECT * INTO c FROM conversations.conversation x WHERE x.id = NEW.conversation_id;
+    listed := conversations.is_visible(c, NEW);
+    UPDATE conversations.user_conversation u SET is_listed = listed
+    WHERE u.app_id = NEW.app_id AND u.user_id = NEW.user_id AND u.conversation_id = NEW.conversation_id AND u.is_listed <> listed;
+    IF NOT listed AND NEW.left_position IS NULL AND c.deleted_position IS NULL AND NOT c.has_hidden THEN
+        UPDATE conversations.conversation x SET has_hidden = true WHERE x.id = NEW.conversation_id;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER keep_listed AFTER UPDATE ON conversations.participant
+FOR EACH ROW WHEN (
+    OLD.is_hidden <> NEW.is_hidden
+    OR NEW.is_hidden AND (OLD.hidden_count <> NEW.hidden_count OR OLD.left_position IS DISTINCT FROM NEW.left_position))
+EXECUTE FUNCTION conversations.keep_listed();
 
 -- How many conversations are on a user's list: entries of one index are counted, a tenth of a microsecond each. A number that is kept would have to be
 -- locked by everything that adds the user somewhere.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Postgres
-import Schema
 import StrataModel
-import TestSupport
 import Testing
 
 @testable import Conversations
@@ -116,43 +113,6 @@ extension StoreTests {
                 #expect(try await calls.list(as: "cleo").total == 0)
                 try await calls.patch(id, by: "ben", [add("cleo")])
                 #expect(try await calls.list(as: "cleo").total == 1)
-                #expect(try await calls.misplaced() == 0)
-            }
-        }
-
-        @Test("what was hidden, had come back, was left or deleted before lists had a directory of their own is listed, or not, as it was")
-        func migrated() async throws {
-            let url = try await TestServers.postgres()
-            let migrator = Migrator(configuration: try PostgresConfiguration(url: url))
-            _ = try await migrator.migrate(Schema.migrations.filter { $0.version < 23 }, logger: ServiceFixture.quietLogger)
-            let app = AppID.random()
-            let ids = (0..<5).map { _ in ConversationID.random() }
-            // Plain; hidden; hidden and back; left and hidden; deleted for all.
-            let (hidden, back, left, deleted) = (ids[1], ids[2], ids[3], ids[4])
-            for id in ids {
-                try await migrator.execute(
-                    script: """
-                        INSERT INTO conversations.conversation (
-                            id, app_id, created_at, created_by, is_distinct, position, last_change_at, message_count, last_ordinal, deleted_position)
-                        VALUES ('\(id)', '\(app)', now(), 'ana', false, 9, now(), 3, 0, \(id == deleted ? "9" : "NULL"));
-                        INSERT INTO conversations.roster VALUES ('\(id)', '{ana,ben}');
-                        INSERT INTO conversations.participant (
-                            conversation_id, user_id, app_id, first_joined, joined, uncounted, hidden_count, is_hidden, left_position, left_ordinal)
-                        VALUES ('\(id)', 'ben', '\(app)', 1, 1, 3, 0, false, NULL, NULL),
-                            ('\(id)', 'ana', '\(app)', 1, 1, 3, \(id == back ? 2 : 3), \([hidden, back, left].contains(id)),
-                            \(id == left ? "9, 3" : "NULL, NULL"));
-                        INSERT INTO conversations.user_conversation (app_id, user_id, conversation_id, created_at)
-                        SELECT p.app_id, p.user_id, p.conversation_id, now() FROM conversations.participant p WHERE p.conversation_id = '\(id)';
-                        """)
-            }
-            try await ServiceFixture.migrate(url)
-            try await CallsFixture.run(on: url) { calls in
-                let calls = calls.with(app: app)
-                #expect(try await calls.misplaced() == 0)
-                #expect(try await calls.list().total == 2)
-                #expect(try await calls.list(as: "ben").total == 4)
-                for id in [hidden, left] { try await calls.send(id, by: "ben") }
-                #expect(try await Set(calls.list(byLastMessage: true).views.map(\.conversation.id)) == [ids[0], back, hidden])
                 #expect(try await calls.misplaced() == 0)
             }
         }

@@ -5,6 +5,7 @@ import Glibc
 import LocalServers
 import NIOCore
 import NIOPosix
+import Postgres
 import Testing
 
 @testable import StrataCommand
@@ -109,6 +110,30 @@ struct DevSystemTests {
                 #expect(try await ChildProcess.run(Launch(try Programs.findPostgres("psql"), arguments: words)).output == "\(role)\n")
             }
             await stage.system.stop()
+        }
+    }
+
+    @Test("a database of an unreleased version is refused with one sentence, by strata dev and by strata migrate, and stays as it is")
+    func otherSchema() async throws {
+        try await withTemporaryDirectory { directory in
+            let binaries = try FakeServices.make(in: directory)
+            let first = try Stage(directory, binaries)
+            try await first.system.start()
+            let url = try first.state.databaseURL
+            // The first step of unreleased versions had this name.
+            let rename = "UPDATE strata.schema_migrations SET name = 'tables' WHERE version = 1"
+            try await Migrator(configuration: PostgresConfiguration(url: url)).execute(script: rename)
+            let refusal = await #expect(throws: PostgresError.self) { try await DatabaseMigration.run(url: url, passwords: nil) }
+            let sentence = "An unreleased version of Strata made this database, and it cannot be migrated. Save its data with pg_dump if you need it, then "
+            #expect(refusal.flatMap { CommandFailure(of: $0) }?.message == sentence + "begin with an empty database.")
+            await first.system.stop()
+
+            let second = try Stage(directory, binaries)
+            let failure = await #expect(throws: CommandFailure.self) { try await second.system.start() }
+            #expect(failure?.message == sentence + "delete \(second.home.path).")
+            await second.system.stop()
+            #expect(!second.lines.all.contains { $0.contains("migrat") || $0.contains("ready") })
+            #expect(FileManager.default.fileExists(atPath: second.home.postgres))
         }
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+import LocalServers
 import Testing
 
 @testable import StrataCommand
@@ -36,11 +38,31 @@ struct DoctorTests {
             #expect(services.verdict == .bad)
             #expect(services.finding.contains("conversations, metadata, presence, webhooks, gateway"))
             #expect(services.remedy == "swift build")
-            for name in ["PostgreSQL", "psql", "Redis", "setpriv", "home", "disk"] {
+            for name in ["psql", "setpriv", "home", "disk"] {
                 #expect(checks.first { $0.subject == name }?.verdict == .fine, "\(name)")
+            }
+            // A newer version that apt knows is a notice.
+            for name in ["PostgreSQL", "Redis"] {
+                let check = try #require(checks.first { $0.subject == name })
+                #expect(check.verdict != .bad)
+                #expect(check.finding.contains("; tested with "))
             }
             #expect(checks.first { $0.subject == "system" }?.verdict == .notice)
             #expect(checks.allSatisfy { $0.verdict != .bad || $0.remedy != nil })
+        }
+    }
+
+    @Test("notices a process whose program has been replaced")
+    func replaced() async throws {
+        try await withTemporaryDirectory { directory in
+            let program = directory + "/sleep"
+            try FileManager.default.copyItem(atPath: URL(filePath: try Programs.find("sleep")).resolvingSymlinksInPath().path, toPath: program)
+            let child = try await ChildProcess.start(Launch(program, arguments: ["60"]))
+            try await until { try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(child.pid)/exe").hasSuffix("/sleep") }
+            #expect(!InstalledProgram.isReplaced(process: child.pid))
+            try FileManager.default.removeItem(atPath: program)
+            #expect(InstalledProgram.isReplaced(process: child.pid))
+            await child.stop()
         }
     }
 }

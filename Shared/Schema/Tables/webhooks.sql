@@ -1,0 +1,104 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Webhooks: the servers that apps want to be told of events, and the events that are not delivered yet.
+--
+-- An event is recorded in the transaction of its change, with the objects as they are then.
+
+CREATE TABLE webhooks.hook (
+    id             uuid PRIMARY KEY,
+    app_id         uuid NOT NULL,
+    created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- The format of the payloads.
+    version        text NOT NULL CHECK (version IN ('1.0', '2.0', '3.0')),
+    target_url     text NOT NULL,
+    -- The key of the payloads' signatures.
+    secret         text NOT NULL,
+    -- The events as the app's server named them, and the kinds of events that are recorded for them.
+    events         text[] NOT NULL,
+    kinds          text[] NOT NULL,
+    -- Strings by name, sent with each event.
+    config         jsonb NOT NULL DEFAULT '{}',
+    status         text NOT NULL DEFAULT 'unverified' CHECK (status IN ('unverified', 'active', 'inactive')),
+    -- The reason for being inactive.
+    status_reason  text,
+    -- The time at which an instance asks the receiver if it wants the events. NULL: it is not to be asked.
+    verify_at      timestamptz,
+    -- The time at which the receiver agreed. The hook becomes active seconds later, when no service believes any longer that the app has no hooks.
+    verified_at    timestamptz,
+    inactive_since timestamptz
+);
+CREATE INDEX hook_by_app ON webhooks.hook (app_id);
+CREATE INDEX hook_to_verify ON webhooks.hook (verify_at) WHERE verify_at IS NOT NULL;
+
+-- Orders events that have no position in a conversation.
+CREATE SEQUENCE webhooks.number;
+
+-- Events that a hook's receiver has not accepted. Each version's payload is made from facts and parts when it is sent.
+CREATE TABLE webhooks.outbox (
+    hook_id    uuid NOT NULL,
+    -- The unit of order, within which events are sent by position and number: the conversation, or the target of a push.
+    lane       uuid NOT NULL,
+    -- The position of the change.
+    position   bigint NOT NULL,
+    number     bigint NOT NULL,
+    app_id     uuid NOT NULL,
+    kind       text NOT NULL,
+    -- The id by which the receiver recognises a repetition.
+    event_id   uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    -- The event's conversation or push target, where that is not the lane: an event that is sent again has a lane of its own.
+    subject    uuid,
+    facts      jsonb NOT NULL,
+    parts      bytea,
+    -- The approximate bytes of facts and parts.
+    size       bigint NOT NULL,
+    PRIMARY KEY (hook_id, lane, position, number)
+);
+
+-- Lanes that have rows in the outbox. A writer locks the lane before it writes to the outbox, and an instance before it removes from it. So neither misses
+-- what the other did, and events are added in the order in which their transactions end.
+CREATE TABLE webhooks.lane (
+    hook_id      uuid NOT NULL,
+    lane         uuid NOT NULL,
+    app_id       uuid NOT NULL,
+    -- The time from which an instance can claim the lane: at once, later after a failure, and the end of the lease while an instance works on it.
+    due_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- The last claim.
+    claim        uuid,
+    -- Consecutive failures of the first event, and the time of the first of them. NULL: none.
+    attempts     bigint NOT NULL DEFAULT 0,
+    failed_since timestamptz,
+    PRIMARY KEY (hook_id, lane)
+) WITH (fillfactor = 50);
+CREATE INDEX lane_by_due ON webhooks.lane (hook_id, due_at) WHERE attempts = 0;
+CREATE INDEX lane_failing ON webhooks.lane (hook_id, due_at) WHERE attempts > 0;
+CREATE INDEX lane_failing_claimed ON webhooks.lane (hook_id, claim) WHERE attempts > 0 AND claim IS NOT NULL;
+
+-- The latest attempts of each hook, with the event, so that it can be sent again.
+CREATE TABLE webhooks.delivery (
+    hook_id         uuid NOT NULL,
+    number          bigint GENERATED ALWAYS AS IDENTITY,
+    app_id          uuid NOT NULL,
+    event_id        uuid NOT NULL,
+    kind            text NOT NULL,
+    created_at      timestamptz NOT NULL,
+    attempted_at    timestamptz NOT NULL,
+    attempt         bigint NOT NULL,
+    is_delivered    boolean NOT NULL,
+    -- The HTTP status. NULL: there was no response.
+    response_status bigint,
+    latency_ms      bigint NOT NULL,
+    error           text,
+    -- The event's place in the outbox.
+    lane            uuid NOT NULL,
+    lane_position   bigint NOT NULL,
+    lane_number     bigint NOT NULL,
+    -- The conversation or the target of a push.
+    subject         uuid NOT NULL,
+    facts           jsonb NOT NULL,
+    parts           bytea,
+    PRIMARY KEY (hook_id, number)
+);
+CREATE INDEX delivery_by_event ON webhooks.delivery (hook_id, event_id);
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON webhooks.hook, webhooks.outbox, webhooks.lane, webhooks.delivery TO strata_webhooks;
+GRANT USAGE ON SEQUENCE webhooks.number TO strata_webhooks;
