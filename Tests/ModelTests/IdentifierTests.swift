@@ -6,6 +6,21 @@ import Testing
 struct IdentifierTests {
     static let uuid = "6f6f0a52-6a0e-4b0c-9a53-0d6d1b1f8a01"
 
+    @Test("the id of a webhook names its app; a path may have it, the short one or the UUID, and not that of another app")
+    func webhooks() throws {
+        let app = try #require(AppID(parsing: "00000000-0000-4000-8000-00000000000A"))
+        let webhook = try #require(WebhookID(parsing: Self.uuid))
+        let id = webhook.layerID(in: app)
+        #expect(id == "layer:///apps/00000000-0000-4000-8000-00000000000a/webhooks/\(webhook)")
+        for text in [id, id.replacing("000a", with: "000A"), Self.uuid, "layer:///webhooks/\(Self.uuid)"] {
+            #expect(WebhookID(parsing: text, in: app) == webhook, "\(text)")
+        }
+        let other = try #require(AppID(parsing: "00000000-0000-4000-8000-00000000000b"))
+        for text in [webhook.layerID(in: other), id + "x", "layer:///apps/\(app)/webhooks/\(id)", "layer:///apps/\(app)/webhooks/", ""] {
+            #expect(WebhookID(parsing: text, in: app) == nil, "\(text)")
+        }
+    }
+
     @Test(
         "a conversation's id is read from every spelling",
         arguments: [

@@ -3,6 +3,7 @@
 import Contracts
 import Foundation
 import NIOCore
+import NIOHTTP1
 import StrataModel
 import StrataWire
 import SwiftProtobuf
@@ -100,7 +101,7 @@ struct PayloadTests {
             "\(text)")
         #expect(text.contains(#""metadata":{"a":{"b":"c"}}"#))
         let first = try body(.conversationUpdated, facts, .v1)
-        #expect(first.contains(#""type":"conversation.metadata_updated""#) && !first.contains("changes"))
+        #expect(first.contains(#""type":"conversation.updated.metadata""#) && !first.contains("changes"))
         #expect(first.contains(#""participants":["alice","bob"]"#))
     }
 
@@ -114,6 +115,62 @@ struct PayloadTests {
             #""push":"\#(part)","user":"bob","badge":3,"notification":{"text":"hi"},"tokens":[{"device_id":"d","type":"apns","token":"t"}],"conversation_id":null"#,
             .v3)
         #expect(push.contains(#""badge":3,"notification":{"text":"hi"},"tokens":[{"device_id":"d","type":"apns","token":"t"}]}"#), "\(push)")
+    }
+
+    /// Facts about a message whose recipients have ids that JavaScript takes for indexes.
+    private static let numbered =
+        #""actor":"10","message":{"message_id":"00000000-0000-0000-0000-000000000003","position":2,"ordinal":1,"sender":"10","sent_at":1454461983049000,"#
+        + #""recipients":["02","10","9","4294967295","alice","4294967294"],"statuses":[0,2,0,0,0,0],"updated_at":null,"receipt_policy":0}"#
+
+    @Test("in 1.0 user ids that look like integers come first, by number, and the others as they were")
+    func numberedUsers() throws {
+        let text = try body(.messageCreated, Self.numbered, .v1)
+        #expect(
+            text.contains(
+                #""recipient_status":{"9":"sent","10":"read","4294967294":"sent","02":"sent","4294967295":"sent","alice":"sent"}"#), "\(text)")
+        let later = try body(.messageCreated, Self.numbered, .v2)
+        #expect(
+            later.contains(#""recipient_status":{"layer:///identities/02":"sent","layer:///identities/10":"read","layer:///identities/9":"sent","#))
+    }
+
+    @Test("keys of metadata, of the config and of a notification are in the order of JavaScript in every version", arguments: WebhookVersion.allCases)
+    func numberedKeys(_ version: WebhookVersion) throws {
+        let conversation =
+            #""conversation":{"created_at":1,"is_distinct":false,"participants":[],"metadata":[["10.b","1"],["10.7","2"],["9","3"],["01","4"],["a","5"]]}"#
+        let text = try body(.conversationUpdated, "\(conversation),\(Self.people)", version, config: ["b": "1", "12": "2", "3": "3", "0x1": "4"])
+        #expect(text.contains(#""metadata":{"9":"3","10":{"7":"2","b":"1"},"01":"4","a":"5"}"#), "\(text)")
+        #expect(text.hasSuffix(#","config":{"3":"3","12":"2","0x1":"4","b":"1"}}"#), "\(text)")
+        let push = try body(
+            .push,
+            #""push":"00000000-0000-0000-0000-000000000007","user":"bob","badge":3,"tokens":[],"#
+                + #""notification":{"b":1.50,"10":-0.0,"9":[1e21,{"y":1,"1":12345678901234567890}]}"#, version)
+        #expect(push.contains(#""notification":{"9":[1e+21,{"1":12345678901234567000,"y":1}],"10":0,"b":1.5}"#), "\(push)")
+    }
+
+    @Test("the signature covers the bytes of the body as it is sent")
+    func signedBody() throws {
+        let recorded = RecordedEvent(
+            position: 2, number: 0, kind: WebhookEventKind.messageCreated.rawValue, id: Self.uuid(4), createdAt: Timestamp(microseconds: 0),
+            subject: Self.subject, facts: "{\(Self.numbered)}", parts: nil)
+        let request = EventRequest(try EventFacts.event(recorded), to: Self.hook(.v1), renderer: Self.renderer)
+        #expect(request.headers["layer-webhook-signature"] == [EventRequest.signature(of: request.body, with: "key")])
+        #expect(request.headers["layer-webhook-id"] == ["layer:///apps/\(Self.app)/webhooks/\(WebhookID(rawValue: Self.uuid(9)))"])
+        #expect(request.headers["layer-webhook-event-type"] == ["message.sent"])
+    }
+
+    @Test("events of 1.0 have the names of the release, in the body and in the header")
+    func releasedNames() throws {
+        let names: [WebhookEventKind: String] = [
+            .conversationUpdated: "conversation.updated.metadata", .participantsUpdated: "conversation.updated.participants",
+        ]
+        for (kind, name) in names {
+            let recorded = RecordedEvent(
+                position: 2, number: 0, kind: kind.rawValue, id: Self.uuid(4), createdAt: Timestamp(microseconds: 0), subject: Self.subject,
+                facts: "{\(Self.conversation),\(Self.people)}", parts: nil)
+            let request = EventRequest(try EventFacts.event(recorded), to: Self.hook(.v1), renderer: Self.renderer)
+            #expect(request.headers["layer-webhook-event-type"] == [name])
+            #expect(String(buffer: request.body).contains(#""type":"\#(name)""#))
+        }
     }
 
     @Test("the signature is HMAC-SHA1 in lower-case hexadecimal digits")
@@ -138,6 +195,10 @@ struct PayloadTests {
         }
         #expect(WebhookEventKind.kinds(named: "message.read", in: .v1) == [.messageRead])
         #expect(WebhookEventKind.kinds(named: "message.read", in: .v2) == nil)
+        for name in ["conversation.metadata_updated", "conversation.participants_updated"] {
+            #expect(WebhookEventKind.kinds(named: WebhookEventKind.released(name: name, in: .v1), in: .v1)?.count == 1)
+            for version in [WebhookVersion.v2, .v3] { #expect(WebhookEventKind.released(name: name, in: version) == name) }
+        }
         #expect(WebhookEventKind.kinds(named: "Message.created", in: .v1) == nil)
         #expect(WebhookEventKind.kinds(named: "MessagePart.created", in: .v2) == nil)
         #expect(WebhookEventKind.kinds(named: "Channel.created", in: .v3) == [])

@@ -79,7 +79,7 @@ struct SenderTests {
         receiver.set(.hang, for: "/hangs")
         try await with(timeout: .milliseconds(200), receiver: receiver) { (sender: HTTPSender) async throws -> Void in
             let reason = try await problem(sender, receiver.url("/hangs"))
-            #expect(reason == "no answer within 200 ms" || reason == "no answer in time", "\(reason ?? "nil")")
+            #expect(reason == "no answer came within 200 ms" || reason == "no answer came in time", "\(reason ?? "nil")")
         }
     }
 
@@ -190,6 +190,37 @@ struct SenderTests {
         let other = try await WebhookReceiver.start()
         try await with(receiver: other) { (sender: HTTPSender) async throws -> Void in
             #expect(try await problem(sender, gone) == "the receiver could not be reached")
+        }
+    }
+
+    @Test(
+        "a reason is the end of a sentence; for a status it is worded as the protocol has it",
+        arguments: [
+            (.status(404, "Not Found"), "due to unexpected response status: 404 Not Found"),
+            (.status(299, ""), "due to unexpected response status: 299"),
+            (.clause("the target's name could not be resolved"), "because the target's name could not be resolved."),
+            (
+                .clause("the target cannot be called: The property target_url must begin with https://."),
+                "because the target cannot be called: The property target_url must begin with https://."
+            ),
+        ] as [(ReceiverFault, String)])
+    func causes(_ fault: ReceiverFault, _ cause: String) { #expect(fault.cause == cause) }
+
+    @Test("whatever goes wrong with a request is a clause, which can follow \"because\"")
+    func clauses() {
+        let errors: [any Error] = [
+            HTTPClientError.connectTimeout, HTTPClientError.deadlineExceeded, HTTPClientError.remoteConnectionClosed,
+            HTTPClientError.tlsHandshakeTimeout,
+            HTTPClientError.emptyHost, IOError(errnoCode: 111, reason: "connect"), NIOSSLError.uncleanShutdown,
+            HTTPParserError.invalidVersion,
+        ]
+        for error in errors {
+            guard case .failed(let clause) = HTTPSender.problem(for: error) else {
+                Issue.record("\(error) is no failure")
+                continue
+            }
+            let starts = ["no answer came ", "the receiver ", "the TLS ", "the request failed: ", "the answer "]
+            #expect(starts.contains { clause.hasPrefix($0) } && !clause.hasSuffix("."), "\(clause)")
         }
     }
 

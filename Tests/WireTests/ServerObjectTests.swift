@@ -176,6 +176,23 @@ struct ServerObjectTests {
         #expect(names(of: bare?[0]) == ["mime_type", "body"] && names(of: bare?[1]) == ["mime_type", "body", "encoding"])
     }
 
+    @Test("encoded text comes as text in the answer to an announcement", arguments: ServerVersion.allCases)
+    func encodedAnnouncement(_ version: ServerVersion) {
+        let parts = [
+            MessagePart(id: uuid(partUUID), mimeType: "text/plain", body: "w6k=", encoding: "base64", size: 2),
+            MessagePart(id: uuid(messageUUID), mimeType: "image/png", body: "/9j/4A==", encoding: "base64", size: 4),
+        ]
+        let sent = written {
+            renderer.writeSentAnnouncement(
+                AnnouncementID(rawValue: uuid(messageUUID)), sender: .user(ana), recipients: [ben.userID], sentAt: created, parts: parts,
+                version: version, into: &$0)
+        }
+        #expect(sent["parts"]?[0]?["body"] == .string("é") && sent["parts"]?[0]?["encoding"] == (version < .v2 ? nil : .null))
+        #expect(sent["parts"]?[1]?["body"] == .string("/9j/4A==") && sent["parts"]?[1]?["encoding"] == .string("base64"))
+        let message = message(version, .created, sampleMessage(parts: parts))["parts"]
+        #expect(names(of: sent["parts"]?[0]) == names(of: message?[0]) && names(of: sent["parts"]?[1]) == names(of: message?[1]))
+    }
+
     @Test("rich content is described with the URL at which the server finds a fresh one")
     func content() {
         let id = ContentID(rawValue: uuid(messageUUID))

@@ -124,9 +124,25 @@ struct ServerRequestTests {
         }
         #expect(try read(12).messages.count == 12 && read(1).isBatch)
         #expect(try ServerMessageBody.messages(json(one), version: .v3).isBatch == false)
-        for count in [0, 13] { #expect(failure { _ = try read(count) }?.code == .invalidProperty) }
+        #expect(failure { _ = try read(13) }?.code == .invalidProperty)
+        #expect(failure { _ = try read(0) }?.code == .invalidRequest)
         let found = failure { _ = try ServerMessageBody.messages(json(#"[\#(one),{"sender_id":"a"}]"#), version: .v3) }
         #expect(found?.code == .missingProperty && found?.property == "1.parts")
+    }
+
+    @Test("a webhook of 1.0 may name events as they were called before the release; it has their released names, each once")
+    func webhookEvents() throws {
+        func events(_ names: String, _ version: String = "1.0") throws -> [String] {
+            let body = #"{"version":"\#(version)","target_url":"https://example.org/","secret":"s","events":[\#(names)]}"#
+            return try WebhookBody(json(body)).events
+        }
+        let released = ["conversation.updated.metadata", "conversation.updated.participants"]
+        #expect(try events(#""conversation.metadata_updated","conversation.participants_updated""#) == released)
+        #expect(try events(#""conversation.metadata_updated","\#(released[0])","\#(released[1])""#) == released)
+        for (names, version) in [(#""conversation.updated""#, "1.0"), (#""conversation.metadata_updated""#, "2.0"), (#""\#(released[0])""#, "3.0")] {
+            let found = failure { _ = try events(names, version) }
+            #expect(found?.code == .invalidProperty && found?.property == "events.0", "\(names)")
+        }
     }
 
     @Test("a conversation is created for at least one user, whose id is taken as it is spelled")

@@ -108,6 +108,7 @@ import Testing
         let ben = UserID(trusted: "ben")
         #expect(patch.blocks == [.set([ana]), .add([ben]), .remove([ana])])
         #expect(patch.isSuspended == nil)
+        #expect(patch.blocks.map { $0.blocks(ana) } == [true, false, false] && patch.blocks.map { $0.blocks(ben) } == [false, true, false])
         let empty = try UserPatch(
             json(
                 #"[{"operation":"add","property":"blocks","id":"","value":"ben"},{"operation":"remove","property":"blocks","id":null,"value":"ana"},{"operation":"set","property":"blocks","id":[]},{"operation":"set","property":"blocks","id":["ben"]}]"#

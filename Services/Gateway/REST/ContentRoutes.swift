@@ -14,7 +14,8 @@ struct ContentRoutes: RESTFeature {
         let content = routes.signedIn("/content")
         content.on(.post, use: create)
         content.on(.get, ":id", use: load)
-        routes.open("/content/uploads").on(.put, ":token", use: upload)
+        // Libraries for servers upload with POST, too.
+        for method in [HTTPRequest.Method.put, .post] { routes.open("/content/uploads").on(method, ":token", use: upload) }
         for method in [HTTPRequest.Method.get, .head] { routes.open("/content/downloads").on(method, ":token", use: download) }
     }
 

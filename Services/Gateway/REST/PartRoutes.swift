@@ -74,8 +74,8 @@ private struct PartRequest: RESTRequest {
     let part: PartReference
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        part = try context.partReference()
         message = try MessageID(request, in: context, for: services)
+        part = try context.partReference()
     }
 }
 
@@ -86,7 +86,7 @@ private struct NewPart: RESTRequest {
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         message = try MessageID(request, in: context, for: services)
-        content = try PartBody.part(try await request.json(context), of: message, version: context.version)
+        content = try PartBody.part(try await request.object(context), of: message, version: context.version)
     }
 }
 
@@ -99,7 +99,7 @@ private struct PartReplacement: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         message = try MessageID(request, in: context, for: services)
         part = try context.partReference()
-        content = try PartBody.part(try await request.json(context), of: message, version: context.version)
+        content = try PartBody.part(try await request.object(context), of: message, version: context.version)
     }
 }
 

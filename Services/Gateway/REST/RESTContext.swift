@@ -65,6 +65,22 @@ struct RESTContext: RequestContext {
         }
         return id
     }
+
+    /// Returns the id of a message in the path.
+    /// - Throws: for an id that is malformed, `invalid_request` to an app's own server, and `not_found` to a client.
+    func messageID(_ name: String) throws(Failure) -> MessageID {
+        do throws(Failure) {
+            return try id(name, what: "message")
+        } catch {
+            throw isServerRequest ? Failure(.invalidRequest, "The id of the message must be a UUID.") : error
+        }
+    }
+
+    /// Checks the id behind `/messages/` in the path, if the route has one that is not below a conversation.
+    /// - Throws: what ``messageID(_:)`` throws.
+    func checkMessageID() throws(Failure) {
+        if endpointPath?.contains("/messages/{id}") == true { _ = try messageID("id") }
+    }
 }
 
 /// The same for routes that need to know whose request it is.

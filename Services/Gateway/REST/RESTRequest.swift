@@ -58,7 +58,7 @@ extension ConversationID: RESTRequest {
 
 extension MessageID: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        self = try context.id("id", what: "message")
+        self = try context.messageID("id")
     }
 }
 
@@ -173,7 +173,7 @@ extension SessionBody: RESTRequest {
 
 extension CreateConversationBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try CreateConversationBody(try await request.json(context), from: context.sender)
+        self = try CreateConversationBody(try await request.object(context), from: context.sender)
     }
 }
 
@@ -185,32 +185,32 @@ extension ConversationPatch: RESTRequest {
 
 extension MarkAllReadBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try MarkAllReadBody(try await request.optionalJSON(context))
+        self = try MarkAllReadBody(try await request.optionalObject(context))
     }
 }
 
 extension ReceiptsBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try ReceiptsBody(try await request.json(context))
+        self = try ReceiptsBody(try await request.object(context))
     }
 }
 
 extension ReceiptBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try ReceiptBody(try await request.json(context))
+        self = try ReceiptBody(try await request.object(context))
     }
 }
 
 extension SendMessageBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         self = try SendMessageBody(
-            try await request.json(context), version: context.version, partsLimit: services.settings.objects.parts)
+            try await request.object(context), version: context.version, partsLimit: services.settings.objects.parts)
     }
 }
 
 extension IndexBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try IndexBody(try await request.json(context))
+        self = try IndexBody(try await request.object(context))
     }
 }
 
@@ -222,6 +222,6 @@ extension FollowBody: RESTRequest {
 
 extension PushTokenBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try PushTokenBody(try await request.json(context))
+        self = try PushTokenBody(try await request.object(context))
     }
 }

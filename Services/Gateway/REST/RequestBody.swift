@@ -39,10 +39,19 @@ extension Request {
         return try JSONReader.body(body)
     }
 
-    /// The same where a body may be absent.
-    func optionalJSON(_ context: RESTContext) async throws(Failure) -> JSONValue? {
+    /// The body of a request that takes an object, as JSON. From an app's own server `[]` is read as `{}`, because PHP writes an empty object so.
+    /// - Throws: what ``json(_:)`` throws.
+    func object(_ context: RESTContext) async throws(Failure) -> JSONValue { Self.object(try await json(context), from: context.sender) }
+
+    /// The body of a request that takes an object or no body.
+    /// - Returns: nil if there is no body.
+    func optionalObject(_ context: RESTContext) async throws(Failure) -> JSONValue? {
         let body = try await collectedBody(context)
-        return body.readableBytes == 0 ? nil : try JSONReader.body(body)
+        return body.readableBytes == 0 ? nil : Self.object(try JSONReader.body(body), from: context.sender)
+    }
+
+    private static func object(_ json: JSONValue, from sender: RequestSender) -> JSONValue {
+        sender != .client && json == .array([]) ? .object([]) : json
     }
 
     /// The whole body, for which there has to be room.

@@ -41,13 +41,13 @@ private struct AnnounceRequest: RESTRequest {
         let server = context.server.map { UserKey(app: $0.app, user: .appServer) }
         let named = server.flatMap { server in context.mutation.map { $0.madeID(by: server, "announcement") } }
         body = try AnnouncementBody(
-            try await request.json(context), version: context.serverVersion ?? .v3, partsLimit: services.settings.objects.parts)
+            try await request.object(context), version: context.serverVersion ?? .v3, partsLimit: services.settings.objects.parts)
         id = given.map { AnnouncementID(rawValue: $0) } ?? body.id ?? named.map { AnnouncementID(rawValue: $0) } ?? .random()
     }
 }
 
 extension NotificationBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try NotificationBody(try await request.json(context))
+        self = try NotificationBody(try await request.object(context))
     }
 }

@@ -41,6 +41,7 @@ struct ServerBlockRoutes: RESTFeature {
     }
 
     private func block(_ asked: ObjectRequest<BlockOwner, BlockBody>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
+        guard asked.content.user != asked.id.user else { throw .invalid("user_id", reason: "is the user's own id") }
         try await change([.add([asked.content.user])], of: asked.id, in: context)
         return .noContent
     }
@@ -77,6 +78,6 @@ struct BlockOwner: RESTRequest {
 
 extension BlockBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try BlockBody(try await request.json(context))
+        self = try BlockBody(try await request.object(context))
     }
 }

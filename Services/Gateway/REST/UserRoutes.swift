@@ -54,6 +54,7 @@ struct UserRoutes: RESTFeature {
     /// refused comes first.
     private func patch(_ asked: ObjectRequest<OwnerRequest, UserPatch>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
         let (key, content) = (asked.id.key(in: context), asked.content)
+        guard !content.blocks.contains(where: { $0.blocks(asked.id.user) }) else { throw .invalid("blocks", reason: "has the user's own id") }
         if content.isSuspended != nil || content.blocks.isEmpty || context.version >= .v2 {
             _ = try await services.knownUser(key, trace: context.request.trace)
         }
@@ -142,7 +143,8 @@ struct UserRoutes: RESTFeature {
     }
 
     private func putBadge(_ asked: ObjectRequest<OwnerRequest, BadgeRequest>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
-        try await badge(of: asked.id, setting: asked.content.body.externalUnreadCount, in: context)
+        _ = try await badge(of: asked.id, setting: asked.content.body.externalUnreadCount, in: context)
+        return .noContent
     }
 
     private func patchBadge(_ asked: ObjectRequest<OwnerRequest, BadgePatchRequest>, in context: ServerContext) async throws(Failure) -> RESTAnswer {
@@ -178,7 +180,7 @@ private struct IdentityRequest: RESTRequest {
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         owner = try OwnerRequest(request, in: context, for: services)
-        body = try IdentityBody(try await request.json(context), of: owner.user)
+        body = try IdentityBody(try await request.object(context), of: owner.user)
     }
 }
 
@@ -197,7 +199,7 @@ private struct BadgeRequest: RESTRequest {
     let body: BadgeBody
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        body = try BadgeBody(try await request.json(context))
+        body = try BadgeBody(try await request.object(context))
     }
 }
 

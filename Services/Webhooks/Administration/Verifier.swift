@@ -27,8 +27,7 @@ struct Verifier: Service {
     /// What came of asking a receiver.
     private enum Verdict {
         case wantsEvents
-        /// In words for the app's owner.
-        case refused(String)
+        case refused(ReceiverFault)
         /// It was not asked, or not to the end.
         case none
     }
@@ -39,11 +38,11 @@ struct Verifier: Service {
         var reason: String?
         switch await verdict(on: hook.webhook) {
         case .wantsEvents: break
-        case .refused(let why):
-            reason = "Verification failed due to \(why)"
+        case .refused(let fault):
+            reason = "Verification failed \(fault.cause)"
             logger.notice(
                 "a webhook could not be verified",
-                metadata: ["webhook.id": "\(hook.webhook.id)", "app.id": "\(hook.webhook.app)", "error.message": "\(why)"])
+                metadata: ["webhook.id": "\(hook.webhook.id)", "app.id": "\(hook.webhook.app)", "error.message": "\(fault)"])
         // It is asked when the lease ends, by any instance.
         case .none: return hook
         }
@@ -60,17 +59,17 @@ struct Verifier: Service {
                     "user-agent": "layer-webhooks/\(webhook.version.rawValue)", "layer-webhook-id": webhook.id.layerID(in: webhook.app),
                     "accept": "*/*",
                 ], body: nil, bodyBytes: 1024, limit: Self.longest)
-            guard answer.status == 200 else { return .refused("unexpected response status: \(answer.status) \(answer.reason)") }
-            guard let body = answer.body, String(buffer: body) == challenge else { return .refused("an answer that is not the challenge") }
+            guard answer.status == 200 else { return .refused(.status(answer.status, answer.reason)) }
+            guard let body = answer.body, String(buffer: body) == challenge else { return .refused(.clause("the answer is not the challenge")) }
             return .wantsEvents
         } catch HTTPSender.Problem.interrupted {
             return .none
         } catch HTTPSender.Problem.failed(let reason) {
-            return .refused(reason)
+            return .refused(.clause(reason))
         } catch let failure as Failure {
-            return .refused("a target that cannot be called: \(failure.message)")
+            return .refused(.clause("the target cannot be called: \(failure.message)"))
         } catch {
-            return .refused("an error")
+            return .refused(.clause("an unexpected error occurred"))
         }
     }
 

@@ -175,8 +175,7 @@ final class DeliveryEngine: Service {
     /// What came of an attempt.
     private enum Outcome {
         case delivered
-        /// Why, in words for the app's owner.
-        case failed(String)
+        case failed(ReceiverFault)
         /// No receiver can help it: the event itself is at fault, or this version of Strata.
         case unreadable
         /// The receiver was not asked, or not to the end.
@@ -195,8 +194,8 @@ final class DeliveryEngine: Service {
             case .delivered:
                 (result.position, result.number) = (event.position, event.number)
                 (result.failures, result.pause) = (0, nil)
-            case .failed(let problem):
-                await note(problem, of: event, failures: failures + 1, of: work, in: &result)
+            case .failed(let fault):
+                await note(fault, of: event, failures: failures + 1, of: work, in: &result)
                 break events
             case .unreadable:
                 result.failures = failures + 1
@@ -227,7 +226,7 @@ final class DeliveryEngine: Service {
     private func deliver(_ event: RecordedEvent, of work: Work, attempt: Int) async -> Outcome {
         let (begun, time) = (ContinuousClock.now, Date())
         var status: Int?
-        var problem: String?
+        var fault: ReceiverFault?
         let request = request(for: event, to: work.ready.hook)
         let isReadable = request != nil
         if let request {
@@ -236,24 +235,24 @@ final class DeliveryEngine: Service {
                     .POST, work.ready.target.text, to: work.ready.target, of: work.ready.hook.webhook.app, headers: request.headers,
                     body: request.body)
                 status = answer.status
-                if !(200..<300).contains(answer.status) { problem = "unexpected response status: \(answer.status) \(answer.reason)" }
+                if !(200..<300).contains(answer.status) { fault = .status(answer.status, answer.reason) }
             } catch {
                 guard case .failed(let reason) = error else { return .interrupted }
-                problem = reason
+                fault = .clause(reason)
             }
-            let (hasFailed, took) = (problem != nil, ContinuousClock.now - begun)
+            let (hasFailed, took) = (fault != nil, ContinuousClock.now - begun)
             latency.recordNanoseconds(Int64(took / .nanoseconds(1)))
             room.withLock { $0.note(hasFailed: hasFailed, took: took, work.lane.hook) }
         } else {
-            problem = "the event could not be read"
+            fault = .clause("the event could not be read")
         }
-        (problem == nil ? delivered : failed).increment()
+        (fault == nil ? delivered : failed).increment()
         log.add(
             DeliveryLog.Attempt(
                 hook: work.ready.hook, event: event, attemptedAt: StrataModel.Timestamp(microseconds: Int64(time.timeIntervalSince1970 * 1_000_000)),
-                number: attempt, isDelivered: problem == nil, status: status, latency: ContinuousClock.now - begun, error: problem))
-        guard let problem else { return .delivered }
-        return isReadable ? .failed(problem) : .unreadable
+                number: attempt, isDelivered: fault == nil, status: status, latency: ContinuousClock.now - begun, error: fault?.description))
+        guard let fault else { return .delivered }
+        return isReadable ? .failed(fault) : .unreadable
     }
 
     /// - Returns: nil if the event cannot be read. It is tried again, since its kind may be one that only a newer version knows, while instances are replaced.
@@ -271,7 +270,7 @@ final class DeliveryEngine: Service {
         settings.retries.pause(after: failures, failingFor: failures > 1 ? work.lane.failingFor : .zero)
     }
 
-    private func note(_ problem: String, of event: RecordedEvent, failures: Int, of work: Work, in result: inout LaneResult) async {
+    private func note(_ fault: ReceiverFault, of event: RecordedEvent, failures: Int, of work: Work, in result: inout LaneResult) async {
         result.failures = failures
         if let pause = pause(after: failures, of: work) {
             result.pause = pause
@@ -279,7 +278,7 @@ final class DeliveryEngine: Service {
         }
         let webhook = work.ready.hook.webhook
         let name = WebhookEventKind(rawValue: event.kind)?.name(in: webhook.version) ?? event.kind
-        let reason = "Delivery of \(name) \(event.id.uuidString.lowercased()) failed \(failures) times, the last time due to \(problem)"
+        let reason = "Delivery of \(name) \(event.id.uuidString.lowercased()) failed \(failures) times, the last time \(fault.cause)"
         do throws(Failure) {
             guard let verifiedAt = work.ready.hook.verifiedAt,
                 try await !store.hooks(GiveUpHook(id: webhook.id, reason: reason, verifiedAt: verifiedAt), deadline: .now + .seconds(5)).isEmpty
@@ -294,7 +293,7 @@ final class DeliveryEngine: Service {
             givenUp.increment()
             logger.error(
                 "a webhook is inactive: its receiver did not accept an event for too long",
-                metadata: ["app.id": "\(webhook.app)", "webhook.id": "\(webhook.id)", "event.id": "\(event.id)", "error.message": "\(problem)"])
+                metadata: ["app.id": "\(webhook.app)", "webhook.id": "\(webhook.id)", "event.id": "\(event.id)", "error.message": "\(fault)"])
         } catch {
             // It is tried once more, and then given up again.
             result.pause = .seconds(10)

@@ -124,7 +124,7 @@ struct EventFacts {
 
     private func text(_ value: JSONValue) -> String {
         var writer = JSONWriter()
-        writer.value(value)
+        writer.javaScript(value)
         return String(buffer: writer.buffer)
     }
 }

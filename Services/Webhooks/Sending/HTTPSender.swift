@@ -27,7 +27,7 @@ final class HTTPSender: Sendable {
     enum Problem: Error, Hashable, Sendable {
         /// This instance ends, or the app has many other names looked up; it says nothing about the receiver.
         case interrupted
-        /// In words for the app's owner.
+        /// A clause for the app's owner that can follow "because".
         case failed(String)
     }
 
@@ -116,7 +116,7 @@ final class HTTPSender: Sendable {
         case nil:
             if Task.isCancelled { throw .interrupted }
             avoidAddress(of: client, for: target)
-            throw .failed("no answer within \(timeout.inWords)")
+            throw .failed("no answer came within \(timeout.inWords)")
         }
     }
 
@@ -165,7 +165,7 @@ final class HTTPSender: Sendable {
         }
         guard let client = use(addresses, for: target, isTaken: true) else {
             if state.withLock({ $0.isShutDown }) { throw .interrupted }
-            throw .failed("the target's address is private or reserved, and is not called")
+            throw .failed("the target's address is private or reserved and is not called")
         }
         return client
     }
@@ -274,10 +274,10 @@ final class HTTPSender: Sendable {
         switch error {
         case let error as HTTPClientError:
             switch error {
-            case .connectTimeout, .deadlineExceeded, .readTimeout, .getConnectionFromPoolTimeout: .failed("no answer in time")
+            case .connectTimeout, .deadlineExceeded, .readTimeout, .getConnectionFromPoolTimeout: .failed("no answer came in time")
             case .remoteConnectionClosed: .failed("the receiver closed the connection before it answered")
             case .cancelled, .alreadyShutdown: .interrupted
-            case .tlsHandshakeTimeout: .failed("no TLS handshake in time")
+            case .tlsHandshakeTimeout: .failed("the TLS handshake did not end in time")
             default: .failed("the request failed: \(error.shortDescription)")
             }
         case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError:

@@ -10,8 +10,21 @@ public struct WebhookID: ObjectID {
     /// Takes any UUID; whether there is such a webhook is for the database to say.
     public init(rawValue: UUID) { self.rawValue = rawValue }
 
-    /// How receivers and the app's server are told of it.
-    public func layerID(in app: AppID) -> String { "layer:///apps/production/\(app)/webhooks/\(self)" }
+    /// The identifier as the Server API and receivers spell it: `layer:///apps/<app>/webhooks/<uuid>`.
+    public func layerID(in app: AppID) -> String { "\(Self.prefix(in: app))\(self)" }
+
+    /// Reads a bare UUID, ``layerID(in:)`` or `layer:///webhooks/<uuid>`; nil for anything else, such as the webhook of another app.
+    public init?(parsing text: some StringProtocol, in app: AppID) {
+        let (text, prefix) = (String(text), Self.prefix(in: app))
+        guard text.lowercased().hasPrefix(prefix) else {
+            self.init(parsing: text)
+            return
+        }
+        guard let uuid = UUID(uuidString: String(text.dropFirst(prefix.count))) else { return nil }
+        self.init(rawValue: uuid)
+    }
+
+    private static func prefix(in app: AppID) -> String { "layer:///apps/\(app)/webhooks/" }
 }
 
 /// Where an app's server wants to be told of events.

@@ -27,7 +27,7 @@ public enum WebhookEventKind: String, Hashable, Sendable, CaseIterable {
     case participationCreated = "Participation.created"
     case participationDeleted = "Participation.deleted"
     /// Any change of participants, in 1.0.
-    case participantsUpdated = "conversation.participants_updated"
+    case participantsUpdated = "conversation.updated.participants"
     /// A notification for the devices of one user.
     case push = "Push"
 
@@ -37,8 +37,9 @@ public enum WebhookEventKind: String, Hashable, Sendable, CaseIterable {
         return Self.firstNames.first { $0.value == self }?.key ?? rawValue
     }
 
-    /// What events of this name are in a version.
-    /// - Returns: nil for a name that the version does not have; empty for one that it has, and that never happens here.
+    /// Returns the kinds of events that a name stands for in a version.
+    /// - Parameter name: a released name, see ``released(name:in:)``.
+    /// - Returns: nil for a name that the version does not have; an empty array for a name of the version that never happens in Strata.
     public static func kinds(named name: String, in version: WebhookVersion) -> [WebhookEventKind]? {
         if version == .v1 {
             if let kind = firstNames[name] { return [kind] }
@@ -58,7 +59,17 @@ public enum WebhookEventKind: String, Hashable, Sendable, CaseIterable {
 
     private static let firstNames: [String: WebhookEventKind] = [
         "message.sent": .messageCreated, "message.delivered": .messageDelivered, "message.read": .messageRead, "message.deleted": .messageDeleted,
-        "conversation.created": .conversationCreated, "conversation.participants_updated": .participantsUpdated,
-        "conversation.metadata_updated": .conversationUpdated, "conversation.deleted": .conversationDeleted,
+        "conversation.created": .conversationCreated, "conversation.updated.participants": .participantsUpdated,
+        "conversation.updated.metadata": .conversationUpdated, "conversation.deleted": .conversationDeleted,
+    ]
+
+    /// Returns the released name of an event. Version 1.0 had other names for two events before it was released; registrations may still use them.
+    public static func released(name: String, in version: WebhookVersion) -> String {
+        version == .v1 ? preReleaseNames[name] ?? name : name
+    }
+
+    private static let preReleaseNames = [
+        "conversation.participants_updated": "conversation.updated.participants",
+        "conversation.metadata_updated": "conversation.updated.metadata",
     ]
 }

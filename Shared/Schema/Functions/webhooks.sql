@@ -5,7 +5,7 @@
 --   Message.created, .updated, .deleted; MessagePart.created, .updated, .deleted
 --   Receipt.created, of a run of messages; message.delivered and message.read, of one message (1.0)
 --   Conversation.created, .updated, .deleted
---   Participation.created, .deleted; conversation.participants_updated, of both (1.0)
+--   Participation.created, .deleted; conversation.updated.participants, of both (1.0)
 --   Push
 --
 -- Functions that services call run as the owner; the others are called by these alone.
@@ -270,7 +270,7 @@ BEGIN
             FOR kind, users IN
                 SELECT * FROM (VALUES
                     ('Participation.created', h.operations -> 'added'), ('Participation.deleted', h.operations -> 'removed'),
-                    ('conversation.participants_updated', '["any"]'::jsonb)) k(kind, users)
+                    ('conversation.updated.participants', '["any"]'::jsonb)) k(kind, users)
             LOOP
                 CONTINUE WHEN coalesce(jsonb_array_length(users), 0) = 0;
                 PERFORM webhooks.emit(
@@ -310,7 +310,7 @@ BEGIN
         changes := changes + 1;
         CONTINUE WHEN NOT wanted && (CASE h.kind
             WHEN 1 THEN '{Conversation.created}'
-            WHEN 2 THEN '{Participation.created,Participation.deleted,conversation.participants_updated}'
+            WHEN 2 THEN '{Participation.created,Participation.deleted,conversation.updated.participants}'
             WHEN 3 THEN '{Conversation.updated}'
             WHEN 4 THEN '{Conversation.deleted}'
             WHEN 5 THEN '{Message.created}'

@@ -67,14 +67,15 @@ extension Renderer {
         writer.string(conversation.epoch)
     }
 
-    /// A metadata tree, its keys in byte order.
-    public func writeMetadata(_ tree: MetadataTree, into writer: inout JSONWriter) {
+    /// A metadata tree.
+    /// - Parameter order: of the keys of each object in it.
+    public func writeMetadata(_ tree: MetadataTree, order: KeyOrder = .bytes, into writer: inout JSONWriter) {
         writer.beginObject()
-        for (key, value) in tree.children.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+        for (key, value) in order.sorted(tree.children) {
             writer.key(escaping: key)
             switch value {
             case .text(let text): writer.string(text)
-            case .tree(let tree): writeMetadata(tree, into: &writer)
+            case .tree(let tree): writeMetadata(tree, order: order, into: &writer)
             }
         }
         writer.endObject()

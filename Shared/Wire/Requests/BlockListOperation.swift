@@ -7,6 +7,14 @@ public enum BlockListOperation: Hashable, Sendable {
     case remove([UserID])
     /// All others are unblocked.
     case set([UserID])
+
+    /// True if the operation blocks this user.
+    public func blocks(_ user: UserID) -> Bool {
+        switch self {
+        case .add(let users), .set(let users): users.contains(user)
+        case .remove: false
+        }
+    }
 }
 
 /// The body of a request of an app's own server that blocks one user: `{"user_id": "ben"}`.

@@ -149,12 +149,7 @@ extension Renderer {
         }
         writer.key("mime_type")
         writer.string(part.mimeType)
-        writer.key("body")
-        writer.string(part.body)
-        if version >= .v2 || part.encoding != nil {
-            writer.key("encoding")
-            writer.string(part.encoding)
-        }
+        ServerRenderer(self, version: version).writeBody(of: part, leavingOutNulls: version < .v2, into: &writer)
         if version >= .v2 {
             writer.key("content")
             writer.null()

@@ -55,9 +55,10 @@ extension Renderer {
         writer.endObject()
     }
 
+    /// The entries of a webhook's config in the order of ``KeyOrder/javaScript``.
     func writeConfig(_ config: [String: String], into writer: inout JSONWriter) {
         writer.beginObject()
-        for (name, value) in config.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+        for (name, value) in KeyOrder.javaScript.sorted(config) {
             writer.key(escaping: name)
             writer.string(value)
         }

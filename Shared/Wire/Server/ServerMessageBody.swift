@@ -56,7 +56,8 @@ public struct ServerMessageBody: Hashable, Sendable {
         guard case .array(let elements) = json else {
             return ([try ServerMessageBody(json, version: version, partsLimit: partsLimit)], false)
         }
-        guard (1...batch).contains(elements.count) else { throw .invalid("messages", reason: "must be from 1 to \(batch)") }
+        guard !elements.isEmpty else { throw Failure(.invalidRequest, "The body must be a message, or an array of at least one.") }
+        guard elements.count <= batch else { throw .invalid("messages", reason: "must be from 1 to \(batch)") }
         var messages: [ServerMessageBody] = []
         for (index, element) in elements.enumerated() {
             guard case .object = element else { throw .invalid("\(index)", reason: "must be an object") }

@@ -2,10 +2,10 @@
 public import StrataModel
 
 extension ServerRenderer {
-    /// A conversation as no user in particular sees it.
+    /// A conversation in an event, from the point of view of no user.
     public func writeConversation(_ conversation: Conversation, into writer: inout JSONWriter) {
         writer.beginObject()
-        writeShared(conversation, isParticipant: true, into: &writer)
+        writeShared(conversation, isParticipant: true, order: .javaScript, into: &writer)
         writer.endObject()
     }
 
@@ -32,7 +32,7 @@ extension ServerRenderer {
         writer.endObject()
     }
 
-    private func writeShared(_ conversation: Conversation, isParticipant: Bool, into writer: inout JSONWriter) {
+    private func writeShared(_ conversation: Conversation, isParticipant: Bool, order: KeyOrder = .bytes, into writer: inout JSONWriter) {
         writer.key("id")
         writer.conversationID(conversation.id)
         writer.key("url")
@@ -48,6 +48,6 @@ extension ServerRenderer {
         writer.key("distinct")
         writer.bool(conversation.isDistinct)
         writer.key("metadata")
-        renderer.writeMetadata(conversation.metadata ?? MetadataTree(), into: &writer)
+        renderer.writeMetadata(conversation.metadata ?? MetadataTree(), order: order, into: &writer)
     }
 }

@@ -3,7 +3,7 @@ import FoundationEssentials
 public import StrataModel
 
 extension ServerRenderer {
-    /// What a webhook is sent.
+    /// The body that a webhook is sent. `JSON.stringify(JSON.parse(body))` is the same text, over which some receivers check the signature.
     /// - Parameter config: of the webhook; left out if it is empty.
     public func writeEvent(_ event: WebhookEvent, for version: WebhookVersion, config: [String: String], into writer: inout JSONWriter) {
         writer.beginObject()

@@ -5,7 +5,8 @@ extension ServerRenderer {
     /// A message.
     /// - Parameter form: in 1.x an event has the form of a reading.
     public func writeMessage(_ message: Message, form: Form, into writer: inout JSONWriter) {
-        let form = form == .event && namesUsersByID ? .read : form
+        let isFirstEvent = form == .event && namesUsersByID
+        let form = isFirstEvent ? .read : form
         writer.beginObject()
         writer.key("id")
         writer.messageID(message.id)
@@ -35,7 +36,10 @@ extension ServerRenderer {
         writeSender(message.sender, form: form, into: &writer)
         writer.key("recipient_status")
         writer.beginObject()
-        for (user, status) in shownStatuses(of: message) {
+        var statuses = shownStatuses(of: message)
+        // The keys of later versions are never array indexes.
+        if isFirstEvent { statuses = statuses.inJavaScriptOrder { $0.0.rawValue } }
+        for (user, status) in statuses {
             writer.key(escaping: key(of: user))
             writer.string(status.name)
         }

@@ -45,8 +45,8 @@ extension ServerRenderer {
         writer.endObject()
     }
 
-    /// What is text comes as text, also if its sender encoded it.
-    private func writeBody(of part: MessagePart, leavingOutNulls: Bool, into writer: inout JSONWriter) {
+    /// Writes `body` and `encoding`. Base64 of UTF-8 text is written as the text, without an encoding.
+    func writeBody(of part: MessagePart, leavingOutNulls: Bool, into writer: inout JSONWriter) {
         let text = part.encoding == "base64" ? part.body.flatMap { Self.text(base64: $0) } : nil
         if let body = text ?? part.body {
             writer.key("body")

@@ -16,7 +16,7 @@ public struct WebhookBody: Hashable, Sendable {
     public var version: WebhookVersion
     /// Whether it can be used, the webhooks service says.
     public var targetURL: String
-    /// At least one, each known in the version.
+    /// The released names of at least one event of the version.
     public var events: [String]
     /// Signs what is sent.
     public var secret: String
@@ -47,7 +47,9 @@ public struct WebhookBody: Hashable, Sendable {
         guard elements.count <= eventNames else { throw .invalid(property, reason: "has more than \(eventNames) names") }
         var events: [String] = []
         for (index, element) in elements.enumerated() {
-            guard let name = element.stringValue, WebhookEventKind.kinds(named: name, in: version) != nil else {
+            guard let name = element.stringValue.map({ WebhookEventKind.released(name: $0, in: version) }),
+                WebhookEventKind.kinds(named: name, in: version) != nil
+            else {
                 throw .invalid("\(property).\(index)", reason: "is not an event of version \(version.rawValue)")
             }
             if !events.contains(name) { events.append(name) }

@@ -101,6 +101,18 @@ enum S08 {
             let answer = try await put(f, content["upload_url"], sample)
             f.check(answer.isSuccess, "\(answer.status) \(answer.json)")
         },
+        Rule("8", "the upload may also be a POST, from any origin") { f in
+            let ana = try await f.user("ana")
+            let content = try await announce(ana, sample.count).json
+            let headers = ["Origin": "https://app.example"]
+            let flight = try await plain(f, "OPTIONS", content["upload_url"], headers: headers)
+            f.check(flight.header("Access-Control-Allow-Methods")?.contains("POST") == true, "preflight \(flight.status)")
+            f.refused(try await plain(f, "POST", content["upload_url"], data: sample + [1], headers: headers), "invalid_request")
+            let answer = try await plain(f, "POST", content["upload_url"], data: sample, headers: headers)
+            f.succeeded(answer, 200)
+            f.equal(answer.header("Access-Control-Allow-Origin"), "https://app.example")
+            isComplete(f, try await ana.get(path(content)), content["id"])
+        },
         Rule("8", "any gateway takes the upload") { f in
             let ana = try await f.user("ana")
             let content = try await announce(ana, sample.count).json

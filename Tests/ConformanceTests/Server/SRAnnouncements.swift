@@ -23,6 +23,14 @@ enum SRAnnouncements {
             let packet = try await socket.change("create", "Announcement", answer["id"].string)
             f.equal(packet.data["parts"][0]["body"].string, "news")
         },
+        ServerRule(70, "text that came as base64 is answered as text, without an encoding") { f in
+            try await f.identify("ana")
+            var body = announcement(f, to: "ben")
+            body["parts"] = [["mime_type": "text/plain", "body": "aGVsbG8=", "encoding": "base64"]]
+            let part = try await f.does("POST", "/announcements", body, status: 202)["parts"][0]
+            f.equal(part["body"].string, "hello")
+            f.equal(part.object?["encoding"], f.isOld ? nil : .null)
+        },
         ServerRule(70, "without recipients it is 422 missing_property; for everyone, or with a body of more than 2,048 bytes, 422") { f in
             try await f.identify("ana")
             var body = announcement(f, to: "ben")

@@ -8,12 +8,12 @@ enum SRContent {
     private static let bytes = Data(repeating: 7, count: 3000)
 
     /// Announces content of a conversation, and uploads it.
-    private static func upload(_ f: ServerFixture, in conversation: JSONValue) async throws -> JSONValue {
+    private static func upload(_ f: ServerFixture, in conversation: JSONValue, by method: String = "PUT") async throws -> JSONValue {
         let content = try await announce(f, in: conversation)
         let url = try f.need(content["upload_url"].string, "upload_url")
         let headers = ["Authorization": "Bearer x", "Accept": "application/json", "If-None-Match": Layer.uuid(), "Content-Type": "image/png"]
         let answer = try await f.users.client.call(
-            "PUT", String(url.dropFirst(f.system.publicURL.count)), data: bytes, headers: headers, deadline: Fixture.deadline)
+            method, String(url.dropFirst(f.system.publicURL.count)), data: bytes, headers: headers, deadline: Fixture.deadline)
         f.equal(answer.status, 200, "the upload")
         return content
     }
@@ -51,6 +51,13 @@ enum SRContent {
         },
         ServerRule(66, "the bytes are put to upload_url, whatever other headers there are") { f in
             _ = try await upload(f, in: try await f.converse("ana", "ben"))
+        },
+        ServerRule(66, "the bytes may also be posted to upload_url") { f in
+            let conversation = try await f.converse("ana", "ben")
+            let content = try await upload(f, in: conversation, by: "POST")
+            let read = try await f.does("GET", "\(f.path(conversation))/content/\(Layer.last(content["id"].string ?? ""))")
+            let url = try f.need(read["download_url"].string, "download_url").dropFirst(f.system.publicURL.count)
+            f.equal(try await f.users.client.call("GET", String(url), deadline: Fixture.deadline).body, bytes)
         },
         ServerRule(66, "bytes of another length than was announced are 400, and can be put again") { f in
             let content = try await announce(f, in: try await f.converse("ana", "ben"))

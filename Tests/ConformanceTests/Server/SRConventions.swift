@@ -151,6 +151,23 @@ enum SRConventions {
             f.refused(try await f.call("POST", "/conversations", [:]), "missing_property", property: "participants")
             f.refused(try await f.call("POST", "/conversations", ["participants": 5]), "invalid_property", property: "participants")
         },
+        ServerRule(13, "an empty array is read as an empty object where an object belongs: 422 missing_property") { f in
+            let user = "/users/\(f.user("ana"))"
+            let conversation = try await f.converse("ana", "ben")
+            try await f.identify("ana")
+            let sent = try await f.send("hello", from: "ana", to: conversation)
+            for (method, path, property) in [
+                ("POST", "/conversations", "participants"), ("POST", "/announcements", "recipients"), ("POST", "/notifications", "recipients"),
+                ("POST", user + "/identity", "display_name"), ("PUT", user + "/identity", "display_name"),
+                ("PUT", user + "/badge", "external_unread_count"), ("POST", user + "/blocks", "user_id"), ("POST", "/indexes", "property"),
+                ("POST", f.path(sent, in: conversation) + "/parts", "mime_type"), ("POST", user + f.path(conversation) + "/messages", "parts"),
+            ] {
+                let answer = try await f.call(method, path, [])
+                f.equal(
+                    "\(answer.status) \(answer.errorID ?? "") \(answer.json["data"]["property"].string ?? "")", "422 missing_property \(property)",
+                    path)
+            }
+        },
         ServerRule(14, "an unknown path is 404 invalid_endpoint; a method that a path does not have is 405 with Allow") { f in
             f.refused(try await f.call("GET", "/nothing/at/all"), "invalid_endpoint")
             let answer = try await f.call("PUT", "/conversations/\(Layer.uuid())", [:])

@@ -134,6 +134,9 @@ enum SRMessages {
             f.equal(read, (1...12).reversed().map { "\($0)" })
             f.check(try await f.call("POST", path, .array(twelve + [f.message("13", from: "ana")])).status == 422, "thirteen")
         },
+        ServerRule(50, "an empty array of messages is 400") { f in
+            f.refused(try await f.call("POST", f.path(try await conversation(f)) + "/messages", []), "invalid_request")
+        },
         ServerRule(51, "a message with a delay is 202 and sent later; its sender is shown as typing until then") { f in
             let ben = try await f.users.user("ben")
             let conversation = try await conversation(f)
@@ -179,6 +182,24 @@ enum SRMessages {
             f.refused(try await f.call("GET", f.path(conversation) + "/messages/\(Layer.uuid())"), "not_found")
             try await f.does("DELETE", f.path(sent, in: conversation), status: 204)
             f.refused(try await f.call("GET", f.path(sent, in: conversation)), "not_found")
+        },
+        ServerRule(
+            53,
+            "a malformed id of a message is 400, also on behalf of a user, even an unknown one; below a malformed conversation it is 404"
+        ) { f in
+            let path = f.path(try await conversation(f))
+            let (known, unknown) = ("/users/\(f.user("ana"))", "/users/\(f.user("nobody"))")
+            for (method, path) in [
+                ("GET", "\(path)/messages/wrong"), ("DELETE", "\(path)/messages/wrong"), ("GET", "\(path)/messages/wrong/parts"),
+                ("GET", "\(path)/messages/wrong/parts/0"), ("GET", "/messages/wrong"), ("DELETE", "/messages/wrong"),
+                ("GET", known + "/messages/wrong"),
+                ("DELETE", unknown + "/messages/wrong?mode=all_participants"), ("GET", "\(known)\(path)/messages/wrong"),
+                ("GET", known + "/messages/wrong/parts/0"),
+            ] { f.refused(try await f.call(method, path), "invalid_request") }
+            for user in [known, unknown] {
+                f.refused(try await f.call("POST", user + "/messages/wrong/receipts", ["type": "read"]), "invalid_request")
+            }
+            f.refused(try await f.call("DELETE", "/conversations/wrong/messages/wrong"), "not_found")
         },
         ServerRule(54, "a message is deleted for all, and then is 404; devices are told") { f in
             let ben = try await f.users.user("ben")

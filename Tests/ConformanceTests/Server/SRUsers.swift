@@ -132,12 +132,13 @@ enum SRUsers {
     ]
 
     private static let badges: [ServerRule] = [
-        ServerRule(90, "a badge is set and read: 200 with the three numbers; a negative one is 422") { f in
+        ServerRule(90, "a badge is set: 204 without a body; it is read, and patched: 200 with the three numbers; a negative one is 422") { f in
             try await f.identify("ana")
-            let set = try await f.does("PUT", path(f) + "/badge", ["external_unread_count": 5], status: 200)
-            f.equal(set["external_unread_count"].int, 5)
-            f.equal(set["unread_conversation_count"].int, 0)
-            f.equal(try await f.does("GET", path(f) + "/badge"), set)
+            let answer = try await f.call("PUT", path(f) + "/badge", ["external_unread_count": 5])
+            f.equal(answer.status, 204)
+            f.check(answer.body.isEmpty, "a body")
+            let read = try await f.does("GET", path(f) + "/badge", status: 200)
+            f.equal(read, ["external_unread_count": 5, "unread_conversation_count": 0, "unread_message_count": 0])
             f.equal(try await f.call("PUT", path(f) + "/badge", ["external_unread_count": -1]).errorID, "invalid_property")
             let patch: JSONValue = [["operation": "set", "property": "external_unread_count", "value": 6]]
             f.equal(try await f.does("PATCH", path(f) + "/badge", patch, status: 200)["external_unread_count"].int, 6)
@@ -168,6 +169,11 @@ enum SRUsers {
             f.equal(try await f.does("GET", path(f) + "/blocks").array?.count, 1)
             f.refused(try await f.call("POST", path(f) + "/blocks", [:]), "missing_property", property: "user_id")
         },
+        ServerRule(96, "a user cannot block themselves: 422", ServerAPIVersion.old) { f in
+            try await f.identify("ana")
+            f.refused(
+                try await f.call("POST", path(f) + "/blocks", ["user_id": .string(f.user("ana"))]), "invalid_property", property: "user_id")
+        },
         ServerRule(97, "a user is unblocked: 204, also one who was not blocked", ServerAPIVersion.old) { f in
             try await f.identify("ana", "ben")
             try await f.does("POST", path(f) + "/blocks", ["user_id": .string(f.user("ben"))])
@@ -188,6 +194,18 @@ enum SRUsers {
             f.check(!socket.history.contains { $0.data["parts"][0]["body"].string == "hidden" }, "a message of a blocked user came")
             try await block(f, "ben", operation: "remove")
             try await eventually(f, [])
+        },
+        ServerRule(98, "a patch that has a user block themselves is 422, and changes nothing; one that unblocks them has no effect") { f in
+            try await f.identify("ana", "ben")
+            let (ana, ben) = (f.reference(f.user("ana")), f.reference(f.user("ben")))
+            for wrong in [["operation": "add", "property": "blocks", "id": ana], ["operation": "set", "property": "blocks", "value": [ben, ana]]]
+                as [JSONValue]
+            {
+                let patch: JSONValue = [["operation": "add", "property": "blocks", "value": ben], wrong]
+                f.refused(try await f.call("PATCH", path(f), patch), "invalid_property", property: "blocks")
+            }
+            f.equal(try await f.does("GET", path(f) + "/blocks"), [])
+            try await f.does("PATCH", path(f), [["operation": "remove", "property": "blocks", "value": ana]], status: 202)
         },
         ServerRule(98, "an id that is empty or null is none; all are set by value, or by id") { f in
             try await f.identify("ana", "ben", "cleo")

@@ -16,17 +16,19 @@ enum SRWebhooks {
 
     private static func created(_ f: ServerFixture) -> JSONValue { f.version == .v1 ? "message.sent" : "Message.created" }
 
-    private static func hook(_ f: ServerFixture, _ target: String) -> JSONValue {
+    private static func hook(_ f: ServerFixture, _ target: String, events: JSONValue? = nil) -> JSONValue {
         [
-            "version": .string(f.version.rawValue), "target_url": .string(target), "events": [created(f)], "secret": "s3cr3t",
+            "version": .string(f.version.rawValue), "target_url": .string(target), "events": events ?? [created(f)], "secret": "s3cr3t",
             "config": ["key": "value"],
         ]
     }
 
     /// Registers one, and waits until it has the status.
-    private static func register(_ f: ServerFixture, _ path: String, until status: String = "active") async throws -> JSONValue {
+    private static func register(
+        _ f: ServerFixture, _ path: String, until status: String = "active", events: JSONValue? = nil
+    ) async throws -> JSONValue {
         let receiver = try await HookReceiver.shared()
-        let answer = try await ask(f, "POST", "", hook(f, receiver.url + path))
+        let answer = try await ask(f, "POST", "", hook(f, receiver.url + path, events: events))
         guard answer.status == 201, let id = answer.json["id"].string else { throw HarnessError("\(answer.status) \(answer.json)") }
         let deadline = ContinuousClock.now + .seconds(60)
         while .now < deadline {
@@ -73,6 +75,33 @@ enum SRWebhooks {
             }
             try await delete(f, answer.json)
         },
+        ServerRule(111, "its id is layer:///apps/APP/webhooks/UUID, wherever it is shown; a path has the UUID, or the whole id", versions) { f in
+            let receiver = try await HookReceiver.shared()
+            let hook = try await register(f, "/id/\(f.mark)")
+            let id = try f.need(hook["id"].string, "id")
+            f.equal(id, "layer:///apps/\(f.appID)/webhooks/\(Layer.last(id))")
+            f.check(try await ask(f, "GET", "").json.ids.contains(id), "it is not in the list")
+            let escaped = id.replacingOccurrences(of: ":", with: "%3A").replacingOccurrences(of: "/", with: "%2F")
+            f.equal(try await ask(f, "GET", "/\(escaped)").json["id"].string, id)
+            let asked = try receiver.requests("/id/\(f.mark)").first
+            f.equal(asked?["headers"]["layer-webhook-id"].string, id)
+            f.equal(try await ask(f, "GET", "/\(escaped.replacingOccurrences(of: f.appID, with: Layer.uuid()))").status, 404)
+            try await delete(f, hook)
+        },
+        ServerRule(111, "two events may be registered under their names from before the release; the released names are shown", [.v1]) { f in
+            let receiver = try await HookReceiver.shared()
+            let released: JSONValue = ["conversation.updated.metadata", "conversation.updated.participants"]
+            for names in [released, ["conversation.metadata_updated", "conversation.participants_updated"]] {
+                var body = hook(f, "\(receiver.url)/named/\(f.mark)")
+                body["events"] = names
+                let answer = try await ask(f, "POST", "", body)
+                f.equal(answer.status, 201)
+                f.equal(answer.json["events"], released)
+                let id = Layer.last(answer.json["id"].string ?? "")
+                f.equal(try await ask(f, "GET", "/\(id)").json["events"], released)
+                try await delete(f, answer.json)
+            }
+        },
         ServerRule(112, "all are listed", versions) { f in
             let hook = try await register(f, "/listed/\(f.mark)")
             f.check(try await ask(f, "GET", "").json.ids.contains(hook["id"].string ?? ""), "it is not in the list")
@@ -116,7 +145,7 @@ enum SRWebhooks {
         ServerRule(118, "it is asked for a challenge; with a wrong answer it becomes inactive, and says why", versions) { f in
             let receiver = try await HookReceiver.shared()
             let hook = try await register(f, "/\(f.mark)/wrong", until: "inactive")
-            f.check(hook["status_reason"].string?.isEmpty == false, "no reason")
+            f.equal(hook["status_reason"].string, "Verification failed because the answer is not the challenge.")
             let asked = try receiver.requests("/\(f.mark)/wrong").first?["path"].string
             f.check(asked?.contains("verification_challenge=") == true, asked ?? "not asked")
             try await delete(f, hook)
@@ -141,6 +170,42 @@ enum SRWebhooks {
             let json = try JSONValue(parsing: body)
             f.equal(json["event"]["id"], headers["layer-webhook-request-id"])
             f.equal(json["config"], ["key": "value"])
+            try await delete(f, hook)
+        },
+        ServerRule(120, "changes of metadata and of participants have their released names in the body and in the header", [.v1]) {
+            f in
+            let receiver = try await HookReceiver.shared()
+            let names = ["conversation.updated.metadata", "conversation.updated.participants"]
+            let hook = try await register(f, "/changes/\(f.mark)", events: .array(names.map { .string($0) }))
+            let conversation = try await f.converse("ana", "ben")
+            try await f.does("PATCH", f.path(conversation), [["operation": "set", "property": "metadata.a", "value": "1"]], status: 204)
+            let add: JSONValue = [["operation": "add", "property": "participants", "value": f.reference(f.user("cleo"))]]
+            try await f.does("PATCH", f.path(conversation), add, status: 204)
+            func told(_ events: [JSONValue]) -> [JSONValue] {
+                events.filter { $0["body"].string?.contains(conversation["id"].string ?? "-") == true }
+            }
+            let events = told(try await receiver.events("/changes/\(f.mark)") { told($0).count >= 2 })
+            f.equal(events.compactMap { $0["headers"]["layer-webhook-event-type"].string }, names)
+            f.equal(try events.map { try JSONValue(parsing: $0["body"].string ?? "")["event"]["type"].string }, names)
+            try await delete(f, hook)
+        },
+        ServerRule(120, "user ids that look like integers come first, by number, as JavaScript orders them; the signature covers that", [.v1]) { f in
+            let receiver = try await HookReceiver.shared()
+            let hook = try await register(f, "/ordered/\(f.mark)")
+            // Others of the app have ids with letters.
+            let large = Int.random(in: 1_000_000_000...4_000_000_000)
+            let users = ["\(large)", "\(large / 10)", "b.\(f.mark)", "0\(large / 10)", "a.\(f.mark)"]
+            let conversation = try await f.does(
+                "POST", "/conversations", ["participants": .array(users.map { .string($0) }), "distinct": false], status: 201)
+            let body: JSONValue = ["sender": ["name": "Concierge"], "parts": [["mime_type": "text/plain", "body": "hello"]]]
+            let message = try await f.does("POST", f.path(conversation) + "/messages", body, status: 201)
+            func told(_ request: JSONValue) -> Bool { request["body"].string?.contains(message["id"].string ?? "-") == true }
+            let events = try await receiver.events("/ordered/\(f.mark)") { $0.contains(where: told) }
+            let event = try f.need(events.first(where: told), "event")
+            let text = event["body"].string ?? ""
+            let ordered = ["\(large / 10)", "\(large)", "0\(large / 10)", "a.\(f.mark)", "b.\(f.mark)"]
+            f.check(text.contains("\"recipient_status\":{\(ordered.map { "\"\($0)\":\"sent\"" }.joined(separator: ","))}"), text)
+            f.equal(event["headers"]["layer-webhook-signature"].string, HookReceiver.signature(of: text, secret: "s3cr3t"))
             try await delete(f, hook)
         },
         ServerRule(

@@ -74,6 +74,7 @@ struct FuzzTargets: Sendable {
             Request(method: "DELETE", path: "\(message)/parts/0"),
             Request(method: "POST", path: "/content", headers: ["Upload-Content-Type": "image/png", "Upload-Content-Length": "100"]),
             Request(method: "GET", path: "/content/\(new)"), Request(method: "PUT", path: "/content/uploads/\(new)", body: "bytes"),
+            Request(method: "POST", path: "/content/uploads/\(new)", body: "bytes"),
             Request(method: "GET", path: "/content/downloads/\(new)", headers: ["Range": "bytes=0-10"]),
             Request(method: "GET", path: "/announcements"), Request(method: "GET", path: "/announcements/\(new)"),
             Request(method: "POST", path: "/announcements/\(new)/receipts", body: ["type": "delivery"]),

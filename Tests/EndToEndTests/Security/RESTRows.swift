@@ -185,6 +185,8 @@ enum RESTRows {
         // The URLs are the permission: any client that has one may use it.
         RESTRow("PUT", "/content/uploads/:token", "/content/uploads/{upload}", body: "1234", everybody: "200"),
         RESTRow("PUT", "/content/uploads/:token", "/content/uploads/{download}", "with the token of a download", body: "1234", everybody: notFound),
+        RESTRow("POST", "/content/uploads/:token", "/content/uploads/{upload}", body: "1234", everybody: "200"),
+        RESTRow("POST", "/content/uploads/:token", "/content/uploads/{download}", "with the token of a download", body: "1234", everybody: notFound),
         RESTRow("GET", "/content/downloads/:token", "/content/downloads/{download}", everybody: "200, shown"),
         RESTRow("HEAD", "/content/downloads/:token", "/content/downloads/{download}", everybody: "200, shown"),
         RESTRow("GET", "/content/downloads/:token", "/content/downloads/{content}", "with the id alone", everybody: notFound),

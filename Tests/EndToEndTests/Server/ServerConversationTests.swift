@@ -78,7 +78,7 @@ extension EndToEnd {
                 ("POST", "/conversations", [:], "422 missing_property", "participants"),
                 ("POST", "/conversations", ["participants": []], "422 invalid_property", "participants"),
                 ("POST", "/conversations", ["participants": "ana"], "422 invalid_property", "participants"),
-                ("POST", "/conversations", [], "400 invalid_request", nil),
+                ("POST", "/conversations", [], "422 missing_property", "participants"), ("POST", "/conversations", [1], "400 invalid_request", nil),
                 ("POST", "/conversations", ["participants": ["ana"], "metadata": ["a": 5]], "422 invalid_property", "metadata.a"),
                 ("GET", unknown, nil, "404 not_found", nil), ("GET", "/conversations/x", nil, "404 not_found", nil),
                 ("DELETE", unknown, nil, "404 not_found", nil), ("PATCH", unknown, [], "404 not_found", nil),

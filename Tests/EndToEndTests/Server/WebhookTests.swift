@@ -32,7 +32,7 @@ extension EndToEnd {
         private func administration(_ scene: WebhookScene) async throws {
             let id = try await scene.register("/admin")
             let webhook = try await scene.reach("active", id)
-            #expect(webhook["id"].string == "layer:///apps/production/\(scene.server.appID)/webhooks/\(id)")
+            #expect(webhook["id"].string == "layer:///apps/\(scene.server.appID)/webhooks/\(id)")
             #expect(webhook["secret"] == .null)
             #expect(webhook["status_reason"] == .null)
             #expect(webhook["config"]["place"].string == "test")
@@ -55,7 +55,7 @@ extension EndToEnd {
 
             scene.receiver.set(.wrongChallenge, for: "/wrong")
             let wrong = try await scene.reach("inactive", try await scene.register("/wrong"))
-            #expect(wrong["status_reason"].string == "Verification failed due to an answer that is not the challenge")
+            #expect(wrong["status_reason"].string == "Verification failed because the answer is not the challenge.")
             scene.receiver.set(.answer(302, location: scene.receiver.url("/elsewhere")), for: "/moved")
             let moved = try await scene.reach("inactive", try await scene.register("/moved"))
             #expect(moved["status_reason"].string == "Verification failed due to unexpected response status: 302 Found")
@@ -95,7 +95,7 @@ extension EndToEnd {
             for event in events {
                 #expect(event.headers["layer-webhook-event-type"] == event.type)
                 #expect(event.headers["layer-webhook-request-id"] == event.id)
-                #expect(event.headers["layer-webhook-id"] == "layer:///apps/production/\(scene.server.appID)/webhooks/\(id)")
+                #expect(event.headers["layer-webhook-id"] == "layer:///apps/\(scene.server.appID)/webhooks/\(id)")
                 #expect(event.headers["user-agent"] == "layer-webhooks/3.0")
                 #expect(event.headers["content-type"] == "application/vnd.layer.webhooks+json; version=3.0")
                 let code = HMAC<Insecure.SHA1>.authenticationCode(for: event.body, using: SymmetricKey(data: Data("s3cr3t".utf8)))
@@ -150,8 +150,8 @@ extension EndToEnd {
 
         private func firstVersion(_ scene: WebhookScene) async throws {
             let names: JSONValue = [
-                "message.sent", "message.delivered", "message.read", "message.deleted", "conversation.created", "conversation.participants_updated",
-                "conversation.metadata_updated", "conversation.deleted",
+                "message.sent", "message.delivered", "message.read", "message.deleted", "conversation.created", "conversation.updated.participants",
+                "conversation.updated.metadata", "conversation.deleted",
             ]
             let id = try await scene.active("/first", version: "1.0", events: names)
             let (ana, ben) = (try await scene.server.app.signIn("dora"), try await scene.server.app.signIn("emil"))
@@ -168,7 +168,7 @@ extension EndToEnd {
             #expect(
                 events.map(\.type) == [
                     "conversation.created", "message.sent", "message.sent", "message.delivered", "message.read", "message.read",
-                    "conversation.metadata_updated", "conversation.participants_updated", "message.deleted", "conversation.deleted",
+                    "conversation.updated.metadata", "conversation.updated.participants", "message.deleted", "conversation.deleted",
                 ])
             #expect(events[0].json["conversation"]["participants"] == ["dora", "emil"])
             #expect(events[0].json["event"]["actor"] == ["user_id": "dora"])

@@ -30,7 +30,7 @@ extension GatewayServices {
             if context.parameters.get("message") == nil {
                 _ = try await bareConversation(id, for: call)
             } else {
-                _ = try await message(context.id("message", what: "message"), in: id, for: call)
+                _ = try await message(context.messageID("message"), in: id, for: call)
             }
         } catch {
             if error.code == .notFound || error.code == .objectDeleted { return error }

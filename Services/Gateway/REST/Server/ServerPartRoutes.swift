@@ -70,8 +70,8 @@ private struct PartInConversation: RESTRequest {
     let part: PartReference
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        part = try context.partReference()
         message = try MessageInConversation(request, in: context, for: services)
+        part = try context.partReference()
     }
 }
 
@@ -82,7 +82,7 @@ private struct NewPartInConversation: RESTRequest {
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
         message = try MessageInConversation(request, in: context, for: services)
-        content = try PartBody.part(try PartBody.fromServer(try await request.json(context)), of: message.message, version: context.version)
+        content = try PartBody.part(try PartBody.fromServer(try await request.object(context)), of: message.message, version: context.version)
         try content.checkInlineBytes("body")
     }
 }

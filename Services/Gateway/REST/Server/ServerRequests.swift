@@ -86,6 +86,6 @@ struct MessageInConversation: RESTRequest {
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
         conversation = try ConversationID(request, in: context, for: services)
-        message = try context.id("message", what: "message")
+        message = try context.messageID("message")
     }
 }

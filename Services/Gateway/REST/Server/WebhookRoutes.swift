@@ -69,20 +69,24 @@ private struct Redelivery: RESTRequest {
     let event: UUID
 
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        webhook = try context.id("id", what: "webhook")
+        webhook = try WebhookID(request, in: context, for: services)
         guard let event = context.parameters.get("event").flatMap({ UUID(uuidString: $0) }) else { throw .notFound("delivery") }
         self.event = event
     }
 }
 
 extension WebhookID: RESTRequest {
+    /// Takes the UUID, or the whole id escaped to one segment of the path.
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) throws(Failure) {
-        self = try context.id("id", what: "webhook")
+        guard let app = context.server?.app, let text = context.parameters.get("id"),
+            let id = WebhookID(parsing: text.removingPercentEncoding ?? text, in: app)
+        else { throw .notFound("webhook") }
+        self = id
     }
 }
 
 extension WebhookBody: RESTRequest {
     init(_ request: Request, in context: RESTContext, for services: GatewayServices) async throws(Failure) {
-        self = try WebhookBody(try await request.json(context))
+        self = try WebhookBody(try await request.object(context))
     }
 }
