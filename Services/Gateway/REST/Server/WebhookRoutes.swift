@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contracts
-import FoundationEssentials
+import Foundation
 import HTTPTypes
 import Hummingbird
 import StrataModel
